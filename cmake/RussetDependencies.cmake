@@ -1,0 +1,51 @@
+# The libraries that russet stands on, by the names scripts/packages.sh installs.
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(JPEG REQUIRED)
+find_package(PNG REQUIRED)
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+if(RUSSET_APPS)
+  find_package(CLI11 REQUIRED)
+endif()
+
+if(APPLE)
+  # brew keeps OpenBLAS and GCC's libgomp out of the common paths.
+  execute_process(COMMAND brew --prefix OUTPUT_VARIABLE brew_prefix OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  list(APPEND CMAKE_PREFIX_PATH ${brew_prefix} ${brew_prefix}/opt/openblas)
+endif()
+
+# russet_library(TARGET HEADER LIBRARY...): an imported target for a library that is found by its header and file.
+# PATH_SUFFIXES as find_library takes them.
+function(russet_library target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "HEADER" "NAMES;PATH_SUFFIXES;HINTS")
+  string(TOUPPER ${target} upper)
+  find_library(${upper}_LIBRARY NAMES ${arg_NAMES} PATH_SUFFIXES ${arg_PATH_SUFFIXES} HINTS ${arg_HINTS} REQUIRED)
+  add_library(${target} INTERFACE)
+  target_link_libraries(${target} INTERFACE ${${upper}_LIBRARY})
+  if(arg_HEADER)
+    find_path(${upper}_INCLUDE ${arg_HEADER} PATH_SUFFIXES ${arg_PATH_SUFFIXES} HINTS ${arg_HINTS} REQUIRED)
+    target_include_directories(${target} SYSTEM INTERFACE ${${upper}_INCLUDE})
+  endif()
+endfunction()
+
+# Not dnnl's own CMake package: it asks for OpenCL's development files, which russet does not use.
+russet_library(russet_dnnl NAMES dnnl HEADER oneapi/dnnl/dnnl.hpp)
+russet_library(russet_highway NAMES hwy HEADER hwy/highway.h)
+# The OpenMP build of OpenBLAS first: it shares the pool of threads. Distributions keep it in a folder of its own.
+russet_library(russet_openblas NAMES openblas HEADER cblas.h PATH_SUFFIXES openblas-openmp openblas)
+
+# One OpenMP runtime, GCC's, with either compiler: oneDNN is linked with it, and two runtimes in one process mean two
+# pools. russet calls its entry points itself (src/base/parallel.cpp), so no compiler flag is needed.
+execute_process(COMMAND g++ -print-file-name=libgomp.so OUTPUT_VARIABLE gomp_file OUTPUT_STRIP_TRAILING_WHITESPACE
+                ERROR_QUIET)
+if(NOT IS_ABSOLUTE "${gomp_file}")
+  set(gomp_file "")
+endif()
+get_filename_component(gomp_folder "${gomp_file}" DIRECTORY)
+file(GLOB brew_gomp_folders ${brew_prefix}/opt/gcc/lib/gcc/*)
+if(NOT APPLE)
+  set(brew_gomp_folders "")
+endif()
+russet_library(russet_openmp NAMES gomp libgomp.so.1 HINTS ${gomp_folder} ${brew_gomp_folders})

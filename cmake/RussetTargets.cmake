@@ -1,0 +1,17 @@
+# What every target of the project is compiled with.
+
+# Compile options of one target: warnings, sanitizers, nothing machine-dependent (kernels choose at run time).
+function(russet_target name)
+  target_compile_options(${name} PRIVATE -Wall -Wextra)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # Calls inside the library need no detour through its own dynamic symbols (clang assumes this already).
+    target_compile_options(${name} PRIVATE -fno-semantic-interposition)
+  endif()
+  if(RUSSET_SANITIZE)
+    target_compile_options(${name} PRIVATE -fsanitize=${RUSSET_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    target_link_options(${name} PRIVATE -fsanitize=${RUSSET_SANITIZE})
+  endif()
+  if(RUSSET_THREADS_STD)
+    target_compile_definitions(${name} PRIVATE RUSSET_THREADS_STD=1)
+  endif()
+endfunction()

@@ -1,0 +1,7 @@
+#include <russet/version.h>
+
+namespace russet {
+
+std::string_view version() { return version_string; }
+
+}  // namespace russet
