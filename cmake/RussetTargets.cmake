@@ -3,6 +3,9 @@
 # Compile options of one target: warnings, sanitizers, nothing machine-dependent (kernels choose at run time).
 function(russet_target name)
   target_compile_options(${name} PRIVATE -Wall -Wextra)
+  if(RUSSET_WERROR)
+    target_compile_options(${name} PRIVATE -Werror)
+  endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # Calls inside the library need no detour through its own dynamic symbols (clang assumes this already).
     target_compile_options(${name} PRIVATE -fno-semantic-interposition)

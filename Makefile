@@ -1,0 +1,57 @@
+# What a person types. `make help` lists it.
+JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
+# More options for CMake (-DNAME=VALUE), and a pattern of ctest's names for `test`, `asan` and `tsan`.
+CMAKE_FLAGS ?=
+TESTS ?=
+FUZZ_SECONDS ?= 60
+# The command that `make demo` ends with.
+DEMO = build/bin/russet train lenet5 --data shapes --epochs 4 --out demo
+
+.PHONY: help setup build demo test bench check asan tsan clang fuzz clean
+
+help:
+	@echo 'make demo    sets everything up, builds, trains a small network on the embedded data set in a minute'
+	@echo 'make test    sets everything up, builds, runs all tests (TESTS=conformance for a part)'
+	@echo 'make setup   installs what is missing: apt on Debian and Ubuntu, brew on macOS'
+	@echo 'make build   builds the library, the command line (build/bin/russet), tests, benchmarks, examples'
+	@echo 'make bench   builds and runs the benchmark programs'
+	@echo 'make check   format, layering, clang-tidy'
+	@echo 'make asan    the tests under the address and undefined-behaviour sanitizers'
+	@echo 'make tsan    the tests under the thread sanitizer'
+	@echo 'make clang   the tests, built with clang'
+	@echo 'make fuzz    each fuzz target for FUZZ_SECONDS=60'
+	@echo 'make clean   removes what was built'
+
+setup:
+	@scripts/setup.sh build
+
+build: setup
+	@scripts/build.sh release $(JOBS) $(CMAKE_FLAGS)
+
+demo: build
+	$(DEMO)
+
+test: build
+	@scripts/test.sh build '$(TESTS)'
+
+bench: build
+	@for program in build/bench/*_bench; do echo "== $$program"; $$program || exit 1; done
+
+check: setup
+	@scripts/setup.sh check
+	@scripts/check_format.sh
+	@scripts/check_layers.py
+	@scripts/check_tidy.sh $(JOBS)
+
+asan tsan clang: setup
+	@if [ $@ = clang ]; then scripts/setup.sh fuzz; fi
+	@scripts/build.sh $@ $(JOBS) $(CMAKE_FLAGS)
+	@scripts/test.sh build/$@ '$(TESTS)'
+
+fuzz: setup
+	@scripts/setup.sh fuzz
+	@scripts/build.sh fuzz $(JOBS) $(CMAKE_FLAGS)
+	@scripts/fuzz.sh $(FUZZ_SECONDS)
+
+clean:
+	rm -rf build

@@ -1,0 +1,17 @@
+# Installs the build into a folder of its own, then builds and runs the project beside this file against it.
+set(work ${BUILD}/package-test)
+file(REMOVE_RECURSE ${work})
+function(step)
+  execute_process(COMMAND ${ARGN} COMMAND_ECHO STDOUT RESULT_VARIABLE result)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "the step failed: ${result}")
+  endif()
+endfunction()
+step(${CMAKE_COMMAND} --install ${BUILD} --prefix ${work}/prefix)
+step(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${work}/build -G ${GENERATOR} -D CMAKE_CXX_COMPILER=${CXX}
+     -D CMAKE_PREFIX_PATH=${work}/prefix)
+step(${CMAKE_COMMAND} --build ${work}/build)
+step(${work}/build/outside)
+if(EXISTS ${BUILD}/bin/russet)
+  step(${work}/prefix/bin/russet --version)
+endif()

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""The project's own scripts: each violation of a rule is found, each kind of result is counted."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
+
+
+def run(script, *arguments):
+    command = [sys.executable, str(SCRIPTS / script), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+class Tree(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+
+    def write(self, path, text):
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+
+
+class Layers(Tree):
+    def check(self, path, text, message):
+        self.write("src/base/shape.h", "#pragma once\n")
+        self.write(path, text)
+        answer = run("check_layers.py", self.root)
+        self.assertEqual(answer.returncode, 1 if message else 0, answer.stdout)
+        self.assertIn(message, answer.stdout)
+
+    def test_what_stands_above_may_be_included(self):
+        self.check("src/graph/a.cpp", '#include <russet/tensor.h>\n#include "base/shape.h"\n#include "graph/b.h"\n', "")
+
+    def test_what_stands_below_may_not(self):
+        self.check("src/base/a.cpp", '#include "graph/node.h"\n', "graph does not stand above base")
+
+    def test_a_device_is_private(self):
+        self.check("src/runtime/a.cpp", '#include "device/cpu/a.h"\n', "known by its registration")
+
+    def test_devices_do_not_know_each_other(self):
+        self.check("src/device/null/a.cpp", '#include "device/cpu/a.h"\n', "known by its registration")
+
+    def test_a_device_knows_itself_and_what_stands_above(self):
+        self.check("src/device/cpu/a.cpp", '#include "device/cpu/a.h"\n#include "runtime/device.h"\n', "")
+
+    def test_nn_knows_the_public_api_alone(self):
+        self.check("src/nn/a.cpp", '#include "base/shape.h"\n', "nn knows <russet/...> alone")
+
+    def test_angle_brackets_do_not_hide_an_include(self):
+        self.check("src/nn/a.cpp", "#include <graph/node.h>\n", "nn knows <russet/...> alone")
+
+    def test_a_public_header_includes_public_headers(self):
+        self.check("include/russet/a.h", '#include "base/shape.h"\n', "public headers alone")
+
+    def test_an_application_knows_the_public_api_alone(self):
+        self.check("apps/russet/a.cpp", '#include "graph/node.h"\n', "apps knows <russet/...> alone")
+
+    def test_long_files_are_found(self):
+        self.check("src/base/a.cpp", "\n" * 701, "701 lines")
+
+
+class Summary(Tree):
+    def summary(self, entries, **programs):
+        self.write("ctest.xml", f"<testsuite>{entries}</testsuite>")
+        for program, cases in programs.items():
+            self.write(f"{program}.xml", f"<testsuites><testsuite>{cases}</testsuite></testsuites>")
+        answer = run("test_summary.py", self.root)
+        return answer.returncode, answer.stdout
+
+    def test_cases_of_programs_are_counted(self):
+        status, text = self.summary(
+            '<testcase name="unit/a" status="run"/>',
+            unit_a='<testcase name="x" classname="A" status="run" result="completed"/>'
+            '<testcase name="y" classname="A" status="run" result="skipped">'
+            '<skipped message="a_test.cpp:3&#x0A;no data here"/></testcase>',
+        )
+        self.assertIn("skipped 1: no data here", text)
+        self.assertTrue(text.endswith("1 passed, 0 failed, 1 skipped\n"), text)
+        self.assertEqual(status, 0)
+
+    def test_a_failed_case_fails(self):
+        status, text = self.summary(
+            '<testcase name="unit/a" status="fail"><failure message=""/></testcase>',
+            unit_a='<testcase name="x" classname="A" status="run"><failure message="no"/></testcase>',
+        )
+        self.assertIn("failed: unit/a: A.x", text)
+        self.assertTrue(text.endswith("0 passed, 1 failed, 0 skipped\n"), text)
+        self.assertEqual(status, 1)
+
+    def test_a_crash_fails(self):
+        status, text = self.summary('<testcase name="unit/a" status="fail"><failure message=""/></testcase>')
+        self.assertIn("0 passed, 1 failed, 0 skipped", text)
+        self.assertEqual(status, 1)
+
+    def test_a_crash_after_the_report_fails(self):
+        status, text = self.summary(
+            '<testcase name="unit/a" status="fail"><failure message=""/></testcase>',
+            unit_a='<testcase name="x" classname="A" status="run"/>',
+        )
+        self.assertIn("1 passed, 1 failed, 0 skipped", text)
+        self.assertEqual(status, 1)
+
+    def test_no_test_at_all_fails(self):
+        status, text = self.summary("")
+        self.assertIn("0 passed, 0 failed, 0 skipped", text)
+        self.assertEqual(status, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
