@@ -1,0 +1,51 @@
+#pragma once
+// The gradient rules: one row for each differentiable primitive, written with operators, so that gradients can be
+// differentiated again. The tape saves what a row reads and nothing else.
+#include <russet/tensor.h>
+#include <array>
+#include <span>
+
+#include "graph/node.h"
+#include "ops/op.h"
+#include "ops/table.h"
+
+namespace russet::autograd {
+
+/// What a rule reads: bits that add up.
+enum Reads : unsigned { nothing = 0, in0 = 1, in1 = 2, in2 = 4, out = 8 };
+
+template <class... Values>
+constexpr unsigned reads(Values... values) {
+  return (0U | ... | static_cast<unsigned>(values));
+}
+
+/// One application of a primitive, as its gradient rule sees it.
+struct Context {
+  const graph::NodeInfo& node;     // the result: operator, type, shape, attributes, argument
+  std::span<const Tensor> inputs;  // undefined where the rule does not read
+  Tensor output;                   // undefined if the rule does not read it
+  std::span<const ops::Description> input_descriptions;
+  std::array<bool, 3> needs{};  // which inputs want a gradient
+
+  const Tensor& in0() const { return inputs[0]; }
+  const Tensor& in1() const { return inputs[1]; }
+  const Tensor& in2() const { return inputs[2]; }
+  const Tensor& out() const { return output; }
+  const Shape& shape_of(std::size_t input) const { return input_descriptions[input].shape; }
+};
+
+/// The gradient of each input; an undefined tensor means zero. A gradient may have the result's shape and type where
+/// the input was broadcast or cast: the caller sums and casts it.
+using Gradients = std::array<Tensor, 3>;
+
+struct GradientRow {
+  ops::Op op;
+  unsigned reads;
+  Gradients (*rule)(const Context& context, const Tensor& gradient);
+};
+
+std::span<const GradientRow> gradient_table();
+/// The row of an operator; nullptr if its result does not depend smoothly on any input.
+const GradientRow* gradient_of(ops::Op op);
+
+}  // namespace russet::autograd

@@ -1,0 +1,285 @@
+#include "autograd/tape.h"
+
+#include <fmt/format.h>
+#include <russet/error.h>
+
+#include "autograd/history.h"
+#include "autograd/rules.h"
+#include "autograd/storage.h"
+#include "graph/recorder.h"
+#include "ops/table.h"
+
+namespace russet::autograd {
+namespace {
+
+using graph::NodeRef;
+using ops::Op;
+
+[[noreturn]] void throw_freed(std::string_view name) {
+  throw AutogradError(fmt::format(
+      "backward: the saved values of `{}` were freed by an earlier backward(). Pass retain_graph = true to the "
+      "earlier call if you need the graph twice.",
+      name));
+}
+
+/// A primitive on the tape, with the values that its rule reads.
+class PrimitiveFunction final : public Function {
+ public:
+  PrimitiveFunction(const GradientRow& row, const graph::Node& result, std::span<const NodeRef> inputs,
+                    std::vector<Edge> edges)
+      : Function(std::move(edges)), row_(&row), result_(result), count_(inputs.size()) {
+    for (std::size_t i = 0; i < count_; ++i) {
+      descriptions_[i] = {inputs[i]->dtype, inputs[i]->shape};
+      if ((row.reads >> i) & 1U) keep(inputs[i], static_cast<std::int8_t>(i));
+    }
+    if (row.reads & out) keep(NodeRef(const_cast<graph::Node*>(&result)), 3);
+    if (saved_count_ > 0) register_saved();
+  }
+
+  std::vector<Tensor> gradients(const Tensor& gradient) override {
+    if (released_ && saved_count_ > 0) throw_freed(name());
+    std::array<Tensor, 3> values;
+    Context context{result_, {}, {}, {descriptions_.data(), count_}, {}};
+    for (std::size_t i = 0; i < saved_count_; ++i) {
+      const auto position = static_cast<std::size_t>(positions_[i]);
+      if (position == 3) {
+        context.output = connected(saved_[i], {Ref<Function>(this), nullptr});
+      } else {
+        values[position] = connected(saved_[i], inputs()[position]);
+      }
+    }
+    context.inputs = {values.data(), count_};
+    for (std::size_t i = 0; i < count_; ++i) context.needs[i] = static_cast<bool>(inputs()[i]);
+    const Gradients found = row_->rule(context, gradient);
+    std::vector<Tensor> result(count_);
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (found[i].defined() && context.needs[i]) result[i] = fit(found[i], descriptions_[i]);
+    }
+    return result;
+  }
+
+  void release() override {
+    unregister_saved();
+    released_ = true;
+    for (NodeRef& node : saved_) node.reset();
+  }
+
+  std::span<const NodeRef> saved() const override { return {saved_.data(), released_ ? 0 : saved_count_}; }
+  std::string_view name() const override { return ops::row(row_->op).name; }
+
+ private:
+  void keep(NodeRef node, std::int8_t position) {
+    positions_[saved_count_] = position;
+    saved_[saved_count_++] = std::move(node);
+  }
+
+  static Tensor fit(const Tensor& gradient, const ops::Description& input) {
+    const Tensor summed = sum_to(gradient, input.shape);
+    return summed.dtype() == input.dtype ? summed : summed.to(input.dtype);
+  }
+
+  const GradientRow* row_;
+  graph::NodeInfo result_;
+  std::size_t count_;
+  std::array<ops::Description, 3> descriptions_;
+  std::array<NodeRef, 4> saved_;
+  std::array<std::int8_t, 4> positions_{};
+  std::size_t saved_count_ = 0;
+  bool released_ = false;
+};
+
+/// A composite with a gradient of its own.
+class CustomFunction final : public Function {
+ public:
+  CustomFunction(std::string_view name, std::vector<Edge> edges, std::vector<ops::Description> descriptions,
+                 CustomGradient gradient)
+      : Function(std::move(edges)), name_(name), descriptions_(std::move(descriptions)), gradient_(std::move(gradient)) {}
+
+  /// `edge` says how the value hangs on the tape; a value that is the result itself is given by `is_result`.
+  void keep(NodeRef node, Edge edge, bool is_result) {
+    saved_.push_back(std::move(node));
+    saved_edges_.push_back({std::move(edge), is_result});
+  }
+  void seal() {
+    if (!saved_.empty()) register_saved();
+  }
+
+  std::vector<Tensor> gradients(const Tensor& gradient) override {
+    if (released_ && !saved_edges_.empty()) throw_freed(name_);
+    std::vector<Tensor> values;
+    values.reserve(saved_.size());
+    for (std::size_t i = 0; i < saved_.size(); ++i) {
+      const SavedEdge& saved = saved_edges_[i];
+      values.push_back(connected(saved_[i], saved.is_result ? Edge{Ref<Function>(this), nullptr} : saved.edge));
+    }
+    std::vector<Tensor> result = gradient_(gradient, values);
+    result.resize(inputs().size());
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      if (!result[i].defined()) continue;
+      if (!inputs()[i]) {
+        result[i] = {};
+        continue;
+      }
+      result[i] = sum_to(result[i], descriptions_[i].shape);
+      if (result[i].dtype() != descriptions_[i].dtype) result[i] = result[i].to(descriptions_[i].dtype);
+    }
+    return result;
+  }
+
+  void release() override {
+    unregister_saved();
+    released_ = true;
+    saved_.clear();
+  }
+
+  std::span<const NodeRef> saved() const override { return saved_; }
+  std::string_view name() const override { return name_; }
+
+ private:
+  struct SavedEdge {
+    Edge edge;
+    bool is_result;
+  };
+  std::string name_;
+  std::vector<ops::Description> descriptions_;
+  CustomGradient gradient_;
+  std::vector<NodeRef> saved_;
+  std::vector<SavedEdge> saved_edges_;
+  bool released_ = false;
+};
+
+std::vector<Edge> pair_of(Edge first, Edge second) {
+  std::vector<Edge> edges;
+  edges.push_back(std::move(first));
+  edges.push_back(std::move(second));
+  return edges;
+}
+
+/// A write through a view: the root's gradient loses the region, the value's takes it.
+class WriteFunction final : public Function {
+ public:
+  WriteFunction(Edge root, Edge value, graph::Geometry root_geometry, graph::Geometry view, std::int64_t numel)
+      : Function(pair_of(std::move(root), std::move(value))), root_(std::move(root_geometry)), view_(std::move(view)), numel_(numel) {}
+
+  std::vector<Tensor> gradients(const Tensor& gradient) override {
+    std::vector<Tensor> result(2);
+    if (inputs()[0]) result[0] = clear_in_root(gradient, root_, view_, numel_);
+    if (inputs()[1]) result[1] = gather_from_root(gradient, root_, view_, numel_);
+    return result;
+  }
+  std::string_view name() const override { return "copy_slices"; }
+
+ private:
+  graph::Geometry root_;
+  graph::Geometry view_;
+  std::int64_t numel_;
+};
+
+void refuse_write(const Tensor& target, const History* history) {
+  if (!history) return;
+  if (history->viewed_without_grad) {
+    throw AutogradError(
+        "in-place write: this view was made while grad mode was off and is written to while it is on. Make the view in "
+        "grad mode, or write under NoGrad.");
+  }
+  if (!history->leaf_requires_grad || history->function) return;
+  throw AutogradError(target.state()->root
+                          ? "in-place write: a leaf that requires a gradient is written to in grad mode. Use NoGrad, "
+                            "or detach()."
+                          : "in-place write: a view of a leaf that requires a gradient is written to in grad mode. Use "
+                            "NoGrad, or detach().");
+}
+
+}  // namespace
+
+Tensor apply(Op op, std::initializer_list<Tensor> inputs, graph::NodeInfo given) {
+  std::array<NodeRef, 3> nodes;
+  std::size_t count = 0;
+  bool wanted = false;
+  for (const Tensor& input : inputs) {
+    if (!input.defined()) throw ValueError(fmt::format("{}: input {} is an undefined tensor", ops::row(op).name, count));
+    nodes[count++] = graph::value_of(input);
+    wanted |= input.requires_grad();
+  }
+  const std::array<NodeRef, 3> kept = nodes;
+  Tensor result = graph::wrap(graph::record(op, std::move(nodes), std::move(given)));
+  for (std::size_t i = 0; i < count; ++i) {
+    if (kept[i]->materialised() && kept[i]->buffer()->pinned()) graph::flush();
+  }
+  if (!wanted || !is_grad_enabled() || !is_floating(result.dtype())) return result;
+  const GradientRow* row = gradient_of(op);
+  if (!row || !row->rule) return result;
+  std::vector<Edge> edges;
+  edges.reserve(count);
+  for (const Tensor& input : inputs) edges.push_back(edge_of(input));
+  require_history(result)->function = make_ref<PrimitiveFunction>(*row, *result.state()->cell->value(),
+                                                                  std::span(kept.data(), count), std::move(edges));
+  return result;
+}
+
+Tensor with_gradient(std::string_view name, const std::vector<Tensor>& inputs, const Tensor& result,
+                     const std::vector<Tensor>& saved, bool save_result, CustomGradient gradient) {
+  bool wanted = false;
+  for (const Tensor& input : inputs) wanted |= input.defined() && input.requires_grad();
+  Tensor connected_result = graph::wrap(graph::value_of(result));
+  if (!wanted || !is_grad_enabled()) return connected_result;
+  std::vector<Edge> edges;
+  std::vector<ops::Description> descriptions;
+  for (const Tensor& input : inputs) {
+    edges.push_back(input.defined() ? edge_of(input) : Edge{});
+    descriptions.push_back(input.defined() ? ops::Description{input.dtype(), input.sizes()} : ops::Description{});
+  }
+  auto function = make_ref<CustomFunction>(name, std::move(edges), std::move(descriptions), std::move(gradient));
+  for (const Tensor& tensor : saved) function->keep(graph::value_of(tensor), edge_of(tensor), false);
+  if (save_result) function->keep(graph::value_of(connected_result), {}, true);
+  function->seal();
+  require_history(connected_result)->function = function;
+  return connected_result;
+}
+
+Tensor alias(const Tensor& tensor, graph::Geometry geometry) {
+  const Ref<History> history = require_history(tensor);
+  const graph::TensorState& state = *tensor.state();
+  if (is_grad_enabled()) {
+    return Tensor(make_ref<graph::TensorState>(state.cell, std::move(geometry), history, false));
+  }
+  auto own = make_ref<History>(geometry);
+  own->viewed_without_grad = true;
+  return Tensor(make_ref<graph::TensorState>(state.cell, std::move(geometry), own, true));
+}
+
+void assign(const Tensor& target, const Tensor& value) {
+  graph::TensorState& state = *target.state();
+  History* history = history_of(target);
+  const bool taped = is_grad_enabled() && (target.requires_grad() || value.requires_grad());
+  if (taped) refuse_write(target, history);
+  if (broadcast(state.geometry.sizes, value.sizes()) != state.geometry.sizes) {
+    throw ShapeError(fmt::format("in-place write: a value of shape {} does not broadcast to the target's {}",
+                                 to_string(value.sizes()), to_string(state.geometry.sizes)));
+  }
+  Tensor source = value.dtype() == target.dtype() ? value : value.to(target.dtype());
+  if (source.sizes() != state.geometry.sizes) source = source.expand(state.geometry.sizes);
+  graph::Cell& cell = *state.cell;
+  const bool whole = covers(state.geometry, cell.numel());
+  NodeRef node = graph::value_of(source);
+  if (!whole) {
+    node = graph::record(Op::overwrite, cell.value(), std::move(node), graph::view_info(state.geometry, *cell.value()));
+  }
+  if (taped) {
+    const Ref<History> record = require_history(target);
+    Edge value_edge = edge_of(source);
+    if (whole && state.geometry == record->root && value_edge.function) {
+      record->rebase(value_edge.function);
+    } else {
+      Edge root_edge;
+      if (!(whole && numel(record->root.sizes) == cell.numel()) && record->requires_grad()) {
+        root_edge = record->function ? Edge{record->function, nullptr} : Edge{nullptr, record};
+      }
+      record->rebase(make_ref<WriteFunction>(std::move(root_edge), std::move(value_edge), record->root, state.geometry,
+                                             cell.numel()));
+    }
+  }
+  graph::write_cell(cell, std::move(node));
+}
+
+}  // namespace russet::autograd

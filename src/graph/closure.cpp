@@ -1,0 +1,135 @@
+#include "graph/closure.h"
+
+#include <fmt/format.h>
+#include <russet/error.h>
+
+#include <algorithm>
+
+#include "ops/table.h"
+
+namespace russet::graph {
+namespace {
+
+std::uint64_t next_epoch() {
+  static std::uint64_t epoch = 0;  // guarded by the flush lock
+  return ++epoch;
+}
+
+bool is_recipe(const Node& node) {
+  switch (ops::row(node.op).family) {
+    case ops::Family::elementwise:
+    case ops::Family::movement:
+    case ops::Family::random:
+    case ops::Family::source: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+void add_saved_cut(const NodeRef& saved, std::vector<NodeRef>& outputs) {
+  std::vector<const NodeRef*> stack{&saved};
+  const std::uint64_t epoch = next_epoch();
+  while (!stack.empty()) {
+    const NodeRef& node = *stack.back();
+    stack.pop_back();
+    if (!node || node->materialised() || node->mark.epoch == epoch) continue;
+    node->mark.epoch = epoch;
+    if (!is_recipe(*node)) {
+      outputs.push_back(node);
+      continue;
+    }
+    for (const NodeRef& input : node->inputs()) stack.push_back(&input);
+  }
+}
+
+std::vector<NodeRef> take_device(std::vector<NodeRef>& outputs) {
+  const Device device = outputs.front()->device;
+  const auto rest = std::stable_partition(outputs.begin(), outputs.end(),
+                                          [&](const NodeRef& node) { return !(node->device == device); });
+  std::vector<NodeRef> taken(std::make_move_iterator(rest), std::make_move_iterator(outputs.end()));
+  outputs.erase(rest, outputs.end());
+  return taken;
+}
+
+void throw_device_mismatch(ops::Op op, const std::array<NodeRef, 3>& inputs) {
+  std::string devices;
+  for (const NodeRef& input : inputs) {
+    if (input) devices += (devices.empty() ? "" : " and ") + to_string(input->device);
+  }
+  throw DeviceError(fmt::format("{}: the tensors are on different devices: {}. Move them with .to(device).",
+                                ops::row(op).name, devices));
+}
+
+Closure::Closure(std::vector<NodeRef> outputs, const std::vector<Node*>& restorable) : outputs_(std::move(outputs)) {
+  work_.device = outputs_.front()->device;
+  visit();
+  order();
+  find_donatable(restorable);
+}
+
+void Closure::visit() {
+  const std::uint64_t epoch = next_epoch();
+  std::vector<Node*> stack;
+  const auto push = [&](Node* node) {
+    if (node->mark.epoch == epoch) {
+      ++node->mark.uses;
+      return;
+    }
+    if (node->failure()) throw Error(*node->failure());
+    node->mark = {epoch, 0, 1};
+    nodes_.push_back(node);
+    stack.push_back(node);
+  };
+  for (const NodeRef& output : outputs_) push(output.get());
+  while (!stack.empty()) {
+    Node* node = stack.back();
+    stack.pop_back();
+    for (const NodeRef& input : node->inputs()) {
+      if (input) push(input.get());
+    }
+  }
+}
+
+void Closure::order() {
+  std::sort(nodes_.begin(), nodes_.end(), [](const Node* a, const Node* b) { return a->sequence() < b->sequence(); });
+  work_.entries.reserve(nodes_.size());
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    Node* node = nodes_[i];
+    node->mark.index = static_cast<std::int32_t>(i);
+    Work::Entry entry;
+    entry.node = node;
+    entry.persistent = node->persistent && node->materialised();
+    for (std::size_t input = 0; input < 3; ++input) {
+      if (node->inputs()[input]) entry.inputs[input] = node->inputs()[input]->mark.index;
+    }
+    work_.entries.push_back(entry);
+  }
+  for (const NodeRef& output : outputs_) work_.entries[static_cast<std::size_t>(output->mark.index)].output = true;
+}
+
+// A leaf may be overwritten when all its references are those that this work lets go of: inputs of nodes that die or
+// become leaves, and the old values that cells kept for a failure.
+void Closure::find_donatable(const std::vector<Node*>& restorable) {
+  for (Node* node : restorable) {
+    if (node->mark.epoch == nodes_.front()->mark.epoch) ++node->mark.uses;
+  }
+  std::vector<bool> survives(nodes_.size(), false);
+  for (std::size_t i = nodes_.size(); i-- > 0;) {
+    Work::Entry& entry = work_.entries[i];
+    if (entry.node->materialised()) {
+      entry.donatable = !survives[i] && !entry.output && !entry.node->buffer()->pinned() &&
+                        entry.node->buffer()->reference_count() == 1 &&
+                        entry.node->reference_count() == entry.node->mark.uses;
+      continue;
+    }
+    if (entry.output) continue;
+    if (entry.node->reference_count() > entry.node->mark.uses) survives[i] = true;
+    if (!survives[i]) continue;
+    for (const std::int32_t input : entry.inputs) {
+      if (input >= 0) survives[static_cast<std::size_t>(input)] = true;
+    }
+  }
+}
+
+}  // namespace russet::graph

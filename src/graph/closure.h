@@ -1,0 +1,35 @@
+#pragma once
+// Closure: what a flush computes, in record order, and what it may overwrite.
+#include <vector>
+
+#include "graph/executor.h"
+#include "graph/node.h"
+
+namespace russet::graph {
+
+/// Adds the nodes that must be in memory so that `saved` can be computed again later: elementwise, movement, random
+/// and source nodes stay recipes; contractions, reductions and the like are kept.
+void add_saved_cut(const NodeRef& saved, std::vector<NodeRef>& outputs);
+
+/// Takes the outputs of the first output's device out of the list.
+std::vector<NodeRef> take_device(std::vector<NodeRef>& outputs);
+
+[[noreturn]] void throw_device_mismatch(ops::Op op, const std::array<NodeRef, 3>& inputs);
+
+class Closure {
+ public:
+  /// `outputs` are nodes of one device. `restorable` are leaves that pending cells hold only until the work starts.
+  Closure(std::vector<NodeRef> outputs, const std::vector<Node*>& restorable);
+  Work& work() { return work_; }
+
+ private:
+  void visit();
+  void order();
+  void find_donatable(const std::vector<Node*>& restorable);
+
+  std::vector<NodeRef> outputs_;
+  std::vector<Node*> nodes_;
+  Work work_;
+};
+
+}  // namespace russet::graph

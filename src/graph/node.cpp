@@ -1,0 +1,109 @@
+#include "graph/node.h"
+
+#include <russet/error.h>
+
+#include "base/pool.h"
+#include "graph/counters.h"
+
+namespace russet::graph {
+namespace {
+
+std::atomic<std::uint64_t> next_sequence{1};
+
+constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
+  hash ^= value + 0x9E3779B97F4A7C15ULL + (hash << 6) + (hash >> 2);
+  return hash;
+}
+
+std::uint64_t mix(std::uint64_t hash, const Dims& dims) {
+  for (const std::int64_t value : dims) hash = mix(hash, static_cast<std::uint64_t>(value));
+  return mix(hash, dims.size());
+}
+
+struct AttributeHash {
+  std::uint64_t operator()(const std::monostate&) const { return 0; }
+  std::uint64_t operator()(const ops::Axes& a) const { return a.mask * 2ULL + a.descending; }
+  std::uint64_t operator()(const ops::View& a) const {
+    return mix(mix(a.dynamic, static_cast<std::uint64_t>(a.offset)), a.strides);
+  }
+  std::uint64_t operator()(const ops::Window& a) const {
+    std::uint64_t hash = static_cast<std::uint64_t>(a.groups);
+    for (const auto* pair : {&a.kernel, &a.stride, &a.padding, &a.padding_after, &a.dilation}) {
+      for (const std::int32_t value : *pair) hash = mix(hash, static_cast<std::uint64_t>(value));
+    }
+    return hash;
+  }
+  std::uint64_t operator()(const ops::Number& a) const {
+    return mix(std::bit_cast<std::uint64_t>(a.real), static_cast<std::uint64_t>(a.integer));
+  }
+  std::uint64_t operator()(const ops::Accumulate& a) const { return a.value; }
+  std::uint64_t operator()(const ops::Seed& a) const { return a.value; }
+};
+
+std::uint64_t hash_of(const NodeInfo& info) {
+  std::uint64_t hash = static_cast<std::uint64_t>(info.op) * 131 + static_cast<std::uint64_t>(info.dtype);
+  hash = mix(hash, info.shape);
+  return mix(hash, std::visit(AttributeHash{}, info.attributes));
+}
+
+base::ObjectPool& pool() {
+  static auto* objects = new base::ObjectPool(sizeof(Node));
+  return *objects;
+}
+
+}  // namespace
+
+Node::Node(NodeInfo info, std::array<NodeRef, 3> inputs)
+    : NodeInfo(std::move(info)),
+      inputs_(std::move(inputs)),
+      sequence_(next_sequence.fetch_add(1, std::memory_order_relaxed)),
+      hash_(hash_of(*this)) {
+  engine_counters().nodes_recorded.fetch_add(1, std::memory_order_relaxed);
+}
+
+Node::Node(NodeInfo info, Ref<Buffer> buffer)
+    : NodeInfo(std::move(info)), sequence_(next_sequence.fetch_add(1, std::memory_order_relaxed)) {
+  materialise(std::move(buffer));
+}
+
+void* Node::operator new(std::size_t) { return pool().allocate(); }
+void Node::operator delete(void* memory, std::size_t) { pool().release(memory); }
+
+Node::~Node() {
+  // Long chains of nodes are taken apart in a loop: one recursion a node would overflow the stack.
+  static thread_local std::vector<NodeRef>* doomed = nullptr;
+  if (doomed) {
+    for (NodeRef& input : inputs_) {
+      if (input) doomed->push_back(std::move(input));
+    }
+    return;
+  }
+  if (!inputs_[0] && !inputs_[1] && !inputs_[2]) return;
+  std::vector<NodeRef> queue;
+  doomed = &queue;
+  for (NodeRef& input : inputs_) {
+    if (input) queue.push_back(std::move(input));
+  }
+  while (!queue.empty()) {
+    const NodeRef last = std::move(queue.back());
+    queue.pop_back();
+  }
+  doomed = nullptr;
+}
+
+void Node::materialise(Ref<Buffer> buffer) {
+  buffer_ = std::move(buffer);
+  op = ops::Op::leaf;
+  attributes = {};
+  argument = 0;
+  hash_ = hash_of(*this);
+  for (NodeRef& input : inputs_) input.reset();
+}
+
+void Node::fail(std::string error) { failure_ = std::make_unique<std::string>(std::move(error)); }
+
+std::size_t byte_size(const NodeInfo& node) {
+  return static_cast<std::size_t>(numel(node.shape)) * size_of(node.dtype);
+}
+
+}  // namespace russet::graph

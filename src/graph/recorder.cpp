@@ -1,0 +1,195 @@
+#include "graph/recorder.h"
+
+#include <russet/error.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "graph/closure.h"
+#include "graph/counters.h"
+#include "graph/executor.h"
+#include "graph/tensor_state.h"
+#include "ops/table.h"
+
+namespace russet::graph {
+namespace {
+
+/// More pending nodes than this are computed without waiting for a mark; a training step of the largest models here
+/// records some ten thousand.
+constexpr std::size_t pending_limit = 50'000;
+
+/// Closures share the marks in nodes: one flush at a time.
+std::mutex& flush_lock() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+}  // namespace
+
+Recorder& Recorder::current() {
+  thread_local const std::shared_ptr<Recorder> recorder = std::make_shared<Recorder>();
+  return *recorder;
+}
+
+void Recorder::add(Cell& cell) {
+  if (cell.pending_in_.get() == this) return;
+  remove(cell);
+  const std::lock_guard lock(mutex_);
+  cell.pending_in_ = shared_from_this();
+  cell.pending_slot_ = cells_.size();
+  cells_.push_back(&cell);
+}
+
+void Recorder::remove(Cell& cell) {
+  const std::shared_ptr<Recorder> owner = std::move(cell.pending_in_);
+  if (!owner) return;
+  const std::lock_guard lock(owner->mutex_);
+  if (cell.pending_slot_ < owner->cells_.size() && owner->cells_[cell.pending_slot_] == &cell) {
+    owner->cells_[cell.pending_slot_] = nullptr;
+  }
+}
+
+void Recorder::add(SavedNodes& saved) {
+  const std::lock_guard lock(mutex_);
+  saved.saved_in_ = shared_from_this();
+  saved.saved_slot_ = saved_.size();
+  saved_.push_back(&saved);
+}
+
+void Recorder::remove(SavedNodes& saved) {
+  const std::shared_ptr<Recorder> owner = std::move(saved.saved_in_);
+  if (!owner) return;
+  const std::lock_guard lock(owner->mutex_);
+  if (saved.saved_slot_ < owner->saved_.size() && owner->saved_[saved.saved_slot_] == &saved) {
+    owner->saved_[saved.saved_slot_] = nullptr;
+  }
+}
+
+SavedNodes::~SavedNodes() { Recorder::remove(*this); }
+void SavedNodes::register_saved() { Recorder::current().add(*this); }
+void SavedNodes::unregister_saved() { Recorder::remove(*this); }
+
+void Recorder::count_node() {
+  if (++nodes_ > pending_limit && !flushing_) flush();
+}
+
+Recorder::Pending Recorder::collect(const NodeRef& also) {
+  Pending pending;
+  const std::lock_guard lock(mutex_);
+  for (const Cell* cell : cells_) {
+    if (!cell) continue;
+    if (!cell->value_->materialised()) pending.outputs.push_back(cell->value_);
+    if (cell->last_materialised_) pending.restorable.push_back(cell->last_materialised_.get());
+  }
+  for (const SavedNodes* saved : saved_) {
+    if (!saved) continue;
+    for (const NodeRef& node : saved->saved()) add_saved_cut(node, pending.outputs);
+  }
+  if (also && !also->materialised()) pending.outputs.push_back(also);
+  return pending;
+}
+
+void Recorder::flush(const NodeRef& also) {
+  if (flushing_) throw InternalError("flush: called from within a flush");
+  const std::lock_guard lock(flush_lock());
+  flushing_ = true;
+  try {
+    Pending pending = collect(also);
+    while (!pending.outputs.empty()) {
+      Closure closure(take_device(pending.outputs), pending.restorable);
+      executor_of(closure.work().device).execute(closure.work());
+    }
+    settle();
+  } catch (const Error& error) {
+    restore(error.what());
+    flushing_ = false;
+    throw;
+  }
+  nodes_ = 0;
+  flushing_ = false;
+}
+
+void Recorder::settle() {
+  std::vector<NodeRef> released;  // destroyed after the lock is gone
+  const std::lock_guard lock(mutex_);
+  for (Cell* cell : cells_) {
+    if (!cell) continue;
+    cell->pending_in_.reset();
+    if (cell->last_materialised_) released.push_back(std::move(cell->last_materialised_));
+  }
+  cells_.clear();
+  for (SavedNodes* saved : saved_) {
+    if (saved) saved->saved_in_.reset();
+  }
+  saved_.clear();
+}
+
+void Recorder::restore(const std::string& error) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (Cell* cell : cells_) {
+      if (!cell || cell->value_->materialised()) continue;
+      if (cell->last_materialised_ && !cell->last_materialised_->failure()) {
+        cell->value_ = cell->last_materialised_;
+      } else {
+        cell->value_->fail(error);
+      }
+    }
+  }
+  settle();
+  nodes_ = 0;
+}
+
+NodeRef record(ops::Op op, std::array<NodeRef, 3> inputs, NodeInfo given) {
+  std::array<ops::Description, 3> descriptions;
+  std::array<const ops::Description*, 3> pointers{};
+  const int count = ops::row(op).inputs;
+  for (int i = 0; i < count; ++i) {
+    const auto slot = static_cast<std::size_t>(i);
+    if (inputs[slot]->failure()) throw Error(*inputs[slot]->failure());
+    descriptions[slot] = {inputs[slot]->dtype, inputs[slot]->shape};
+    pointers[slot] = &descriptions[slot];
+    if (i > 0 && !(inputs[slot]->device == inputs[0]->device)) throw_device_mismatch(op, inputs);
+  }
+  const ops::Description result =
+      ops::infer(op, {pointers.data(), static_cast<std::size_t>(count)}, given.attributes, {given.dtype, given.shape});
+  given.op = op;
+  given.dtype = result.dtype;
+  given.shape = result.shape;
+  if (count > 0) given.device = inputs[0]->device;
+  Recorder::current().count_node();
+  return make_ref<Node>(std::move(given), std::move(inputs));
+}
+
+NodeRef scalar(Scalar value, DType dtype, Device device) {
+  NodeInfo info;
+  info.dtype = dtype;
+  info.device = device;
+  info.argument = is_floating(dtype) ? std::bit_cast<std::uint64_t>(value.to_double())
+                                     : static_cast<std::uint64_t>(value.to_int64());
+  return record(ops::Op::scalar, std::array<NodeRef, 3>{}, std::move(info));
+}
+
+NodeRef constant(Scalar value, DType dtype, Device device, const Shape& shape) {
+  NodeInfo info;
+  info.dtype = dtype;
+  info.device = device;
+  info.shape = shape;
+  if (dtype == DType::boolean) {
+    info.attributes = ops::Number{0, value.to_double() != 0};
+  } else {
+    info.attributes = is_floating(dtype) ? ops::Number{value.to_double(), 0} : ops::Number{0, value.to_int64()};
+  }
+  return record(ops::Op::constant, std::array<NodeRef, 3>{}, std::move(info));
+}
+
+void flush() { Recorder::current().flush(); }
+
+void materialise(const NodeRef& node) {
+  if (node->failure()) throw Error(*node->failure());
+  if (!node->materialised()) Recorder::current().flush(node);
+  executor_of(node->device).synchronize();
+  if (node->failure()) throw Error(*node->failure());
+}
+
+}  // namespace russet::graph

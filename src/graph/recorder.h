@@ -1,0 +1,82 @@
+#pragma once
+// Recorder: what a thread has recorded and not yet computed.
+#include <functional>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "graph/node.h"
+
+namespace russet::graph {
+
+class Cell;
+class Recorder;
+
+/// Values that the tape will read. A flush before backward() keeps a cut of their history.
+class SavedNodes {
+ public:
+  virtual ~SavedNodes();
+  virtual std::span<const NodeRef> saved() const = 0;
+
+ protected:
+  /// Adds this to the calling thread's list; call when saved() is complete.
+  void register_saved();
+  /// Call before saved() shrinks.
+  void unregister_saved();
+
+ private:
+  friend class Recorder;
+  std::shared_ptr<Recorder> saved_in_;
+  std::size_t saved_slot_ = 0;
+};
+
+/// Records a primitive: infers and checks the result's shape and type at once, runs nothing.
+/// `given` holds dtype, shape, attributes and argument as the operator's rules need them.
+NodeRef record(ops::Op op, std::array<NodeRef, 3> inputs, NodeInfo given = {});
+inline NodeRef record(ops::Op op, NodeRef a, NodeInfo given = {}) {
+  return record(op, {std::move(a), nullptr, nullptr}, std::move(given));
+}
+inline NodeRef record(ops::Op op, NodeRef a, NodeRef b, NodeInfo given = {}) {
+  return record(op, {std::move(a), std::move(b), nullptr}, std::move(given));
+}
+/// A number as a node of shape []: known at run time only, or part of the plan.
+NodeRef scalar(Scalar value, DType dtype, Device device);
+NodeRef constant(Scalar value, DType dtype, Device device, const Shape& shape = {});
+
+/// Computes everything that the calling thread has pending.
+void flush();
+/// Computes `node` (with all else that is pending), and waits for it. Throws what made it fail.
+void materialise(const NodeRef& node);
+
+/// A thread's pending work. Cells and saved sets may be destroyed on other threads, hence the lock.
+class Recorder : public std::enable_shared_from_this<Recorder> {
+ public:
+  static Recorder& current();
+
+  void add(Cell& cell);
+  static void remove(Cell& cell);
+  void add(SavedNodes& saved);
+  static void remove(SavedNodes& saved);
+
+  /// Counts a recorded node; flushes when too many are pending.
+  void count_node();
+  /// Computes all pending cells, what the tape needs of the rest, and `also`.
+  void flush(const NodeRef& also = {});
+
+ private:
+  struct Pending {
+    std::vector<NodeRef> outputs;
+    std::vector<Node*> restorable;  // old values that pending cells keep for a failure
+  };
+  Pending collect(const NodeRef& also);
+  void settle();
+  void restore(const std::string& error);
+
+  std::mutex mutex_;
+  std::vector<Cell*> cells_;
+  std::vector<SavedNodes*> saved_;
+  std::size_t nodes_ = 0;
+  bool flushing_ = false;
+};
+
+}  // namespace russet::graph

@@ -1,0 +1,111 @@
+// Tensor: what a handle answers and how values enter and leave. Views, writes and gradients are elsewhere.
+#include <fmt/format.h>
+#include <russet/runtime.h>
+#include <russet/tensor.h>
+
+#include "graph/counters.h"
+#include "graph/executor.h"
+#include "graph/tensor_state.h"
+
+namespace russet {
+namespace {
+
+const graph::TensorState& defined_state(const Ref<graph::TensorState>& state) {
+  if (!state) throw ValueError("an undefined tensor was used: it was declared but nothing was assigned to it");
+  return *state;
+}
+
+/// The node of a leaf whose elements lie in row-major order from `offset` on, or a copy of the elements.
+graph::NodeRef readable(const Tensor& tensor, std::int64_t& offset) {
+  const graph::TensorState& state = defined_state(tensor.state());
+  const graph::NodeRef value = state.cell->value();
+  offset = 0;
+  if (is_contiguous(state.geometry)) {
+    graph::materialise(value);
+    offset = state.geometry.offset;
+    return value;
+  }
+  graph::NodeRef copy = graph::value_of(tensor);
+  graph::materialise(copy);
+  return copy;
+}
+
+}  // namespace
+
+Tensor Tensor::from_bytes(std::span<const std::byte> bytes, const Shape& shape, const TensorOptions& options) {
+  graph::NodeInfo info;
+  info.dtype = options.dtype;
+  info.device = options.device;
+  info.shape = shape;
+  const std::size_t needed = graph::byte_size(info);
+  if (bytes.size() != needed) {
+    throw ShapeError(fmt::format("Tensor::from: shape {} of {} takes {} bytes, {} were given", russet::to_string(shape),
+                                 name_of(options.dtype), needed, bytes.size()));
+  }
+  graph::Executor& executor = graph::executor_of(options.device);
+  const Ref<graph::Buffer> buffer = executor.allocate(options.device, needed);
+  executor.upload(*buffer, bytes);
+  Tensor tensor = graph::wrap(make_ref<graph::Node>(std::move(info), buffer));
+  if (options.requires_grad) tensor.requires_grad_();
+  return tensor;
+}
+
+const Shape& Tensor::sizes() const { return defined_state(state_).geometry.sizes; }
+const Strides& Tensor::strides() const { return defined_state(state_).geometry.strides; }
+std::int64_t Tensor::size(std::int64_t axis) const { return sizes()[wrap_axis(axis, dim())]; }
+std::int64_t Tensor::stride(std::int64_t axis) const { return strides()[wrap_axis(axis, dim())]; }
+std::int64_t Tensor::storage_offset() const { return defined_state(state_).geometry.offset; }
+DType Tensor::dtype() const { return defined_state(state_).cell->value()->dtype; }
+Device Tensor::device() const { return defined_state(state_).cell->value()->device; }
+bool Tensor::is_contiguous() const { return graph::is_contiguous(defined_state(state_).geometry); }
+std::uint64_t Tensor::version() const { return defined_state(state_).cell->version(); }
+
+bool Tensor::shares_storage(const Tensor& other) const {
+  return defined_state(state_).cell == defined_state(other.state_).cell;
+}
+
+void Tensor::copy_to(std::span<std::byte> bytes) const {
+  std::int64_t offset = 0;
+  const graph::NodeRef node = readable(*this, offset);
+  const std::size_t needed = static_cast<std::size_t>(numel()) * size_of(dtype());
+  if (bytes.size() != needed) {
+    throw ShapeError(fmt::format("copy_to: {} bytes are needed, {} were given", needed, bytes.size()));
+  }
+  if (needed == 0) return;
+  graph::executor_of(device()).download(*node->buffer(), static_cast<std::size_t>(offset) * size_of(dtype()), bytes);
+}
+
+std::vector<std::byte> Tensor::to_bytes() const {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(numel()) * size_of(dtype()));
+  copy_to(bytes);
+  return bytes;
+}
+
+void* Tensor::data() const {
+  if (!is_contiguous()) throw ValueError("data: the tensor is not contiguous; call contiguous() first");
+  if (device().type != DeviceType::cpu && device().type != DeviceType::reference) {
+    throw DeviceError(fmt::format("data: the memory of {} is not the host's; move the tensor with .to(Device(\"cpu\"))",
+                                  russet::to_string(device())));
+  }
+  std::int64_t offset = 0;
+  const graph::NodeRef node = readable(*this, offset);
+  node->buffer()->pin();
+  return node->buffer()->data() + static_cast<std::size_t>(offset) * size_of(dtype());
+}
+
+void Tensor::require_single_element() const {
+  if (numel() == 1) return;
+  throw ShapeError(fmt::format("item: the tensor has {} elements (shape {}), not one", numel(), russet::to_string(sizes())));
+}
+
+void Tensor::set_data(const Tensor& other) const {
+  graph::TensorState& state = const_cast<graph::TensorState&>(defined_state(state_));
+  const bool persistent = state.cell->persistent();
+  state.cell = defined_state(other.state_).cell;
+  state.geometry = other.state_->geometry;
+  if (persistent) state.cell->mark_persistent();
+}
+
+void mark_persistent(const Tensor& tensor) { defined_state(tensor.state()).cell->mark_persistent(); }
+
+}  // namespace russet

@@ -1,0 +1,77 @@
+#pragma once
+// What a Tensor handle points to, and the cell that handles share.
+#include <russet/tensor.h>
+
+#include "graph/geometry.h"
+#include "graph/node.h"
+#include "graph/recorder.h"
+
+namespace russet::graph {
+
+/// A storage cell: holds the current value. An in-place write replaces the value; nodes never change.
+class Cell final : public RefCounted {
+ public:
+  explicit Cell(NodeRef value);
+  ~Cell() override;
+
+  static void* operator new(std::size_t size);
+  static void operator delete(void* memory, std::size_t size);
+
+  const NodeRef& value() const { return value_; }
+  std::int64_t numel() const { return russet::numel(value_->shape); }
+  std::uint64_t version() const { return version_; }
+
+  /// Replaces the value after an in-place write.
+  void write(NodeRef value);
+  /// Replaces the value by one that is in memory, without counting as a write (loading, moving).
+  void reset(NodeRef leaf);
+
+  /// A cell whose value lives across steps (parameters and buffers of modules): what is computed from such cells
+  /// alone may be kept.
+  bool persistent() const { return persistent_; }
+  void mark_persistent();
+
+ private:
+  friend class Recorder;
+  NodeRef value_;
+  /// What a flush that fails before it starts restores.
+  NodeRef last_materialised_;
+  std::shared_ptr<Recorder> pending_in_;
+  std::size_t pending_slot_ = 0;
+  std::uint64_t version_ = 0;
+  bool persistent_ = false;
+};
+
+/// The autograd record of a tensor and its differentiable views; autograd derives from it.
+class History : public RefCounted {};
+
+struct TensorState final : public RefCounted {
+  TensorState(Ref<Cell> cell, Geometry geometry, Ref<History> history, bool root)
+      : cell(std::move(cell)), geometry(std::move(geometry)), history(std::move(history)), root(root) {}
+
+  static void* operator new(std::size_t size);
+  static void operator delete(void* memory, std::size_t size);
+
+  Ref<Cell> cell;
+  Geometry geometry;
+  /// Null for tensors that have nothing to do with autograd so far.
+  Ref<History> history;
+  /// Whether this is the tensor that the history is about, rather than a view of it.
+  bool root = true;
+  /// The tape's entry for reading this view, and which generation of the history it belongs to.
+  Ref<RefCounted> view_entry;
+  std::uint64_t view_generation = 0;
+};
+
+/// The in-place write at the level of values. A pinned cell's memory holds the new value when this returns.
+void write_cell(Cell& cell, NodeRef value);
+
+/// A tensor with a cell of its own that holds `value`.
+Tensor wrap(NodeRef value);
+/// The node that holds the elements of `tensor` in the shape of its sizes: the cell's value, or a strided node on it.
+NodeRef value_of(const Tensor& tensor);
+/// How a geometry looks from the value of a cell: a reshape, or a view whose offset is a run-time argument when the
+/// value is in memory (so that slices that move from step to step share a plan).
+NodeInfo view_info(const Geometry& geometry, const Node& base);
+
+}  // namespace russet::graph

@@ -1,0 +1,334 @@
+// Shape and type rules: from descriptions of the inputs to one of the result.
+#include <fmt/format.h>
+#include <russet/error.h>
+#include <bit>
+#include <string>
+
+#include "ops/table.h"
+
+namespace russet::ops {
+namespace {
+
+using Inputs = std::span<const Description* const>;
+
+/// What is being inferred; every error message is made from it.
+struct Call {
+  const OpRow& row;
+  Inputs inputs;
+  const Attributes& attributes;
+  const Description& given;
+
+  const Description& input(int i) const { return *inputs[static_cast<std::size_t>(i)]; }
+  const Shape& shape(int i) const { return input(i).shape; }
+
+  /// "add(float32 [2, 3], int64 [3])"
+  std::string text() const {
+    std::string list;
+    for (const Description* input : inputs) {
+      fmt::format_to(std::back_inserter(list), "{}{} {}", list.empty() ? "" : ", ", name_of(input->dtype),
+                     to_string(input->shape));
+    }
+    return fmt::format("{}({})", row.name, list);
+  }
+
+  template <class Kind = ShapeError, class... Arguments>
+  [[noreturn]] void fail(fmt::format_string<Arguments...> format, Arguments&&... arguments) const {
+    throw Kind(fmt::format("{}: {}", text(), fmt::format(format, std::forward<Arguments>(arguments)...)));
+  }
+
+  template <class T>
+  const T& attribute() const {
+    if (const T* found = std::get_if<T>(&attributes)) return *found;
+    fail<InternalError>("the operator's attributes are missing");
+  }
+};
+
+// Types.
+
+/// Inputs that choose rather than contribute have a type of their own.
+enum class Role { value, condition, index, selector };
+
+Role role_of(Op op, int input) {
+  if (op == Op::where && input == 0) return Role::condition;
+  if ((op == Op::take || op == Op::put) && input == 1) return Role::index;
+  if ((op == Op::max_pool || op == Op::max_unpool) && input == 0) return Role::selector;
+  return Role::value;
+}
+
+/// The one type of all value inputs.
+DType value_type(const Call& call) {
+  const Description* first = nullptr;
+  for (int i = 0; i < call.row.inputs; ++i) {
+    const Description& input = call.input(i);
+    const Role role = role_of(call.row.op, i);
+    if (role == Role::condition && input.dtype != DType::boolean) {
+      call.fail<TypeError>("the condition is bool, not {}", name_of(input.dtype));
+    }
+    if (role == Role::index && input.dtype != DType::int64) {
+      call.fail<TypeError>("the index is int64, not {}", name_of(input.dtype));
+    }
+    if (role != Role::value) continue;
+    if (first != nullptr && first->dtype != input.dtype) {
+      call.fail<TypeError>("the types differ: {} and {}. Cast one of them with .to()", name_of(first->dtype),
+                           name_of(input.dtype));
+    }
+    if (first == nullptr) first = &input;
+  }
+  return first == nullptr ? call.given.dtype : first->dtype;
+}
+
+DType result_type(const Call& call) {
+  const DType type = value_type(call);
+  switch (call.row.type) {
+    case TypeRule::given:
+      if (call.row.family == Family::random) return call.row.op == Op::random_bits ? DType::int64 : DType::float32;
+      return call.given.dtype;
+    case TypeRule::same: return type;
+    case TypeRule::numeric:
+      if (type == DType::boolean) call.fail<TypeError>("takes numbers, not bool. Cast with .to() or use logical_*");
+      return type;
+    case TypeRule::floating:
+      if (!is_floating(type)) call.fail<TypeError>("takes floating types, not {}. Cast with .to()", name_of(type));
+      return type;
+    case TypeRule::integral:
+      if (is_floating(type)) call.fail<TypeError>("takes integers and bool, not {}", name_of(type));
+      return type;
+    case TypeRule::comparison: return DType::boolean;
+    case TypeRule::widen: return is_floating(type) ? type : DType::int64;
+    case TypeRule::index: break;
+  }
+  return DType::int64;
+}
+
+// Shapes.
+
+Shape broadcast_all(const Call& call) {
+  Shape result = call.shape(0);
+  for (int i = 1; i < call.row.inputs; ++i) {
+    const Shape& other = call.shape(i);
+    if (result == other) continue;
+    const int rank = std::max(result.rank(), other.rank());
+    Shape next(rank, 1);
+    for (int back = 1; back <= rank; ++back) {
+      const std::int64_t a = back <= result.rank() ? result[result.rank() - back] : 1;
+      const std::int64_t b = back <= other.rank() ? other[other.rank() - back] : 1;
+      if (a != b && a != 1 && b != 1) {
+        call.fail("the shapes do not broadcast: {} and {} (sizes {} and {} of axis {})", to_string(result),
+                  to_string(other), a, b, -back);
+      }
+      next[rank - back] = a == 1 ? b : a;
+    }
+    result = next;
+  }
+  return result;
+}
+
+/// The chosen axes of the first input. A scalar counts as having one axis.
+std::uint32_t checked_axes(const Call& call) {
+  const int rank = call.shape(0).rank();
+  const std::uint32_t mask = call.attribute<Axes>().mask;
+  if (mask >> std::max(rank, 1) != 0) {
+    call.fail<IndexError>("axis {} is out of range for {} axes", std::bit_width(mask) - 1, rank);
+  }
+  return mask;
+}
+
+std::uint32_t one_axis(const Call& call) {
+  const std::uint32_t mask = checked_axes(call);
+  if (std::popcount(mask) != 1) call.fail("works along one axis, not {}", std::popcount(mask));
+  return mask;
+}
+
+Shape reduced(const Call& call) {
+  const std::uint32_t mask = checked_axes(call);
+  const Op op = call.row.op;
+  Shape result = call.shape(0);
+  const bool has_identity = op == Op::sum || op == Op::prod;
+  const bool positions = op == Op::argmax || op == Op::argmin;
+  const int count = std::popcount(mask);
+  if (positions && count != 1 && count != result.rank()) {
+    call.fail("takes one axis or all of them, not {} of {}", count, result.rank());
+  }
+  for (int axis = 0; axis < result.rank(); ++axis) {
+    if (((mask >> axis) & 1U) == 0) continue;
+    if (result[axis] == 0 && !has_identity) call.fail("axis {} has size 0, so there is no element to choose", axis);
+    result[axis] = 1;
+  }
+  return result;
+}
+
+Shape matmul(const Call& call) {
+  const Shape& a = call.shape(0);
+  const Shape& b = call.shape(1);
+  const int rank = a.rank();
+  if (rank < 2 || b.rank() != rank) {
+    call.fail("takes two tensors of the same number of axes, at least 2: {} x {}", to_string(a), to_string(b));
+  }
+  if (a[rank - 1] != b[rank - 2]) {
+    throw ShapeError(fmt::format("{}: the inner sizes differ: {} x {} ({} and {}){}", call.row.name, to_string(a),
+                                 to_string(b), a[rank - 1], b[rank - 2],
+                                 a[rank - 1] == b[rank - 1] ? ". Transpose the second factor?" : ""));
+  }
+  Shape result = a;
+  for (int axis = 0; axis < rank - 2; ++axis) {
+    if (a[axis] != b[axis] && a[axis] != 1 && b[axis] != 1) {
+      call.fail("the batch axes do not broadcast: {} x {} (sizes {} and {})", to_string(a), to_string(b), a[axis],
+                b[axis]);
+    }
+    result[axis] = a[axis] == 1 ? b[axis] : a[axis];
+  }
+  result[rank - 1] = b[rank - 1];
+  return result;
+}
+
+void check_window(const Call& call, const Window& window) {
+  for (std::size_t side = 0; side < 2; ++side) {
+    if (window.kernel[side] < 1) call.fail<ValueError>("the window's size is {}", window.kernel[side]);
+    if (window.stride[side] < 1) call.fail<ValueError>("the stride is {}, not at least 1", window.stride[side]);
+    if (window.dilation[side] < 1) call.fail<ValueError>("the dilation is {}, not at least 1", window.dilation[side]);
+    if (window.padding[side] < 0 || window.padding_after[side] < 0) {
+      call.fail<ValueError>("the padding is negative: {} and {}", window.padding[side], window.padding_after[side]);
+    }
+  }
+}
+
+std::int64_t window_outputs(const Call& call, const Window& window, std::size_t side, std::int64_t size,
+                            std::int64_t kernel) {
+  const std::int64_t count = window_output(size, kernel, window.stride[side], window.padding[side],
+                                           window.padding_after[side], window.dilation[side]);
+  if (count < 1) {
+    call.fail("a window of {} (dilation {}) does not fit in size {} with padding {} and {}", kernel,
+              window.dilation[side], size, window.padding[side], window.padding_after[side]);
+  }
+  return count;
+}
+
+/// The result of convolving `x` with `weight`; the same check serves both gradients.
+Shape convolved(const Call& call, const Shape& x, const Shape& weight) {
+  const Window& window = call.attribute<Window>();
+  check_window(call, window);
+  if (x.rank() != 4 || weight.rank() != 4) {
+    call.fail("takes [n, c, h, w] and a weight [o, c / groups, kh, kw], not {} and {}", to_string(x),
+              to_string(weight));
+  }
+  if (window.groups < 1) call.fail<ValueError>("the number of groups is {}", window.groups);
+  if (weight[1] * window.groups != x[1]) {
+    call.fail("the input has {} channels, but the weight {} with {} group(s) takes {}", x[1], to_string(weight),
+              window.groups, weight[1] * window.groups);
+  }
+  if (weight[0] % window.groups != 0) {
+    call.fail("{} output channels do not split into {} groups", weight[0], window.groups);
+  }
+  if (weight[2] < 1 || weight[3] < 1) call.fail("the weight {} has an empty window", to_string(weight));
+  return {x[0], weight[0], window_outputs(call, window, 0, x[2], weight[2]),
+          window_outputs(call, window, 1, x[3], weight[3])};
+}
+
+void check_gradient(const Call& call, const Shape& gradient, const Shape& expected) {
+  if (gradient == expected) return;
+  call.fail("the gradient's shape is {} where the result's is {}", to_string(gradient), to_string(expected));
+}
+
+Shape pooled(const Call& call, const Shape& x) {
+  const Window& window = call.attribute<Window>();
+  check_window(call, window);
+  if (x.rank() != 4) call.fail("takes [n, c, h, w], not {}", to_string(x));
+  return {x[0], x[1], window_outputs(call, window, 0, x[2], window.kernel[0]),
+          window_outputs(call, window, 1, x[3], window.kernel[1])};
+}
+
+/// Checks that a view stays within `count` elements.
+void check_view(const Call& call, const Shape& sizes, std::int64_t count) {
+  const View& view = call.attribute<View>();
+  if (view.strides.rank() != sizes.rank()) {
+    call.fail("strides {} do not match sizes {}", to_string(view.strides), to_string(sizes));
+  }
+  if (numel(sizes) == 0) return;
+  std::int64_t first = view.offset;
+  std::int64_t last = view.offset;
+  for (int axis = 0; axis < sizes.rank(); ++axis) {
+    const std::int64_t reach = (sizes[axis] - 1) * view.strides[axis];
+    (reach < 0 ? first : last) += reach;
+  }
+  // A dynamic offset is checked by whoever records it; here, that the view fits at all.
+  const bool fits = view.dynamic ? last - first < count : first >= 0 && last < count;
+  if (!fits) {
+    call.fail<IndexError>("sizes {}, strides {} and offset {} reach elements {} to {} of {}", to_string(sizes),
+                          to_string(view.strides), view.offset, first, last, count);
+  }
+}
+
+Shape taken(const Call& call) {
+  const Shape& x = call.shape(0);
+  if (x.empty()) call.fail("takes rows of a tensor with at least one axis");
+  Shape result = call.shape(1);
+  for (int axis = 1; axis < x.rank(); ++axis) {
+    if (result.rank() == max_rank) call.fail("the result would have more than {} axes", max_rank);
+    result.push_back(x[axis]);
+  }
+  return result;
+}
+
+Shape like_first(const Call& call) {
+  const Shape& x = call.shape(0);
+  switch (call.row.op) {
+    case Op::overwrite: check_view(call, call.shape(1), numel(x)); break;
+    case Op::put: {
+      const Shape rows = taken(call);
+      if (call.shape(2) != rows)
+        call.fail("the values' shape is {} where {} is needed", to_string(call.shape(2)), to_string(rows));
+      break;
+    }
+    case Op::max_unpool: check_gradient(call, call.shape(1), pooled(call, x)); break;
+    case Op::argsort:
+    case Op::cumsum: one_axis(call); break;
+    default: break;
+  }
+  return x;
+}
+
+Shape stated(const Call& call) {
+  const Shape& shape = call.given.shape;
+  for (const std::int64_t size : shape) {
+    if (size < 0) call.fail("the shape {} has a negative size", to_string(shape));
+  }
+  switch (call.row.op) {
+    case Op::strided: check_view(call, shape, numel(call.shape(0))); break;
+    case Op::convolution_input: check_gradient(call, call.shape(0), convolved(call, shape, call.shape(1))); break;
+    case Op::convolution_weight: check_gradient(call, call.shape(1), convolved(call, call.shape(0), shape)); break;
+    case Op::sum_unpool: check_gradient(call, call.shape(0), pooled(call, shape)); break;
+    default: break;
+  }
+  return shape;
+}
+
+Shape result_shape(const Call& call) {
+  switch (call.row.shape) {
+    case ShapeRule::given: return stated(call);
+    case ShapeRule::same: return like_first(call);
+    case ShapeRule::broadcast: return broadcast_all(call);
+    case ShapeRule::reduced: return reduced(call);
+    case ShapeRule::matmul: return matmul(call);
+    case ShapeRule::convolution: return convolved(call, call.shape(0), call.shape(1));
+    case ShapeRule::pool:
+      if (call.row.inputs == 2 && call.shape(0) != call.shape(1)) {
+        call.fail("the shapes differ: {} and {}", to_string(call.shape(0)), to_string(call.shape(1)));
+      }
+      return pooled(call, call.shape(0));
+    case ShapeRule::take: break;
+  }
+  return taken(call);
+}
+
+}  // namespace
+
+Description infer(Op op, std::span<const Description* const> inputs, const Attributes& attributes,
+                  const Description& given) {
+  const Call call{row(op), inputs, attributes, given};
+  if (static_cast<int>(inputs.size()) != call.row.inputs) {
+    call.fail<InternalError>("takes {} input(s), not {}", call.row.inputs, inputs.size());
+  }
+  return {result_type(call), result_shape(call)};
+}
+
+}  // namespace russet::ops

@@ -1,0 +1,197 @@
+// The rows of the operator table. Names are PyTorch's where it has an operator of the same meaning.
+#include "ops/table.h"
+
+namespace russet::ops {
+namespace {
+
+using enum Family;
+
+constexpr Tolerance exact{0, 0};
+// Chains of library calls or long sums lose a few bits in float32.
+constexpr Tolerance loose{4e-6, 1e-12};
+constexpr Tolerance contracted{1e-5, 1e-12};
+
+constexpr auto given = TypeRule::given;
+constexpr auto same = TypeRule::same;
+constexpr auto numeric = TypeRule::numeric;
+constexpr auto floating = TypeRule::floating;
+constexpr auto integral = TypeRule::integral;
+constexpr auto comparison = TypeRule::comparison;
+constexpr auto widen = TypeRule::widen;
+constexpr auto index_type = TypeRule::index;
+
+constexpr auto stated = ShapeRule::given;
+constexpr auto like_first = ShapeRule::same;
+constexpr auto broadcast_all = ShapeRule::broadcast;
+constexpr auto reduced = ShapeRule::reduced;
+
+constexpr auto none = Autocast::none;
+constexpr auto lower = Autocast::lower;
+constexpr auto single = Autocast::float32;
+constexpr auto widest = Autocast::widest;
+
+constexpr bool argument = true;
+
+constexpr OpRow rows[] = {
+    {Op::leaf, "leaf", source, 0, given, stated, none, "A value that is in memory.", false, exact},
+    {Op::scalar, "scalar", source, 0, given, stated, none, "A number known at run time only, at every element.",
+     argument, exact},
+    {Op::constant, "constant", source, 0, given, stated, none, "A number known at compile time, at every element.",
+     false, exact},
+    {Op::empty, "empty", source, 0, given, stated, none, "Memory whose elements have no value yet.", false, exact},
+    {Op::iota, "iota", source, 0, given, stated, none, "0, 1, 2, ... in row-major order.", false, exact},
+
+    {Op::uniform, "uniform", random, 0, given, stated, none, "Random float32 numbers, uniform in [0, 1).", argument,
+     exact},
+    {Op::normal,
+     "normal",
+     random,
+     0,
+     given,
+     stated,
+     none,
+     "Random float32 numbers of the standard normal distribution.",
+     argument,
+     {3e-7, 1e-13}},
+    {Op::random_bits, "random_bits", random, 0, given, stated, none, "Random int64 numbers in [0, 2^63).", argument,
+     exact},
+
+    {Op::neg, "neg", elementwise, 1, numeric, like_first, none, "Each element with its sign changed.", false, exact},
+    {Op::abs, "abs", elementwise, 1, numeric, like_first, none, "Absolute value of each element.", false, exact},
+    {Op::sign, "sign", elementwise, 1, same, like_first, none, "-1, 0 or 1 by each element's sign; 0 for NaN.", false,
+     exact},
+    {Op::floor, "floor", elementwise, 1, numeric, like_first, none, "The largest integer not above each element.",
+     false, exact},
+    {Op::ceil, "ceil", elementwise, 1, numeric, like_first, none, "The smallest integer not below each element.", false,
+     exact},
+    {Op::round, "round", elementwise, 1, numeric, like_first, none, "The nearest integer; halves go to the even one.",
+     false, exact},
+    {Op::trunc, "trunc", elementwise, 1, numeric, like_first, none, "Each element without its fraction.", false, exact},
+    {Op::exp, "exp", elementwise, 1, floating, like_first, single, "e to the power of each element."},
+    {Op::expm1, "expm1", elementwise, 1, floating, like_first, single, "exp(x) - 1, exact near 0."},
+    {Op::log, "log", elementwise, 1, floating, like_first, single, "Natural logarithm of each element."},
+    {Op::log1p, "log1p", elementwise, 1, floating, like_first, single, "log(1 + x), exact near 0."},
+    {Op::sqrt, "sqrt", elementwise, 1, floating, like_first, none, "Square root of each element."},
+    {Op::rsqrt, "rsqrt", elementwise, 1, floating, like_first, single, "1 / sqrt(x)."},
+    {Op::sin, "sin", elementwise, 1, floating, like_first, none, "Sine of each element, in radians."},
+    {Op::cos, "cos", elementwise, 1, floating, like_first, none, "Cosine of each element, in radians."},
+    {Op::tan, "tan", elementwise, 1, floating, like_first, single, "Tangent of each element, in radians.", false,
+     loose},
+    {Op::asin, "asin", elementwise, 1, floating, like_first, single, "Inverse sine, in [-pi/2, pi/2]."},
+    {Op::acos, "acos", elementwise, 1, floating, like_first, single, "Inverse cosine, in [0, pi]."},
+    {Op::atan, "atan", elementwise, 1, floating, like_first, none, "Inverse tangent, in [-pi/2, pi/2]."},
+    {Op::sinh, "sinh", elementwise, 1, floating, like_first, single, "Hyperbolic sine of each element."},
+    {Op::cosh, "cosh", elementwise, 1, floating, like_first, single, "Hyperbolic cosine of each element."},
+    {Op::tanh, "tanh", elementwise, 1, floating, like_first, none, "Hyperbolic tangent of each element."},
+    {Op::erf, "erf", elementwise, 1, floating, like_first, none, "Error function of each element."},
+    {Op::sigmoid, "sigmoid", elementwise, 1, floating, like_first, none, "1 / (1 + exp(-x))."},
+    {Op::bitwise_not, "bitwise_not", elementwise, 1, integral, like_first, none,
+     "All bits changed; logical not of boolean elements.", false, exact},
+    {Op::cast, "cast", elementwise, 1, given, like_first, none,
+     "Each element in another type: floating to integer drops the fraction, anything but 0 is true.", false, exact},
+
+    {Op::add, "add", elementwise, 2, same, broadcast_all, widest, "Sum of two tensors; logical or of boolean ones."},
+    {Op::sub, "sub", elementwise, 2, numeric, broadcast_all, widest, "Difference of two tensors."},
+    {Op::mul, "mul", elementwise, 2, same, broadcast_all, widest,
+     "Product of two tensors; logical and of boolean ones."},
+    {Op::div, "div", elementwise, 2, floating, broadcast_all, widest, "Quotient of two tensors."},
+    {Op::floor_divide, "floor_divide", elementwise, 2, numeric, broadcast_all, widest,
+     "Quotient rounded toward minus infinity; integers divided by 0 give 0."},
+    {Op::fmod, "fmod", elementwise, 2, numeric, broadcast_all, widest,
+     "Remainder of the division rounded toward 0, with the dividend's sign; of integers by 0 it is 0.", false, exact},
+    {Op::pow, "pow", elementwise, 2, numeric, broadcast_all, single,
+     "The first to the power of the second; integers wrap, and of negative powers only those of 1 and -1 are not 0.",
+     false, loose},
+    {Op::atan2, "atan2", elementwise, 2, floating, broadcast_all, widest,
+     "Angle of the point (second, first), in [-pi, pi]."},
+    {Op::maximum, "maximum", elementwise, 2, same, broadcast_all, widest, "The larger of two elements, or NaN.", false,
+     exact},
+    {Op::minimum, "minimum", elementwise, 2, same, broadcast_all, widest, "The smaller of two elements, or NaN.", false,
+     exact},
+    {Op::eq, "eq", elementwise, 2, comparison, broadcast_all, widest, "Whether elements are equal.", false, exact},
+    {Op::ne, "ne", elementwise, 2, comparison, broadcast_all, widest, "Whether elements differ.", false, exact},
+    {Op::lt, "lt", elementwise, 2, comparison, broadcast_all, widest, "Whether the first is less than the second.",
+     false, exact},
+    {Op::le, "le", elementwise, 2, comparison, broadcast_all, widest,
+     "Whether the first is less than the second or equal.", false, exact},
+    {Op::bitwise_and, "bitwise_and", elementwise, 2, integral, broadcast_all, none, "Bits that both have.", false,
+     exact},
+    {Op::bitwise_or, "bitwise_or", elementwise, 2, integral, broadcast_all, none, "Bits that one or both have.", false,
+     exact},
+    {Op::bitwise_xor, "bitwise_xor", elementwise, 2, integral, broadcast_all, none, "Bits that only one has.", false,
+     exact},
+    {Op::shift_left, "bitwise_left_shift", elementwise, 2, integral, broadcast_all, none,
+     "Bits moved up by the second; 0 when it is negative or not below the number of bits.", false, exact},
+    {Op::shift_right, "bitwise_right_shift", elementwise, 2, integral, broadcast_all, none,
+     "Bits moved down by the second, the sign repeated; a negative count, or a large one, leaves only signs.", false,
+     exact},
+
+    {Op::where, "where", elementwise, 3, same, broadcast_all, widest,
+     "The second input's element where the condition holds, else the third's.", false, exact},
+
+    {Op::sum, "sum", reduction, 1, widen, reduced, single, "Sum over the given axes, which stay with size 1."},
+    {Op::prod, "prod", reduction, 1, widen, reduced, single, "Product over the given axes, which stay with size 1.",
+     false, contracted},
+    {Op::amax, "amax", reduction, 1, same, reduced, none, "The largest element along the given axes, or NaN.", false,
+     exact},
+    {Op::amin, "amin", reduction, 1, same, reduced, none, "The smallest element along the given axes, or NaN.", false,
+     exact},
+    {Op::argmax, "argmax", reduction, 1, index_type, reduced, none,
+     "Position of the first largest element along one axis, or among all; NaN counts as largest.", false, exact},
+    {Op::argmin, "argmin", reduction, 1, index_type, reduced, none,
+     "Position of the first smallest element along one axis, or among all; NaN counts as smallest.", false, exact},
+
+    {Op::matmul, "matmul", contraction, 2, numeric, ShapeRule::matmul, lower,
+     "Matrix products over the last two axes; axes before them broadcast.", false, contracted},
+    {Op::convolution, "convolution", contraction, 2, numeric, ShapeRule::convolution, lower,
+     "Cross-correlation of [n, c, h, w] with a weight [o, c / groups, kh, kw].", false, contracted},
+    {Op::convolution_input, "convolution_input", contraction, 2, numeric, stated, lower,
+     "Gradient of a convolution for its input, from the result's gradient and the weight.", false, contracted},
+    {Op::convolution_weight, "convolution_weight", contraction, 2, numeric, stated, lower,
+     "Gradient of a convolution for its weight, from the input and the result's gradient.", false, contracted},
+
+    {Op::strided, "strided", movement, 1, same, stated, none,
+     "Element (i, j, ...) is element offset + i * strides[0] + ... of the input in row-major order.", argument, exact},
+    {Op::overwrite, "overwrite", movement, 2, same, like_first, none,
+     "The first input with a strided part of it replaced by the second.", argument, exact},
+
+    {Op::take, "take", indexing, 2, same, ShapeRule::take, none, "Rows x[index[i]] of the first input.", false, exact},
+    {Op::put, "put", indexing, 3, same, like_first, widest,
+     "The first input with rows x[index[i]] replaced by values[i] (the last one wins), or with values[i] added."},
+
+    {Op::max_pool, "max_pool", window, 2, same, ShapeRule::pool, none,
+     "The second input at the position of the first's first maximum in each window; padding never wins.", false, exact},
+    {Op::max_unpool, "max_unpool", window, 2, same, like_first, none,
+     "Adds the second input's elements to the positions that max_pool chooses in the first."},
+    {Op::sum_pool, "sum_pool", window, 1, numeric, ShapeRule::pool, none, "Sum over each window; padding counts as 0."},
+    {Op::sum_unpool, "sum_unpool", window, 1, numeric, stated, none,
+     "Adds each element to all positions of its window: the transpose of sum_pool."},
+
+    {Op::argsort, "argsort", ordering, 1, index_type, like_first, none,
+     "Indices that sort along an axis, equal elements in their order; NaN counts as largest.", false, exact},
+    {Op::cumsum, "cumsum", ordering, 1, widen, like_first, single, "Running sum along an axis.", false, contracted},
+};
+
+constexpr bool lists_each_once(std::span<const OpRow> all) {
+  if (all.size() != static_cast<std::size_t>(op_count)) return false;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (static_cast<std::size_t>(all[i].op) != i) return false;
+  }
+  return true;
+}
+static_assert(lists_each_once(rows), "the rows are those of Op, each once and in its order");
+
+}  // namespace
+
+std::span<const OpRow> table() { return rows; }
+
+const OpRow& row(Op op) { return rows[static_cast<std::size_t>(op)]; }
+
+const OpRow* find(std::string_view name) {
+  for (const OpRow& candidate : rows) {
+    if (candidate.name == name) return &candidate;
+  }
+  return nullptr;
+}
+
+}  // namespace russet::ops

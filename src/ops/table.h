@@ -1,0 +1,83 @@
+#pragma once
+// The operator table: what each primitive is, with no device and no gradient in sight.
+#include <array>
+#include <russet/dtype.h>
+#include <span>
+#include <string_view>
+
+#include "ops/attributes.h"
+#include "ops/op.h"
+
+namespace russet::ops {
+
+/// How the type of the result follows from the types of the inputs, and which input types are taken. Inputs of one
+/// elementwise operator have one type (casts are nodes of their own), `where`'s condition aside. Indices are int64; the
+/// first input of max_pool and max_unpool, which only chooses positions, may have another type than the second.
+enum class TypeRule : std::uint8_t {
+  given,       // stated by the caller (cast, sources); random numbers are float32, random_bits int64
+  same,        // any type; the result has it (that of the values where a condition, index or selector takes part)
+  numeric,     // any but boolean
+  floating,    // floating types only; integers are cast to float32 before
+  integral,    // integers and boolean
+  comparison,  // any type; boolean result
+  widen,       // boolean and integers become int64 (sums)
+  index,       // any type; int64 result
+};
+
+/// How the shape of the result follows.
+enum class ShapeRule : std::uint8_t {
+  given,      // stated by the caller
+  same,       // the first input's
+  broadcast,  // NumPy's rule over all inputs
+  reduced,    // size 1 on the reduced axes
+  matmul,     // [batch..., m, k] x [batch..., k, n]
+  convolution,
+  pool,
+  take,  // index shape, then the input's axes after the first
+};
+
+/// The autocast policy: run in the lower precision, in float32, in the widest type of the inputs, or as it comes.
+enum class Autocast : std::uint8_t { none, lower, float32, widest };
+
+struct Tolerance {
+  double float32 = 1e-6;  // relative to the largest reference value, 16-bit types by their epsilon
+  double float64 = 1e-13;
+};
+
+struct OpRow {
+  Op op;
+  std::string_view name;
+  Family family;
+  int inputs;
+  TypeRule type;
+  ShapeRule shape;
+  Autocast autocast;
+  std::string_view documentation;
+  bool has_argument = false;  // takes a run-time argument
+  Tolerance tolerance{};
+};
+
+std::span<const OpRow> table();
+const OpRow& row(Op op);
+/// The row of a name, or nullptr.
+const OpRow* find(std::string_view name);
+
+/// What shape and type rules see of an input.
+struct Description {
+  DType dtype;
+  Shape shape;
+};
+
+/// The result's description. `given` holds what the caller states for rules `given`. Throws ShapeError or TypeError
+/// that names the operator and all inputs.
+Description infer(Op op, std::span<const Description* const> inputs, const Attributes& attributes,
+                  const Description& given);
+
+/// Output size along one axis of a convolution or a pooling window; may be 0 or negative when nothing fits.
+constexpr std::int64_t window_output(std::int64_t size, std::int64_t kernel, std::int64_t stride, std::int64_t before,
+                                     std::int64_t after, std::int64_t dilation) {
+  const std::int64_t room = size + before + after - dilation * (kernel - 1) - 1;
+  return room < 0 ? 0 : room / stride + 1;
+}
+
+}  // namespace russet::ops

@@ -1,0 +1,45 @@
+#pragma once
+// What a device supplies to the runtime: what it is, memory, and a target for the compiler.
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compile/step.h"
+#include "graph/buffer.h"
+
+namespace russet::runtime {
+
+struct DeviceProperties {
+  std::string name;
+  std::vector<DType> dtypes;
+  int cores = 1;
+  std::size_t memory_bytes = 0;
+  std::vector<std::string> instruction_sets;
+};
+
+class DeviceDriver {
+ public:
+  virtual ~DeviceDriver() = default;
+  virtual DeviceProperties properties() const = 0;
+  virtual const compile::Target& target() const = 0;
+  /// Whether plans run, or are only made (null).
+  virtual bool runs() const { return true; }
+  /// Memory, 64-byte aligned, page-aligned above a page. Throws OutOfMemoryError.
+  virtual std::byte* allocate(std::size_t bytes) = 0;
+  virtual void release(std::byte* memory, std::size_t bytes) = 0;
+  virtual void upload(std::byte* target, std::span<const std::byte> source) = 0;
+  virtual void download(std::span<std::byte> target, const std::byte* source) = 0;
+  virtual void synchronize() {}
+};
+
+/// Called by static initialisers of src/device: adding a device is adding a folder.
+void register_device(DeviceType type, std::unique_ptr<DeviceDriver> driver);
+/// A device that this build or machine lacks, and why (`russet devices` prints it).
+void register_unavailable(DeviceType type, std::string reason);
+/// nullptr if there is none.
+DeviceDriver* driver_of(DeviceType type);
+std::string unavailable_reason(DeviceType type);
+
+}  // namespace russet::runtime
