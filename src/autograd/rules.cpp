@@ -13,6 +13,13 @@ using ops::Op;
 using C = const Context&;
 using T = const Tensor&;
 
+// The gradients of both inputs, each made only if it is needed.
+template <auto first, auto second>
+Gradients each(C c, T g) {
+  return both(
+      c, [&] { return first(c, g); }, [&] { return second(c, g); });
+}
+
 constexpr GradientRow rows[] = {
     // elementwise, one input
     {Op::neg, nothing, [](C, T g) { return one(-g); }},
@@ -42,32 +49,14 @@ constexpr GradientRow rows[] = {
     {Op::sigmoid, reads(out), [](C c, T g) { return one(g * (c.out() * (constant(g, 1) - c.out()))); }},
     {Op::cast, nothing, [](C, T g) { return one(g); }},
     // elementwise, two inputs
-    {Op::add, nothing,
-     [](C c, T g) {
-       return both(
-           c, [&] { return g; }, [&] { return g; });
-     }},
-    {Op::sub, nothing,
-     [](C c, T g) {
-       return both(
-           c, [&] { return g; }, [&] { return -g; });
-     }},
-    {Op::mul, reads(in0, in1),
-     [](C c, T g) {
-       return both(
-           c, [&] { return g * c.in1(); }, [&] { return g * c.in0(); });
-     }},
+    {Op::add, nothing, each<[](C, T g) { return g; }, [](C, T g) { return g; }>},
+    {Op::sub, nothing, each<[](C, T g) { return g; }, [](C, T g) { return -g; }>},
+    {Op::mul, reads(in0, in1), each<[](C c, T g) { return g * c.in1(); }, [](C c, T g) { return g * c.in0(); }>},
     {Op::div, reads(in1, out),
-     [](C c, T g) {
-       return both(
-           c, [&] { return g / c.in1(); }, [&] { return -(g / c.in1() * c.out()); });
-     }},
+     each<[](C c, T g) { return g / c.in1(); }, [](C c, T g) { return -(g / c.in1() * c.out()); }>},
     {Op::floor_divide, nothing, zero_gradient},
     {Op::fmod, reads(in0, in1),
-     [](C c, T g) {
-       return both(
-           c, [&] { return g; }, [&] { return -(g * trunc(c.in0() / c.in1())); });
-     }},
+     each<[](C, T g) { return g; }, [](C c, T g) { return -(g * trunc(c.in0() / c.in1())); }>},
     {Op::pow, reads(in0, in1, out), pow_gradient},
     {Op::atan2, reads(in0, in1), atan2_gradient},
     {Op::maximum, reads(in0, in1), maximum_gradient},
