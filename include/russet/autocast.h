@@ -1,0 +1,27 @@
+#pragma once
+// Autocast: mixed precision by a policy for each operator.
+#include <russet/dtype.h>
+
+namespace russet {
+
+/// While an object of this lives, in this thread, matrix products, convolutions and attention run in `type` (bfloat16
+/// or float16), and exponentials, logarithms, powers, sums, softmax, norms of vectors and losses in float32; other
+/// operators run in the widest type of their inputs. float64 and integers are left alone. Scopes nest; one with
+/// `enabled` false switches the policy off. Throws ValueError for another type.
+class Autocast {
+ public:
+  explicit Autocast(DType type = DType::bfloat16, bool enabled = true);
+  ~Autocast();
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
+
+ private:
+  bool enabled_before_;
+  DType type_before_;
+};
+
+bool is_autocast_enabled();
+/// The lower type of the innermost scope.
+DType autocast_type();
+
+}  // namespace russet

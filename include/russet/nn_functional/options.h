@@ -1,0 +1,22 @@
+#pragma once
+// Option types that several families share.
+#include <concepts>
+#include <cstdint>
+
+namespace russet {
+
+/// One number for each of the last two axes; a single number stands for both.
+struct Size2 {
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+
+  template <std::integral T>
+  constexpr Size2(T both) : height(static_cast<std::int64_t>(both)), width(static_cast<std::int64_t>(both)) {}
+  constexpr Size2(std::int64_t height, std::int64_t width) : height(height), width(width) {}
+  constexpr bool operator==(const Size2&) const = default;
+};
+
+/// What a loss makes of its terms: all of them, their mean, their sum.
+enum class Reduction : std::uint8_t { none, mean, sum };
+
+}  // namespace russet
