@@ -13,6 +13,7 @@ import sys
 
 LAYERS = ["base", "ops", "graph", "autograd", "functional", "compile", "runtime", "device"]
 PUBLIC_USERS = ["nn", "optim", "data", "models", "io", "train"]
+LIBRARIES = ["hwy"]  # whose own convention is to be included in quotes
 MAX_LINES = 700
 FOLDERS = ["include", "src", "apps", "tests", "bench", "examples", "scripts", "cmake"]
 SUFFIXES = {".h", ".cpp", ".py", ".sh", ".cmake"}
@@ -27,7 +28,7 @@ def may_include(parts, target, beside):
     if parts[0] != "src":
         private = target[0] in LAYERS + PUBLIC_USERS and not beside
         return f"{parts[0]} knows <russet/...> alone" if private and parts[0] in ("apps", "examples") else None
-    if beside:
+    if beside or target[0] in LIBRARIES:
         return None
     folder = parts[1]
     if target[0] == "device" and parts[:3] != ("src", "device", target[1]):
