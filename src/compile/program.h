@@ -23,7 +23,7 @@ struct Value {
   std::int32_t argument = -1;
   /// Leaves: position in Program::leaves.
   std::int32_t leaf = -1;
-  /// Memory order, set by the layout pass: dense, in elements.
+  /// Memory order where the value is materialised: dense, in elements. Row-major until the layout pass.
   Strides strides;
   bool operator==(const Value&) const = default;
 };
@@ -35,19 +35,37 @@ struct Leaf {
   bool operator==(const Leaf&) const = default;
 };
 
+/// A value that must be in memory when the plan has run; `donor` is the leaf whose memory it takes, or -1.
 struct Output {
   ValueId value = -1;
+  std::int32_t donor = -1;
   bool operator==(const Output&) const = default;
+};
+
+/// What one step will compute: a group of fusable values, or one primitive.
+struct Cluster {
+  enum class Kind : std::uint8_t { group, primitive };
+  Kind kind = Kind::group;
+  /// Ascending, hence inputs before readers. A cheap value may be a member of several clusters: each computes it anew.
+  std::vector<ValueId> members;
+  /// Members that must be in memory afterwards.
+  std::vector<ValueId> stores;
+  /// Groups: the shape that full values have, and the axes that its reductions reduce.
+  Shape space;
+  std::uint32_t reduced = 0;
+  /// Primitives: the group whose code became this one's epilogue, or -1.
+  std::int32_t epilogue = -1;
+  bool dead = false;
 };
 
 /// A piece of memory that steps refer to by number.
 struct Slot {
-  enum class Kind : std::uint8_t { leaf, output, temporary, alias };
+  enum class Kind : std::uint8_t { leaf, output, temporary };
   Kind kind = Kind::temporary;
-  std::int32_t index = -1;  // of the leaf or output; for alias: the slot whose memory this is
+  std::int32_t index = -1;  // of the leaf or output
   std::size_t bytes = 0;
   std::size_t offset = 0;  // temporary: place in the arena
-  bool operator==(const Slot&) const = default;
+  ValueId value = -1;
 };
 
 struct Program {
@@ -57,11 +75,16 @@ struct Program {
   std::vector<Output> outputs;
   std::int32_t arguments = 0;
 
-  // Filled by fusion, schedule and arena.
+  // Filled by fusion and what follows it.
+  std::vector<Cluster> clusters;
+  std::vector<std::int32_t> owner;  // the cluster that computes and, if anybody else reads it, stores each value
+  std::vector<std::int32_t> order;  // of clusters
+
+  // Filled by lowering and the arena pass.
   std::vector<Step> steps;
   std::vector<Slot> slots;
-  /// Outputs whose memory is that of a donated leaf: output i takes leaf donors[i]'s buffer, -1 for a new one.
-  std::vector<std::int32_t> donors;
+  /// Offsets of each step's scratch, and the arena that holds temporaries and scratch.
+  std::vector<std::size_t> scratch;
   std::size_t arena_bytes = 0;
 };
 
@@ -73,5 +96,10 @@ struct Pass {
 };
 
 std::string to_string(const Program& program);
+
+const Value& value_at(const Program& program, ValueId id);
+std::size_t byte_size(const Value& value);
+/// How many values and outputs read each value.
+std::vector<std::int32_t> count_uses(const Program& program);
 
 }  // namespace russet::compile

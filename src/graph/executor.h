@@ -34,8 +34,7 @@ class Executor {
   virtual void synchronize() = 0;
 };
 
-/// Registration happens in static initialisers of src/device.
-void register_executor(DeviceType type, Executor& executor);
+/// The runtime implements this: one executor a device.
 /// Throws DeviceError that says why the device is not available.
 Executor& executor_of(Device device);
 

@@ -1,0 +1,48 @@
+#pragma once
+// From a flush's work to a program, and the key under which the plan is found again.
+#include <span>
+#include <string>
+
+#include "compile/program.h"
+#include "graph/executor.h"
+
+namespace russet::compile {
+
+/// The structure of a work, compared entry by entry.
+class Key {
+ public:
+  Key(const graph::Work& work, std::uint64_t environment);
+
+  /// Whether a plan with this key serves the work: the same structure, and outputs that cover the work's.
+  bool serves(const graph::Work& work, std::uint64_t environment) const;
+  /// The first difference, in words; empty if there is none.
+  std::string difference(const graph::Work& work, std::uint64_t environment) const;
+  /// How many entries agree from the start.
+  std::size_t common_prefix(const graph::Work& work) const;
+
+  static std::uint64_t hash(const graph::Work& work);
+
+ private:
+  struct Entry {
+    ops::Op op;
+    DType dtype;
+    bool output;
+    bool donatable;
+    bool persistent;
+    Shape shape;
+    ops::Attributes attributes;
+    std::array<std::int32_t, 3> inputs;
+  };
+  static bool same(const Entry& entry, const graph::Work::Entry& other);
+  std::vector<Entry> entries_;
+  Device device_;
+  std::uint64_t environment_;
+};
+
+/// The flat form of the work; outputs in entry order.
+Program build_program(const graph::Work& work);
+
+/// The run-time arguments, in the order that build_program numbers them.
+void collect_arguments(const graph::Work& work, std::vector<std::uint64_t>& arguments);
+
+}  // namespace russet::compile

@@ -1,0 +1,203 @@
+#include "compile/clusters.h"
+
+#include <algorithm>
+
+#include "ops/table.h"
+
+namespace russet::compile {
+
+using ops::Family;
+using ops::Op;
+
+bool is_reduction(const Value& value) { return ops::row(value.op).family == Family::reduction; }
+bool is_view(const Value& value) { return value.op == Op::strided; }
+
+bool is_free(const Value& value) {
+  return value.op == Op::scalar || value.op == Op::constant || value.op == Op::iota;
+}
+
+bool is_pointwise(const Value& value) {
+  const Family family = ops::row(value.op).family;
+  return family == Family::elementwise || family == Family::random || is_free(value);
+}
+
+bool is_fusable(const Value& value) { return is_pointwise(value) || is_reduction(value); }
+
+namespace {
+
+/// Elements one after the other in row-major order.
+bool is_identity_order(const ops::View& view, const Shape& sizes) {
+  const Strides order = contiguous_strides(sizes);
+  for (int axis = 0; axis < sizes.rank(); ++axis) {
+    if (sizes[axis] > 1 && view.strides[axis] != order[axis]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool is_owned(const Program& program, ValueId id) {
+  return !program.owner.empty() && program.owner[static_cast<std::size_t>(id)] >= 0;
+}
+
+ValueId base_of(const Program& program, ValueId id) {
+  while (is_view(value_at(program, id)) && !is_owned(program, id)) id = value_at(program, id).inputs[0];
+  return id;
+}
+
+bool reads_through_view(const Value& primitive, int input, const Value& view) {
+  const ops::View& attributes = std::get<ops::View>(view.attributes);
+  if (is_identity_order(attributes, view.shape)) return true;
+  if (primitive.op == Op::matmul) {
+    // Rows or columns must be dense, as BLAS wants them; no axis may be broadcast but the batch.
+    const int rank = view.shape.rank();
+    const std::int64_t row = attributes.strides[rank - 2];
+    const std::int64_t column = attributes.strides[rank - 1];
+    return (column == 1 && row >= view.shape[rank - 1]) || (row == 1 && column >= view.shape[rank - 2]);
+  }
+  return primitive.op == Op::overwrite && input == 1;
+}
+
+Shape padded(const Shape& shape, int rank) {
+  Shape result(rank - shape.rank(), 1);
+  for (const std::int64_t size : shape) result.push_back(size);
+  return result;
+}
+
+Fit fit(const Shape& shape, const Cluster& cluster) {
+  if (shape.rank() > cluster.space.rank()) return Fit::none;
+  const Shape own = padded(shape, cluster.space.rank());
+  if (own == cluster.space) return Fit::full;
+  Shape reduced = cluster.space;
+  for (int axis = 0; axis < reduced.rank(); ++axis) {
+    if ((cluster.reduced >> axis) & 1U) reduced[axis] = 1;
+  }
+  if (own == reduced) return Fit::reduced;
+  return numel(shape) == 1 ? Fit::uniform : Fit::none;
+}
+
+std::vector<std::vector<ValueId>> readers_of(const Program& program) {
+  std::vector<std::vector<ValueId>> readers(program.values.size());
+  for (std::size_t id = 0; id < program.values.size(); ++id) {
+    if (is_view(program.values[id])) continue;
+    for (const ValueId input : program.values[id].inputs) {
+      if (input < 0) continue;
+      auto& list = readers[static_cast<std::size_t>(base_of(program, input))];
+      if (list.empty() || list.back() != static_cast<ValueId>(id)) list.push_back(static_cast<ValueId>(id));
+    }
+  }
+  return readers;
+}
+
+Reachability::Reachability(const Program& program)
+    : program_(program), inputs_(program.clusters.size()), seen_(program.clusters.size(), 0) {
+  for (std::size_t cluster = 0; cluster < program.clusters.size(); ++cluster) refresh(static_cast<std::int32_t>(cluster));
+}
+
+void Reachability::refresh(std::int32_t cluster) {
+  auto& list = inputs_[static_cast<std::size_t>(cluster)];
+  list.clear();
+  const Cluster& own = program_.clusters[static_cast<std::size_t>(cluster)];
+  if (own.dead) return;
+  for (const ValueId member : own.members) {
+    for (const ValueId input : value_at(program_, member).inputs) {
+      if (input < 0) continue;
+      const std::int32_t owner = program_.owner[static_cast<std::size_t>(base_of(program_, input))];
+      if (owner >= 0 && owner != cluster) list.push_back(owner);
+    }
+  }
+  std::sort(list.begin(), list.end());
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+}
+
+void Reachability::redirect(std::int32_t from, std::int32_t to) {
+  for (std::size_t cluster = 0; cluster < inputs_.size(); ++cluster) {
+    auto& list = inputs_[cluster];
+    if (!std::binary_search(list.begin(), list.end(), from)) continue;
+    list.erase(std::lower_bound(list.begin(), list.end(), from));
+    const auto place = std::lower_bound(list.begin(), list.end(), to);
+    if (static_cast<std::int32_t>(cluster) != to && (place == list.end() || *place != to)) list.insert(place, to);
+  }
+}
+
+bool Reachability::reaches(std::int32_t from, std::int32_t to, bool indirect_only) {
+  ++round_;
+  std::vector<std::int32_t> stack;
+  for (const std::int32_t input : inputs_[static_cast<std::size_t>(to)]) {
+    if (!(indirect_only && input == from)) stack.push_back(input);
+  }
+  while (!stack.empty()) {
+    const std::int32_t cluster = stack.back();
+    stack.pop_back();
+    if (cluster == from) return true;
+    if (seen_[static_cast<std::size_t>(cluster)] == round_) continue;
+    seen_[static_cast<std::size_t>(cluster)] = round_;
+    for (const std::int32_t input : inputs_[static_cast<std::size_t>(cluster)]) stack.push_back(input);
+  }
+  return false;
+}
+
+namespace {
+
+/// The memory strides that decide the order of the space: those of the first full member that is in memory somewhere.
+const Strides* leading_strides(const Program& program, const Cluster& cluster) {
+  for (const ValueId member : cluster.members) {
+    const Value& value = value_at(program, member);
+    for (const ValueId input : value.inputs) {
+      if (input < 0) continue;
+      const Value& source = value_at(program, input);
+      if (!is_view(source) && padded(source.shape, cluster.space.rank()) == cluster.space &&
+          source.shape.rank() == cluster.space.rank()) {
+        return &source.strides;
+      }
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Group::Kind kind_of(const Program& program, const Cluster& cluster) {
+  if (cluster.reduced == 0) return Group::Kind::elementwise;
+  const Strides order = contiguous_strides(cluster.space);
+  const Strides* leading = leading_strides(program, cluster);
+  const Strides& strides = leading ? *leading : order;
+  int innermost = -1;
+  for (int axis = 0; axis < cluster.space.rank(); ++axis) {
+    if (cluster.space[axis] == 1) continue;
+    if (innermost < 0 || strides[axis] <= strides[innermost]) innermost = axis;
+  }
+  const bool row = innermost < 0 || ((cluster.reduced >> innermost) & 1U);
+  return row ? Group::Kind::row : Group::Kind::column;
+}
+
+bool is_runnable(const Program& program, const Cluster& cluster, const Target& target) {
+  if (cluster.reduced == 0) return true;
+  std::int64_t row = 1;
+  for (int axis = 0; axis < cluster.space.rank(); ++axis) {
+    if ((cluster.reduced >> axis) & 1U) row *= cluster.space[axis];
+  }
+  const bool two_sweeps = kind_of(program, cluster) == Group::Kind::row && row <= target.longest_row();
+  std::vector<ValueId> after;  // members that depend on a reduction of this group; ascending
+  for (const ValueId member : cluster.members) {
+    const Value& value = value_at(program, member);
+    bool follows = false;
+    for (const ValueId input : value.inputs) {
+      if (input < 0) continue;
+      follows |= std::binary_search(after.begin(), after.end(), input);
+      // A view of a member would have to be read from memory that this group has not written yet.
+      const ValueId base = base_of(program, input);
+      if (base != input && std::binary_search(cluster.members.begin(), cluster.members.end(), base)) return false;
+    }
+    if (is_reduction(value)) {
+      after.push_back(member);
+      if (follows && !two_sweeps) return false;
+    } else if (follows) {
+      after.push_back(member);
+      if (fit(value.shape, cluster) == Fit::full && !two_sweeps) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace russet::compile

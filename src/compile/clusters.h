@@ -1,0 +1,62 @@
+#pragma once
+// Questions that fusion asks about values and clusters.
+#include <vector>
+
+#include "compile/program.h"
+
+namespace russet::compile {
+
+/// Computed element by element from values of the same index, or from nothing (sources, random numbers).
+bool is_pointwise(const Value& value);
+bool is_reduction(const Value& value);
+/// May be a member of a group.
+bool is_fusable(const Value& value);
+/// Reads another value through a view; computes nothing.
+bool is_view(const Value& value);
+/// A number, or an index or random source: computed where it is read, never stored for others.
+bool is_free(const Value& value);
+
+/// Whether a cluster computes the value; views and free values usually have none.
+bool is_owned(const Program& program, ValueId id);
+/// The value in memory behind a chain of views: `id` itself if it is none, or a view that is stored itself.
+ValueId base_of(const Program& program, ValueId id);
+
+/// Whether a primitive reads its input through this view, rather than from a copy.
+bool reads_through_view(const Value& primitive, int input, const Value& view);
+
+/// `shape` with leading axes of size 1 up to `rank`.
+Shape padded(const Shape& shape, int rank);
+/// How the elements of a value of `shape` relate to a space with reduced axes: all of it, constant along the reduced
+/// axes, one element only, or none of these.
+enum class Fit : std::uint8_t { full, reduced, uniform, none };
+Fit fit(const Shape& shape, const Cluster& cluster);
+
+/// Readers of each value, views looked through: (reader, ...) in ascending order; outputs are not readers.
+std::vector<std::vector<ValueId>> readers_of(const Program& program);
+
+/// Whether `from` must run before `to`: a path of reads from cluster `from` to cluster `to` that is longer than
+/// nothing, leaving out direct edges when `indirect_only`.
+class Reachability {
+ public:
+  explicit Reachability(const Program& program);
+  /// Rebuilds the edges of a cluster after its members changed.
+  void refresh(std::int32_t cluster);
+  /// Says that `from` has become part of `to`.
+  void redirect(std::int32_t from, std::int32_t to);
+  bool reaches(std::int32_t from, std::int32_t to, bool indirect_only);
+
+ private:
+  const Program& program_;
+  std::vector<std::vector<std::int32_t>> inputs_;  // clusters that each cluster reads
+  std::vector<std::uint32_t> seen_;
+  std::uint32_t round_ = 0;
+};
+
+/// Whether the group runs along the inner axes of memory (row) or the outer ones (column); elementwise without
+/// reductions. `longest_row` bounds rows whose full values follow reductions.
+Group::Kind kind_of(const Program& program, const Cluster& cluster);
+/// Whether the code of the group is one that devices can run: no full value after a reduction in a column group or in
+/// a row too long.
+bool is_runnable(const Program& program, const Cluster& cluster, const Target& target);
+
+}  // namespace russet::compile

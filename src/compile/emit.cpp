@@ -1,0 +1,293 @@
+#include "compile/emit.h"
+
+#include <fmt/format.h>
+#include <russet/error.h>
+
+#include <algorithm>
+#include <map>
+
+#include "compile/views.h"
+#include "ops/table.h"
+
+namespace russet::compile {
+namespace {
+
+using ops::Op;
+using Kind = Instruction::Kind;
+
+Strides reordered(const Strides& strides, const std::vector<int>& order) {
+  Strides result;
+  for (const int axis : order) result.push_back(strides[axis]);
+  return result;
+}
+
+class Emitter {
+ public:
+  Emitter(const Program& program, const Cluster& cluster, const std::vector<std::int32_t>& slot_of)
+      : program_(program), cluster_(cluster), slot_of_(slot_of) {
+    group_.kind = kind_of(program, cluster);
+    order_axes();
+  }
+
+  /// Reads `contraction` as access 0 and keeps the axes as they are.
+  Group run_epilogue(ValueId contraction) {
+    order_.clear();
+    group_.space = cluster_.space;
+    group_.split = cluster_.space.rank();
+    for (int axis = 0; axis < cluster_.space.rank(); ++axis) order_.push_back(axis);
+    read(contraction, Extent::full);
+    for (const ValueId stored : cluster_.stores) store(stored);
+    return std::move(group_);
+  }
+
+  Group run() {
+    for (const ValueId stored : cluster_.stores) store(stored);
+    merge_axes(group_);
+    return std::move(group_);
+  }
+
+ private:
+  const Value& value(ValueId id) const { return value_at(program_, id); }
+  bool is_member(ValueId id) const {
+    return std::binary_search(cluster_.members.begin(), cluster_.members.end(), id);
+  }
+
+  void order_axes() {
+    const int rank = cluster_.space.rank();
+    std::vector<int> first;
+    std::vector<int> second;
+    const Strides leading = leading_strides();
+    bool keep_order = false;
+    for (const ValueId member : cluster_.members) {
+      keep_order |= value(member).op == Op::argmax || value(member).op == Op::argmin;
+    }
+    for (int axis = 0; axis < rank; ++axis) {
+      const bool reduced = (cluster_.reduced >> axis) & 1U;
+      const bool in_first = group_.kind == Group::Kind::elementwise || (group_.kind == Group::Kind::row) != reduced;
+      (in_first ? first : second).push_back(axis);
+    }
+    const auto outer = [&](int a, int b) { return leading[a] > leading[b]; };
+    if (!keep_order) {
+      std::stable_sort(first.begin(), first.end(), outer);
+      std::stable_sort(second.begin(), second.end(), outer);
+    }
+    group_.split = static_cast<int>(first.size());
+    order_ = first;
+    order_.insert(order_.end(), second.begin(), second.end());
+    for (const int axis : order_) group_.space.push_back(cluster_.space[axis]);
+  }
+
+  Strides leading_strides() const {
+    for (const ValueId stored : cluster_.stores) {
+      if (value(stored).shape == cluster_.space) return value(stored).strides;
+    }
+    for (const ValueId member : cluster_.members) {
+      for (const ValueId input : value(member).inputs) {
+        if (input >= 0 && !is_view(value(input)) && value(input).shape == cluster_.space) return value(input).strides;
+      }
+    }
+    return contiguous_strides(cluster_.space);
+  }
+
+  Extent extent_of(ValueId id) const {
+    if (cluster_.reduced == 0) return Extent::full;
+    switch (fit(value(id).shape, cluster_)) {
+      case Fit::reduced:
+      case Fit::uniform: return Extent::reduced;
+      default: return Extent::full;
+    }
+  }
+
+  Access spread(Access access, const Shape& shape) const {
+    access.strides = reordered(broadcast_strides(shape, access.strides, cluster_.space), order_);
+    return access;
+  }
+
+  std::int16_t add(Instruction instruction) {
+    group_.code.push_back(instruction);
+    return static_cast<std::int16_t>(group_.code.size() - 1);
+  }
+
+  std::int16_t add_access(Access access) {
+    const auto found = std::find(group_.accesses.begin(), group_.accesses.end(), access);
+    if (found != group_.accesses.end()) return static_cast<std::int16_t>(found - group_.accesses.begin());
+    group_.accesses.push_back(access);
+    return static_cast<std::int16_t>(group_.accesses.size() - 1);
+  }
+
+  /// The instruction that holds a value, at the extent that its reader runs at.
+  std::int16_t read(ValueId id, Extent reader) {
+    // In a column group, what full instructions read is computed at full extent: nothing reduced exists before the end.
+    Extent extent = extent_of(id);
+    if (group_.kind == Group::Kind::column && reader == Extent::full) extent = Extent::full;
+    const auto key = std::pair(id, extent);
+    const auto found = done_.find(key);
+    if (found != done_.end()) return found->second;
+    const std::int16_t result = is_member(id) || is_free(value(id)) ? compute(id, extent) : load(id, extent);
+    done_.emplace(key, result);
+    return result;
+  }
+
+  std::int16_t load(ValueId id, Extent extent) {
+    Instruction load{Kind::load};
+    load.dtype = value(id).dtype;
+    load.extent = extent;
+    load.access = add_access(spread(access_of(program_, id, slot_of_), value(id).shape));
+    return add(load);
+  }
+
+  std::int16_t index(const Value& v, Extent extent) {
+    Instruction index{Kind::index};
+    index.dtype = DType::int64;
+    index.extent = extent;
+    Access access;
+    access.dtype = DType::int64;
+    access.strides = contiguous_strides(v.shape);
+    index.access = add_access(spread(access, v.shape));
+    return add(index);
+  }
+
+  std::int16_t compute(ValueId id, Extent extent) {
+    const Value& v = value(id);
+    if (is_view(v)) return copy_of_view(id, extent);
+    if (v.op == Op::iota) return converted(index(v, extent), DType::int64, v.dtype, extent);
+    Instruction in;
+    in.op = v.op;
+    in.dtype = v.dtype;
+    in.extent = extent;
+    in.argument = v.argument;
+    if (v.op == Op::scalar) {
+      in.kind = Kind::scalar;
+      in.op = Op::leaf;
+    } else if (v.op == Op::constant || v.op == Op::empty) {
+      in.kind = Kind::constant;
+      in.op = Op::leaf;
+      if (const auto* number = std::get_if<ops::Number>(&v.attributes)) in.number = *number;
+    } else if (ops::row(v.op).family == ops::Family::random) {
+      in.kind = Kind::random;
+      in.seed = std::get<ops::Seed>(v.attributes).value;
+      in.inputs[0] = index(v, extent);
+    } else if (is_reduction(v)) {
+      return reduce(v, in);
+    } else {
+      for (std::size_t i = 0; i < 3 && v.inputs[i] >= 0; ++i) in.inputs[i] = read(v.inputs[i], extent);
+    }
+    return add(in);
+  }
+
+  std::int16_t reduce(const Value& v, Instruction in) {
+    in.kind = Kind::reduce;
+    in.extent = Extent::reduced;
+    const DType from = value(v.inputs[0]).dtype;
+    const std::int16_t input = read(v.inputs[0], Extent::full);
+    const bool position = v.op == Op::argmax || v.op == Op::argmin;
+    in.inputs[0] = position ? input : converted(input, from, v.dtype, Extent::full);
+    return add(in);
+  }
+
+  std::int16_t converted(std::int16_t input, DType from, DType to, Extent extent) {
+    if (from == to) return input;
+    Instruction cast;
+    cast.op = Op::cast;
+    cast.dtype = to;
+    cast.extent = extent;
+    cast.inputs[0] = input;
+    return add(cast);
+  }
+
+  /// A view that is stored: a load through it.
+  std::int16_t copy_of_view(ValueId id, Extent extent) {
+    const Value& v = value(id);
+    const ValueId base = base_of(program_, v.inputs[0]);
+    const auto affine = resolve_view(std::get<ops::View>(v.attributes), v.shape, value(base).shape, value(base).strides);
+    if (!affine || base != v.inputs[0]) throw InternalError(fmt::format("emit: view %{} does not resolve", id));
+    Instruction load{Kind::load};
+    load.dtype = v.dtype;
+    load.extent = extent;
+    load.access = add_access(
+        spread({slot_of_[static_cast<std::size_t>(base)], v.dtype, affine->offset, v.argument, affine->strides}, v.shape));
+    return add(load);
+  }
+
+  void store(ValueId id) {
+    const Value& v = value(id);
+    Instruction store{Kind::store};
+    store.dtype = v.dtype;
+    store.extent = extent_of(id);
+    store.inputs[0] = read(id, store.extent);
+    store.access = add_access(spread({slot_of_[static_cast<std::size_t>(id)], v.dtype, 0, -1, v.strides}, v.shape));
+    add(store);
+  }
+
+  const Program& program_;
+  const Cluster& cluster_;
+  const std::vector<std::int32_t>& slot_of_;
+  Group group_;
+  std::vector<int> order_;
+  std::map<std::pair<ValueId, Extent>, std::int16_t> done_;
+};
+
+bool mergeable(const Group& group, int axis) {
+  return std::all_of(group.accesses.begin(), group.accesses.end(), [&](const Access& access) {
+    return access.strides[axis] == access.strides[axis + 1] * group.space[axis + 1];
+  });
+}
+
+void drop_axis(Group& group, int axis) {
+  group.space.erase(axis);
+  for (Access& access : group.accesses) access.strides.erase(axis);
+  if (axis < group.split) --group.split;
+}
+
+}  // namespace
+
+void merge_axes(Group& group) {
+  for (int axis = group.space.rank() - 1; axis >= 0; --axis) {
+    if (group.space[axis] == 1) drop_axis(group, axis);
+  }
+  for (int axis = group.space.rank() - 2; axis >= 0; --axis) {
+    if (axis + 1 == group.split || !mergeable(group, axis)) continue;
+    group.space[axis + 1] *= group.space[axis];
+    drop_axis(group, axis);
+  }
+}
+
+Access access_of(const Program& program, ValueId id, const std::vector<std::int32_t>& slot_of) {
+  const Value& value = value_at(program, id);
+  const ValueId base = base_of(program, id);
+  if (base == id) return {slot_of[static_cast<std::size_t>(id)], value.dtype, 0, -1, value.strides};
+  const Value& source = value_at(program, base);
+  const auto affine = value.inputs[0] == base ? resolve_view(std::get<ops::View>(value.attributes), value.shape,
+                                                             source.shape, source.strides)
+                                              : std::nullopt;
+  if (!affine) throw InternalError(fmt::format("emit: view %{} does not resolve", id));
+  return {slot_of[static_cast<std::size_t>(base)], value.dtype, affine->offset, value.argument, affine->strides};
+}
+
+Group emit_group(const Program& program, const Cluster& cluster, const std::vector<std::int32_t>& slot_of) {
+  return Emitter(program, cluster, slot_of).run();
+}
+
+Group emit_epilogue_group(const Program& program, const Cluster& cluster, ValueId contraction,
+                          const std::vector<std::int32_t>& slot_of) {
+  return Emitter(program, cluster, slot_of).run_epilogue(contraction);
+}
+
+Group emit_copy(const Shape& sizes, const Access& source, const Access& target) {
+  Group group;
+  group.space = sizes;
+  group.split = sizes.rank();
+  group.accesses = {source, target};
+  Instruction load{Kind::load};
+  load.dtype = source.dtype;
+  load.access = 0;
+  Instruction store{Kind::store};
+  store.dtype = target.dtype;
+  store.access = 1;
+  store.inputs[0] = 0;
+  group.code = {load, store};
+  merge_axes(group);
+  return group;
+}
+
+}  // namespace russet::compile

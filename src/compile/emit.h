@@ -1,0 +1,25 @@
+#pragma once
+// From a cluster of fusable values to a group's code.
+#include <vector>
+
+#include "compile/clusters.h"
+
+namespace russet::compile {
+
+/// `slot_of`: the slot of each value in memory, -1 for others.
+Group emit_group(const Program& program, const Cluster& cluster, const std::vector<std::int32_t>& slot_of);
+
+/// The code of a contraction's epilogue: access 0 stands for the contraction's result, axes are the result's own.
+Group emit_epilogue_group(const Program& program, const Cluster& cluster, ValueId contraction,
+                          const std::vector<std::int32_t>& slot_of);
+
+/// A group that copies a value's elements (read through `source`) to `target`.
+Group emit_copy(const Shape& sizes, const Access& source, const Access& target);
+
+/// How a value in memory, or a view of one, is read: strides over the value's own axes.
+Access access_of(const Program& program, ValueId id, const std::vector<std::int32_t>& slot_of);
+
+/// Merges neighbouring axes where every access allows it, and drops axes of size 1.
+void merge_axes(Group& group);
+
+}  // namespace russet::compile

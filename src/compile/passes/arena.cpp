@@ -1,0 +1,154 @@
+// Arena: every temporary gets a fixed place, so that those that live at the same time do not overlap and the whole is
+// small. Largest first, each at the lowest gap that fits (the "greedy by size" of Pisarchyk and Lee, "Efficient memory
+// management for deep neural net inference", 2020). Outputs take over the memory of leaves that end with the plan.
+#include <algorithm>
+
+#include "compile/passes/passes.h"
+
+namespace russet::compile::passes {
+namespace {
+
+constexpr std::size_t alignment = 64;
+
+struct Span {
+  std::int32_t slot;
+  std::size_t bytes;
+  std::int32_t first;
+  std::int32_t last;
+  std::size_t offset = 0;
+};
+
+template <class Visitor>
+void for_each_access(const Step& step, const Visitor& visit) {
+  if (const auto* group = std::get_if<Group>(&step)) {
+    std::vector<bool> written(group->accesses.size(), false);
+    for (const Instruction& in : group->code) {
+      if (in.kind == Instruction::Kind::store) written[static_cast<std::size_t>(in.access)] = true;
+    }
+    for (std::size_t i = 0; i < group->accesses.size(); ++i) {
+      if (group->accesses[i].slot >= 0) visit(group->accesses[i], written[i]);
+    }
+    return;
+  }
+  const auto& primitive = std::get<Primitive>(step);
+  for (const Operand& input : primitive.inputs) visit(input.access, false);
+  for (const Access& access : primitive.epilogue.accesses) {
+    if (access.slot >= 0 && access.slot != primitive.output.access.slot) visit(access, false);
+  }
+  visit(primitive.output.access, true);
+}
+
+std::vector<Span> lifetimes(const Program& program) {
+  std::vector<Span> spans;
+  for (std::size_t slot = 0; slot < program.slots.size(); ++slot) {
+    spans.push_back({static_cast<std::int32_t>(slot), program.slots[slot].bytes, -1, -1});
+  }
+  for (std::size_t step = 0; step < program.steps.size(); ++step) {
+    for_each_access(program.steps[step], [&](const Access& access, bool) {
+      Span& span = spans[static_cast<std::size_t>(access.slot)];
+      if (span.first < 0) span.first = static_cast<std::int32_t>(step);
+      span.last = static_cast<std::int32_t>(step);
+    });
+  }
+  return spans;
+}
+
+std::size_t place(std::vector<Span>& spans) {
+  std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) {
+    return a.bytes != b.bytes ? a.bytes > b.bytes : a.first < b.first;
+  });
+  std::size_t total = 0;
+  std::vector<Span*> placed;  // by offset
+  for (Span& span : spans) {
+    std::size_t offset = 0;
+    for (const Span* other : placed) {
+      if (other->last < span.first || other->first > span.last) continue;
+      if (other->offset >= offset + span.bytes) break;
+      offset = std::max(offset, (other->offset + other->bytes + alignment - 1) / alignment * alignment);
+    }
+    span.offset = offset;
+    total = std::max(total, offset + span.bytes);
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), &span,
+                                   [](const Span* a, const Span* b) { return a->offset < b->offset; }),
+                  &span);
+  }
+  return (total + alignment - 1) / alignment * alignment;
+}
+
+/// Whether a step reads the leaf only where, and in the order in which, it writes the output.
+bool reads_in_place(const Step& step, std::int32_t leaf, std::int32_t output) {
+  const auto* group = std::get_if<Group>(&step);
+  if (!group || group->kind != Group::Kind::elementwise) return false;
+  const Access* target = nullptr;
+  for (const Access& access : group->accesses) {
+    if (access.slot == output) {
+      if (target) return false;
+      target = &access;
+    }
+  }
+  return target && std::all_of(group->accesses.begin(), group->accesses.end(), [&](const Access& access) {
+           return access.slot != leaf || (access.strides == target->strides && access.offset == 0 &&
+                                          target->offset == 0 && access.offset_argument < 0 &&
+                                          access.dtype == target->dtype);
+         });
+}
+
+/// Outputs that may lie where a leaf lay: the leaf's last reader runs before the output's first writer, or is the same
+/// step and reads in place.
+void donate(Program& program, const std::vector<Span>& spans) {
+  std::vector<bool> taken(program.leaves.size(), false);
+  for (const Output& output : program.outputs) {
+    if (output.donor >= 0) taken[static_cast<std::size_t>(output.donor)] = true;
+  }
+  for (std::size_t slot = 0; slot < program.slots.size(); ++slot) {
+    if (program.slots[slot].kind != Slot::Kind::output || spans[slot].first < 0) continue;
+    Output& output = program.outputs[static_cast<std::size_t>(program.slots[slot].index)];
+    if (output.donor >= 0) continue;
+    std::int32_t best = -1;
+    for (std::size_t leaf = 0; leaf < program.leaves.size(); ++leaf) {
+      if (!program.leaves[leaf].donatable || taken[leaf] || program.slots[leaf].bytes != program.slots[slot].bytes) continue;
+      const Span& life = spans[leaf];
+      const bool same_step = life.last == spans[slot].first;
+      if (life.last > spans[slot].first) continue;
+      if (same_step && !reads_in_place(program.steps[static_cast<std::size_t>(life.last)],
+                                       static_cast<std::int32_t>(leaf), static_cast<std::int32_t>(slot))) {
+        continue;
+      }
+      if (best < 0 || same_step) best = static_cast<std::int32_t>(leaf);
+      if (same_step) break;
+    }
+    if (best < 0) continue;
+    output.donor = best;
+    taken[static_cast<std::size_t>(best)] = true;
+  }
+}
+
+}  // namespace
+
+void arena(Program& program, const Target& target) {
+  std::vector<Span> spans = lifetimes(program);
+  donate(program, spans);
+  std::vector<Span> temporaries;
+  for (const Span& span : spans) {
+    if (program.slots[static_cast<std::size_t>(span.slot)].kind == Slot::Kind::temporary && span.first >= 0) {
+      temporaries.push_back(span);
+    }
+  }
+  // Scratch of a step lives for that step alone; its size is known once the kernel is chosen.
+  for (std::size_t step = 0; step < program.scratch.size(); ++step) {
+    if (program.scratch[step] == 0) continue;
+    const auto at = static_cast<std::int32_t>(step);
+    temporaries.push_back({-1 - at, program.scratch[step], at, at});
+  }
+  program.arena_bytes = place(temporaries);
+  for (const Span& span : temporaries) {
+    if (span.slot >= 0) {
+      program.slots[static_cast<std::size_t>(span.slot)].offset = span.offset;
+    } else {
+      program.scratch[static_cast<std::size_t>(-1 - span.slot)] = span.offset;
+    }
+  }
+  static_cast<void>(target);
+}
+
+}  // namespace russet::compile::passes

@@ -1,0 +1,174 @@
+// Lowering: clusters, in their order, become steps over slots. An overwrite takes its base's memory where nobody else
+// needs the base.
+#include <algorithm>
+
+#include "compile/emit.h"
+#include "compile/passes/passes.h"
+#include "compile/views.h"
+#include "ops/table.h"
+
+namespace russet::compile::passes {
+namespace {
+
+using ops::Op;
+
+class Lowering {
+ public:
+  Lowering(Program& program, const Target& target) : program_(program), target_(target) {
+    slot_of_.assign(program.values.size(), -1);
+  }
+
+  void run() {
+    program_.slots.clear();
+    program_.steps.clear();
+    for (std::size_t i = 0; i < program_.leaves.size(); ++i) {
+      new_slot(program_.leaves[i].value, Slot::Kind::leaf, static_cast<std::int32_t>(i));
+    }
+    find_shared_slots();
+    for (std::size_t i = 0; i < program_.outputs.size(); ++i) {
+      const ValueId value = program_.outputs[i].value;
+      if (slot_of_[static_cast<std::size_t>(value)] < 0) {
+        new_slot(value, Slot::Kind::output, static_cast<std::int32_t>(i));
+      }
+    }
+    share_slots();
+    for (const std::int32_t id : program_.order) lower(program_.clusters[static_cast<std::size_t>(id)]);
+  }
+
+ private:
+  const Value& value(ValueId id) const { return value_at(program_, id); }
+  std::int32_t& slot_of(ValueId id) { return slot_of_[static_cast<std::size_t>(id)]; }
+
+  void new_slot(ValueId id, Slot::Kind kind, std::int32_t index) {
+    slot_of(id) = static_cast<std::int32_t>(program_.slots.size());
+    Slot slot;
+    slot.kind = kind;
+    slot.index = index;
+    slot.bytes = byte_size(value(id));
+    slot.value = id;
+    program_.slots.push_back(slot);
+  }
+
+  /// Overwrites whose base ends there: (base, result) pairs that share memory.
+  void find_shared_slots() {
+    std::vector<std::int32_t> uses(program_.values.size(), 0);
+    for (const auto& readers : {readers_of(program_)}) {
+      for (std::size_t id = 0; id < readers.size(); ++id) uses[id] = static_cast<std::int32_t>(readers[id].size());
+    }
+    for (const Output& output : program_.outputs) ++uses[static_cast<std::size_t>(output.value)];
+    for (std::size_t id = 0; id < program_.values.size(); ++id) {
+      const Value& v = program_.values[id];
+      if (v.op != Op::overwrite || program_.owner[id] < 0) continue;
+      const ValueId base = v.inputs[0];
+      const Value& source = value(base);
+      if (is_view(source) || uses[static_cast<std::size_t>(base)] != 1) continue;
+      if (source.leaf >= 0 && !program_.leaves[static_cast<std::size_t>(source.leaf)].donatable) continue;
+      if (source.leaf >= 0 && root_output(static_cast<ValueId>(id)) < 0) continue;
+      next_.emplace_back(base, static_cast<ValueId>(id));
+    }
+  }
+
+  /// The output that ends a chain of overwrites in one memory, or -1.
+  std::int32_t root_output(ValueId id) const {
+    for (std::size_t i = 0; i < program_.outputs.size(); ++i) {
+      if (program_.outputs[i].value == id) return static_cast<std::int32_t>(i);
+    }
+    return -1;
+  }
+
+  void share_slots() {
+    // From the last overwrite of a chain to the first: all take the last one's slot.
+    for (std::size_t i = next_.size(); i-- > 0;) {
+      const auto [base, result] = next_[i];
+      if (value(base).leaf >= 0) {
+        const std::int32_t output = root_output(result);
+        program_.outputs[static_cast<std::size_t>(output)].donor = value(base).leaf;
+        shared_.push_back(result);
+        slot_of(result) = slot_of(base);
+        continue;
+      }
+      if (slot_of(result) < 0) new_slot(result, Slot::Kind::temporary, -1);
+      slot_of(base) = slot_of(result);
+      shared_.push_back(result);
+    }
+  }
+
+  void lower(const Cluster& cluster) {
+    for (const ValueId stored : cluster.stores) {
+      if (slot_of(stored) < 0) new_slot(stored, Slot::Kind::temporary, -1);
+    }
+    if (cluster.kind == Cluster::Kind::group) {
+      emit(emit_group(program_, cluster, slot_of_));
+      return;
+    }
+    const ValueId id = cluster.members.front();
+    if (value(id).op == Op::overwrite && target_.runs_groups()) {
+      overwrite(id);
+    } else if (value(id).op != Op::empty) {
+      primitive(id, cluster);
+    }
+  }
+
+  void emit(Step step) { program_.steps.push_back(std::move(step)); }
+
+  void overwrite(ValueId id) {
+    const Value& v = value(id);
+    const Value& base = value(v.inputs[0]);
+    const Value& source = value(v.inputs[1]);
+    if (std::find(shared_.begin(), shared_.end(), id) == shared_.end() && base.op != Op::empty) {
+      emit(emit_copy(v.shape, access_of(program_, v.inputs[0], slot_of_), {slot_of(id), v.dtype, 0, -1, v.strides}));
+    }
+    const ops::View& view = std::get<ops::View>(v.attributes);
+    emit(emit_copy(source.shape, access_of(program_, v.inputs[1], slot_of_),
+                   {slot_of(id), v.dtype, view.offset, v.argument, view.strides}));
+  }
+
+  void primitive(ValueId id, const Cluster& cluster) {
+    const Value& v = value(id);
+    const bool elementwise = ops::row(v.op).family == ops::Family::elementwise;
+    Primitive step;
+    step.op = v.op;
+    step.attributes = v.attributes;
+    step.argument = v.argument;
+    for (std::size_t i = 0; i < 3 && v.inputs[i] >= 0; ++i) {
+      const Value& input = value(v.inputs[i]);
+      Operand operand{access_of(program_, v.inputs[i], slot_of_), input.shape};
+      if (elementwise) {
+        operand.access.strides = broadcast_strides(input.shape, operand.access.strides, v.shape);
+        operand.sizes = v.shape;
+      }
+      step.inputs.push_back(operand);
+    }
+    ValueId result = id;
+    if (cluster.epilogue >= 0) {
+      const Cluster& epilogue = program_.clusters[static_cast<std::size_t>(cluster.epilogue)];
+      result = epilogue.stores.front();
+      if (slot_of(result) < 0) new_slot(result, Slot::Kind::temporary, -1);
+      step.epilogue = emit_epilogue(id, epilogue);
+    }
+    const Value& out = value(result);
+    step.output = {{slot_of(result), out.dtype, 0, -1, out.strides}, out.shape};
+    emit(std::move(step));
+  }
+
+  Group emit_epilogue(ValueId contraction, const Cluster& epilogue);
+
+  Program& program_;
+  const Target& target_;
+  std::vector<std::int32_t> slot_of_;
+  std::vector<std::pair<ValueId, ValueId>> next_;
+  std::vector<ValueId> shared_;
+};
+
+/// The epilogue's group, with access 0 standing for the contraction's result (slot -1).
+Group Lowering::emit_epilogue(ValueId contraction, const Cluster& epilogue) {
+  std::vector<std::int32_t> slots = slot_of_;
+  slots[static_cast<std::size_t>(contraction)] = -1;
+  return emit_epilogue_group(program_, epilogue, contraction, slots);
+}
+
+}  // namespace
+
+void lower(Program& program, const Target& target) { Lowering(program, target).run(); }
+
+}  // namespace russet::compile::passes

@@ -1,0 +1,18 @@
+#pragma once
+// The passes, one file each. The list in pipeline.cpp gives their order.
+#include "compile/program.h"
+
+namespace russet::compile::passes {
+
+void simplify(Program& program, const Target& target);
+void share(Program& program, const Target& target);
+void prune(Program& program, const Target& target);
+void layout(Program& program, const Target& target);
+void fuse(Program& program, const Target& target);
+void recompute(Program& program, const Target& target);
+void epilogues(Program& program, const Target& target);
+void schedule(Program& program, const Target& target);
+void lower(Program& program, const Target& target);
+void arena(Program& program, const Target& target);
+
+}  // namespace russet::compile::passes

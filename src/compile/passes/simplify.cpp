@@ -1,0 +1,221 @@
+// Simplification: rules that replace a value by a cheaper one with the same bits.
+//   strided(strided(x))        -> strided(x)            strided(x) in x's own order -> x
+//   strided(exp(a))            -> exp(strided(a))       so that views end up on memory
+//   cast(x) to x's own type    -> x                     x * 1, x / 1 -> x
+//   sum over axes of size 1    -> cast                  overwrite of the whole -> the new value
+//   strided(constant)          -> constant of that shape
+#include <optional>
+
+#include "compile/clusters.h"
+#include "compile/passes/passes.h"
+#include "compile/views.h"
+#include "ops/table.h"
+
+namespace russet::compile::passes {
+namespace {
+
+using ops::Op;
+using ops::View;
+
+class Simplifier {
+ public:
+  explicit Simplifier(Program& program) : program_(program), uses_(count_uses(program)) {
+    place_.reserve(program.values.size());
+    outputs_.assign(program.values.size(), false);
+    for (const Output& output : program.outputs) outputs_[static_cast<std::size_t>(output.value)] = true;
+  }
+
+  void run() {
+    for (std::size_t id = 0; id < program_.values.size(); ++id) {
+      old_ = id;
+      Value value = program_.values[id];
+      for (ValueId& input : value.inputs) {
+        if (input >= 0) input = place_[static_cast<std::size_t>(input)];
+      }
+      place_.push_back(simplified(std::move(value)));
+    }
+    separate_outputs();
+    for (Leaf& leaf : program_.leaves) leaf.value = place_[static_cast<std::size_t>(leaf.value)];
+    program_.values = std::move(values_);
+  }
+
+ private:
+  const Value& at(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
+
+  ValueId add(Value value) {
+    value.strides = contiguous_strides(value.shape);
+    values_.push_back(std::move(value));
+    return static_cast<ValueId>(values_.size() - 1);
+  }
+
+  ValueId simplified(Value value) {
+    if (value.leaf >= 0) return add(std::move(value));
+    if (value.op == Op::strided) return view(std::move(value));
+    if (value.op == Op::cast && at(value.inputs[0]).dtype == value.dtype) return value.inputs[0];
+    if (value.op == Op::overwrite) return overwrite(std::move(value));
+    if (is_reduction(value)) return reduction(std::move(value));
+    if ((value.op == Op::mul || value.op == Op::div) && is_one(value.inputs[1]) && keeps(value, 0)) return value.inputs[0];
+    if (value.op == Op::mul && is_one(value.inputs[0]) && keeps(value, 1)) return value.inputs[1];
+    return add(std::move(value));
+  }
+
+  bool keeps(const Value& value, std::size_t input) const {
+    return at(value.inputs[input]).shape == value.shape && at(value.inputs[input]).dtype == value.dtype;
+  }
+
+  bool is_one(ValueId id) const {
+    const Value& value = at(id);
+    if (value.op != Op::constant) return false;
+    const auto& number = std::get<ops::Number>(value.attributes);
+    return is_floating(value.dtype) ? number.real == 1.0 : number.integer == 1;
+  }
+
+  ValueId overwrite(Value value) {
+    const auto& attributes = std::get<View>(value.attributes);
+    const Value& source = at(value.inputs[1]);
+    if (numel(source.shape) == 0) return value.inputs[0];
+    if (!is_whole(attributes, source.shape, value.shape)) return add(std::move(value));
+    Value reshaped = value;
+    reshaped.op = Op::strided;
+    reshaped.inputs = {value.inputs[1], -1, -1};
+    reshaped.attributes = View{contiguous_strides(value.shape), 0, false};
+    reshaped.argument = -1;
+    return view(std::move(reshaped));
+  }
+
+  static bool is_whole(const View& view, const Shape& sizes, const Shape& base) {
+    if (view.dynamic || view.offset != 0 || numel(sizes) != numel(base)) return false;
+    const Strides order = contiguous_strides(sizes);
+    for (int axis = 0; axis < sizes.rank(); ++axis) {
+      if (sizes[axis] > 1 && view.strides[axis] != order[axis]) return false;
+    }
+    return true;
+  }
+
+  ValueId reduction(Value value) {
+    const Value& source = at(value.inputs[0]);
+    auto& axes = std::get<ops::Axes>(value.attributes);
+    if (value.op == Op::argmax || value.op == Op::argmin) return add(std::move(value));
+    std::uint32_t mask = 0;
+    for (int axis = 0; axis < source.shape.rank(); ++axis) {
+      if (axes.contains(axis) && source.shape[axis] != 1) mask |= 1U << axis;
+    }
+    axes.mask = mask;
+    if (mask != 0) return add(std::move(value));
+    if (source.dtype == value.dtype) return value.inputs[0];
+    value.op = Op::cast;
+    value.attributes = {};
+    return add(std::move(value));
+  }
+
+  ValueId view(Value value) {
+    const auto& attributes = std::get<View>(value.attributes);
+    const Value source = at(value.inputs[0]);
+    if (is_identity(attributes, value.shape, source.shape)) return value.inputs[0];
+    if (source.op == Op::constant) {
+      value.op = Op::constant;
+      value.attributes = source.attributes;
+      value.inputs = {-1, -1, -1};
+      return add(std::move(value));
+    }
+    if (source.op == Op::strided) {
+      const auto whole = compose_views(attributes, value.shape, std::get<View>(source.attributes), source.shape);
+      if (whole) {
+        value.attributes = *whole;
+        value.inputs = source.inputs;
+        value.argument = source.argument;
+        return view(std::move(value));
+      }
+    }
+    if (can_push(source)) {
+      if (const std::optional<ValueId> pushed = push(value, source)) return *pushed;
+    }
+    return add(std::move(value));
+  }
+
+  /// Values that are computed once and read once may as well be computed at the view's indices.
+  bool can_push(const Value& source) const {
+    if (source.op == Op::where || ops::row(source.op).family != ops::Family::elementwise) return false;
+    const ValueId input = program_.values[old_].inputs[0];
+    return program_.values[old_].op == Op::strided && input >= 0 && uses_[static_cast<std::size_t>(input)] == 1 &&
+           !outputs_[static_cast<std::size_t>(input)];
+  }
+
+  std::optional<ValueId> push(const Value& value, const Value& source) {
+    const auto& attributes = std::get<View>(value.attributes);
+    if (attributes.dynamic || numel(value.shape) > numel(source.shape)) return std::nullopt;
+    std::array<std::optional<View>, 3> views;
+    for (std::size_t i = 0; i < 3 && source.inputs[i] >= 0; ++i) {
+      const Value& input = at(source.inputs[i]);
+      if (numel(input.shape) == 1) continue;
+      const View spread{broadcast_strides(input.shape, contiguous_strides(input.shape), source.shape), 0, false};
+      views[i] = compose_views(attributes, value.shape, spread, source.shape);
+      if (!views[i]) return std::nullopt;
+    }
+    Value computed = source;
+    computed.shape = value.shape;
+    for (std::size_t i = 0; i < 3 && source.inputs[i] >= 0; ++i) {
+      if (!views[i]) {
+        if (at(source.inputs[i]).shape.rank() <= value.shape.rank()) continue;
+        views[i] = View{{}, 0, false};
+      }
+      Value moved;
+      moved.op = Op::strided;
+      moved.dtype = at(source.inputs[i]).dtype;
+      moved.shape = numel(at(source.inputs[i]).shape) == 1 ? Shape{} : value.shape;
+      moved.attributes = *views[i];
+      moved.inputs = {source.inputs[i], -1, -1};
+      computed.inputs[i] = nested_view(std::move(moved));
+    }
+    return add(std::move(computed));
+  }
+
+  /// A view made by pushing: it may meet views and constants below, but pushes no further (its input has other uses).
+  ValueId nested_view(Value value) {
+    const Value source = at(value.inputs[0]);
+    if (is_identity(std::get<View>(value.attributes), value.shape, source.shape)) return value.inputs[0];
+    if (source.op == Op::strided) {
+      const auto whole =
+          compose_views(std::get<View>(value.attributes), value.shape, std::get<View>(source.attributes), source.shape);
+      if (whole) {
+        value.attributes = *whole;
+        value.inputs = source.inputs;
+        value.argument = source.argument;
+      }
+    }
+    return add(std::move(value));
+  }
+
+  /// Each output keeps memory of its own: an output that became another value, or a leaf, is copied.
+  void separate_outputs() {
+    std::vector<bool> taken(values_.size(), false);
+    for (Output& output : program_.outputs) {
+      const ValueId target = place_[static_cast<std::size_t>(output.value)];
+      if (at(target).leaf < 0 && !taken[static_cast<std::size_t>(target)]) {
+        taken[static_cast<std::size_t>(target)] = true;
+        output.value = target;
+        continue;
+      }
+      Value copy;
+      copy.op = Op::cast;
+      copy.dtype = at(target).dtype;
+      copy.shape = at(target).shape;
+      copy.inputs = {target, -1, -1};
+      output.value = add(std::move(copy));
+      taken.push_back(true);
+    }
+  }
+
+  Program& program_;
+  std::vector<std::int32_t> uses_;
+  std::vector<bool> outputs_;
+  std::vector<ValueId> place_;
+  std::vector<Value> values_;
+  std::size_t old_ = 0;
+};
+
+}  // namespace
+
+void simplify(Program& program, const Target&) { Simplifier(program).run(); }
+
+}  // namespace russet::compile::passes

@@ -1,0 +1,129 @@
+#include "compile/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "compile/clusters.h"
+#include "compile/passes/passes.h"
+
+namespace russet::compile {
+namespace {
+
+std::string& disabled_pass() {
+  static std::string name;
+  return name;
+}
+
+/// For devices that run primitives one by one.
+void isolate(Program& program, const Target&) {
+  program.owner.assign(program.values.size(), -1);
+  for (std::size_t id = 0; id < program.values.size(); ++id) {
+    if (program.values[id].leaf >= 0) continue;
+    Cluster cluster;
+    cluster.kind = Cluster::Kind::primitive;
+    cluster.members = cluster.stores = {static_cast<ValueId>(id)};
+    program.owner[id] = static_cast<std::int32_t>(program.clusters.size());
+    program.clusters.push_back(std::move(cluster));
+  }
+}
+
+constexpr Pass fused[] = {
+    {"simplify", "replaces values by cheaper ones with the same bits", passes::simplify},
+    {"share", "computes common subexpressions once", passes::share},
+    {"prune", "drops what no output needs", passes::prune},
+    {"fuse", "puts values over one index space into groups", passes::fuse},
+    {"schedule", "orders the clusters", passes::schedule},
+    {"lower", "turns clusters into steps over slots", passes::lower},
+};
+
+constexpr Pass plain[] = {
+    {"isolate", "makes every value a step", isolate},
+    {"schedule", "orders the clusters", passes::schedule},
+    {"lower", "turns clusters into steps over slots", passes::lower},
+};
+
+}  // namespace
+
+std::span<const Pass> pipeline(const Target& target) {
+  return target.runs_groups() ? std::span<const Pass>(fused) : std::span<const Pass>(plain);
+}
+
+void disable_pass(std::string name) { disabled_pass() = std::move(name); }
+
+Plan make_plan(Program program, const Target& target) {
+  for (const Pass& pass : pipeline(target)) {
+    if (pass.name != disabled_pass()) pass.run(program, target);
+  }
+  Plan plan;
+  plan.kernels.reserve(program.steps.size());
+  for (const Step& step : program.steps) {
+    plan.kernels.push_back(target.compile(step));
+    program.scratch.push_back(plan.kernels.back()->scratch_bytes());
+    plan.step_bytes.push_back(bytes_of(step));
+    plan.moved_bytes += plan.step_bytes.back();
+  }
+  passes::arena(program, target);
+  for (const Slot& slot : program.slots) {
+    if (slot.kind == Slot::Kind::output && program.outputs[static_cast<std::size_t>(slot.index)].donor < 0) {
+      plan.output_bytes += slot.bytes;
+    }
+  }
+  plan.total_bytes = plan.output_bytes + program.arena_bytes;
+  plan.program = std::move(program);
+  return plan;
+}
+
+namespace {
+
+std::size_t bytes_through(const Access& access, const Shape& sizes) {
+  std::size_t count = size_of(access.dtype);
+  for (int axis = 0; axis < sizes.rank(); ++axis) {
+    if (access.strides[axis] != 0 || sizes[axis] == 0) count *= static_cast<std::size_t>(sizes[axis]);
+  }
+  return count;
+}
+
+}  // namespace
+
+std::size_t bytes_of(const Step& step) {
+  std::size_t bytes = 0;
+  if (const auto* group = std::get_if<Group>(&step)) {
+    for (const Access& access : group->accesses) {
+      if (access.slot >= 0) bytes += bytes_through(access, group->space);
+    }
+    return bytes;
+  }
+  const auto& primitive = std::get<Primitive>(step);
+  for (const Operand& input : primitive.inputs) bytes += bytes_through(input.access, input.sizes);
+  for (const Access& access : primitive.epilogue.accesses) {
+    if (access.slot >= 0) bytes += bytes_through(access, primitive.epilogue.space);
+  }
+  return bytes + bytes_through(primitive.output.access, primitive.output.sizes);
+}
+
+double operations_of(const Step& step) {
+  if (const auto* group = std::get_if<Group>(&step)) {
+    double count = 0;
+    for (const Instruction& in : group->code) {
+      const bool works = in.kind == Instruction::Kind::compute || in.kind == Instruction::Kind::reduce;
+      if (works && in.extent == Extent::full) count += static_cast<double>(numel(group->space));
+    }
+    return count;
+  }
+  const auto& p = std::get<Primitive>(step);
+  const auto count = [](const Shape& shape) { return static_cast<double>(numel(shape)); };
+  switch (p.op) {
+    case ops::Op::matmul: return 2 * count(p.output.sizes) * static_cast<double>(p.inputs[0].sizes.back());
+    case ops::Op::convolution:
+      return 2 * count(p.output.sizes) * count(p.inputs[1].sizes) / static_cast<double>(std::max<std::int64_t>(1, p.inputs[1].sizes[0]));
+    case ops::Op::convolution_input:
+      return 2 * count(p.inputs[0].sizes) * count(p.inputs[1].sizes) / static_cast<double>(std::max<std::int64_t>(1, p.inputs[1].sizes[0]));
+    case ops::Op::convolution_weight:
+      return 2 * count(p.inputs[1].sizes) * count(p.output.sizes) / static_cast<double>(std::max<std::int64_t>(1, p.output.sizes[0]));
+    default: return count(p.output.sizes);
+  }
+}
+
+}  // namespace russet::compile

@@ -1,0 +1,38 @@
+#pragma once
+// Plan: a compiled program, ready to be replayed with other buffers and arguments.
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compile/program.h"
+
+namespace russet::compile {
+
+struct Plan {
+  Program program;
+  std::vector<std::unique_ptr<Kernel>> kernels;  // one a step
+  /// Which entries of the work the outputs are.
+  std::vector<std::int32_t> output_entries;
+  /// Bytes of new outputs, of the arena, and their sum: what a replay needs beyond its leaves.
+  std::size_t output_bytes = 0;
+  std::size_t total_bytes = 0;
+  /// Bytes that the steps read and write, for counters and the profiler.
+  std::vector<std::size_t> step_bytes;
+  std::size_t moved_bytes = 0;
+};
+
+/// Runs the passes and picks the kernels. `disabled` names a pass to leave out (tests prove that each one matters).
+Plan make_plan(Program program, const Target& target);
+
+/// The passes in order, for documentation and tests.
+std::span<const Pass> pipeline(const Target& target);
+
+/// Leaves out the pass of this name from now on; empty for none. For tests.
+void disable_pass(std::string name);
+
+/// Bytes read and written, and floating-point operations (two for a multiply-add), of a step.
+std::size_t bytes_of(const Step& step);
+double operations_of(const Step& step);
+
+}  // namespace russet::compile

@@ -1,0 +1,69 @@
+#pragma once
+// Engine: the executor of one device: finds or makes the plan for a flush's work, binds memory, and replays.
+#include <russet/runtime.h>
+
+#include <list>
+#include <unordered_map>
+
+#include "compile/build.h"
+#include "compile/plan.h"
+#include "graph/executor.h"
+#include "runtime/memory.h"
+
+namespace russet::runtime {
+
+/// Plans by the structure of the work, least recently used first to go.
+class PlanCache {
+ public:
+  struct Entry {
+    compile::Key key;
+    std::shared_ptr<const compile::Plan> plan;
+    std::uint64_t hash;
+  };
+
+  std::shared_ptr<const compile::Plan> find(const graph::Work& work, std::uint64_t environment, std::uint64_t hash);
+  void add(const graph::Work& work, std::uint64_t environment, std::uint64_t hash,
+           std::shared_ptr<const compile::Plan> plan);
+  /// The first difference to the plan that agrees longest.
+  std::string explain(const graph::Work& work, std::uint64_t environment) const;
+
+ private:
+  std::list<Entry> entries_;  // most recently used first
+  std::unordered_multimap<std::uint64_t, std::list<Entry>::iterator> by_hash_;
+};
+
+class Engine final : public graph::Executor {
+ public:
+  explicit Engine(DeviceDriver& driver) : driver_(driver), memory_(driver) {}
+
+  void execute(graph::Work& work) override;
+  Ref<graph::Buffer> allocate(Device device, std::size_t bytes) override;
+  void upload(graph::Buffer& target, std::span<const std::byte> bytes) override;
+  void download(const graph::Buffer& source, std::size_t offset, std::span<std::byte> bytes) override;
+  void synchronize() override { driver_.synchronize(); }
+
+  MemoryPool& memory() { return memory_; }
+  const std::string& last_reason() const { return reason_; }
+
+ private:
+  std::shared_ptr<const compile::Plan> plan_for(const graph::Work& work);
+  void bind(const graph::Work& work, const compile::Plan& plan, std::vector<Ref<graph::Buffer>>& outputs);
+  void run(const compile::Plan& plan);
+  static void publish(graph::Work& work, const compile::Plan& plan, std::vector<Ref<graph::Buffer>>& outputs);
+
+  DeviceDriver& driver_;
+  MemoryPool memory_;
+  PlanCache cache_;
+  std::string reason_;
+  // Scratch of execute(), kept so that a replay allocates nothing.
+  std::vector<std::byte*> slots_;
+  std::vector<std::uint64_t> arguments_;
+  std::vector<Ref<graph::Buffer>> outputs_;
+  std::vector<graph::Node*> output_nodes_;
+  std::vector<graph::Node*> leaf_nodes_;
+};
+
+/// The engine of a device; made on first use. Throws DeviceError that says why there is none.
+Engine& engine_of(Device device);
+
+}  // namespace russet::runtime

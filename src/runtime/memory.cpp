@@ -1,0 +1,130 @@
+#include "runtime/memory.h"
+
+#include <fmt/format.h>
+#include <russet/error.h>
+
+#include <algorithm>
+
+#include "graph/counters.h"
+
+namespace russet::runtime {
+namespace {
+
+/// Free memory that the pool keeps beyond this goes back to the system.
+constexpr std::size_t kept_free = std::size_t{256} << 20;
+
+std::size_t rounded(std::size_t bytes) {
+  const std::size_t unit = bytes > 4096 ? 4096 : 64;
+  return std::max<std::size_t>(unit, (bytes + unit - 1) / unit * unit);
+}
+
+}  // namespace
+
+class MemoryPool::PooledBuffer final : public graph::Buffer {
+ public:
+  PooledBuffer(MemoryPool& pool, Device device, std::byte* data, std::size_t bytes)
+      : Buffer(device, data, bytes), pool_(pool) {}
+  ~PooledBuffer() override { pool_.give(data(), bytes()); }
+
+ private:
+  MemoryPool& pool_;
+};
+
+Ref<graph::Buffer> MemoryPool::allocate(Device device, std::size_t bytes) {
+  const std::size_t size = rounded(bytes);
+  return Ref<graph::Buffer>(new PooledBuffer(*this, device, take(size), size));
+}
+
+std::byte* MemoryPool::take(std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  std::byte* memory = nullptr;
+  const auto found = free_.find(bytes);
+  if (found != free_.end() && !found->second.empty()) {
+    memory = found->second.back();
+    found->second.pop_back();
+    free_bytes_ -= bytes;
+  } else {
+    try {
+      memory = driver_.allocate(bytes);
+    } catch (const OutOfMemoryError&) {
+      trim(0);
+      memory = driver_.allocate(bytes);
+    }
+    graph::engine_counters().allocations.fetch_add(1, std::memory_order_relaxed);
+  }
+  used_bytes_ += bytes;
+  note_peak();
+  return memory;
+}
+
+void MemoryPool::give(std::byte* memory, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  used_bytes_ -= bytes;
+  free_[bytes].push_back(memory);
+  free_bytes_ += bytes;
+  if (free_bytes_ > kept_free) trim(kept_free / 2);
+}
+
+// The largest pieces go first: they are the least likely to be asked for again in just that size.
+void MemoryPool::trim(std::size_t keep) {
+  while (free_bytes_ > keep && !free_.empty()) {
+    const auto largest = std::prev(free_.end());
+    if (largest->second.empty()) {
+      free_.erase(largest);
+      continue;
+    }
+    driver_.release(largest->second.back(), largest->first);
+    largest->second.pop_back();
+    free_bytes_ -= largest->first;
+  }
+}
+
+std::byte* MemoryPool::arena(std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (bytes <= arena_bytes_) return arena_;
+  const std::size_t size = rounded(bytes);
+  if (arena_) driver_.release(arena_, arena_bytes_);
+  arena_ = nullptr;
+  arena_bytes_ = 0;
+  try {
+    arena_ = driver_.allocate(size);
+  } catch (const OutOfMemoryError&) {
+    trim(0);
+    arena_ = driver_.allocate(size);
+  }
+  arena_bytes_ = size;
+  graph::engine_counters().arena_bytes.store(size, std::memory_order_relaxed);
+  graph::engine_counters().allocations.fetch_add(1, std::memory_order_relaxed);
+  note_peak();
+  return arena_;
+}
+
+void MemoryPool::note_peak() { peak_bytes_ = std::max(peak_bytes_, used_bytes_ + arena_bytes_); }
+
+void MemoryPool::check(std::size_t more, std::size_t arena) const {
+  const std::lock_guard lock(mutex_);
+  if (!limit_) return;
+  const std::size_t needed = used_bytes_ + more + std::max(arena, arena_bytes_);
+  if (needed <= *limit_) return;
+  throw OutOfMemoryError(
+      fmt::format("out of memory: this work needs {} bytes ({} for values that stay, {} for values in between), {} are "
+                  "in use, and the limit is {}. Use a smaller batch, or raise the limit.",
+                  more + arena, more, arena, used_bytes_, *limit_));
+}
+
+std::size_t MemoryPool::in_use() const {
+  const std::lock_guard lock(mutex_);
+  return used_bytes_ + arena_bytes_;
+}
+
+std::size_t MemoryPool::peak() const {
+  const std::lock_guard lock(mutex_);
+  return peak_bytes_;
+}
+
+void MemoryPool::reset_peak() {
+  const std::lock_guard lock(mutex_);
+  peak_bytes_ = used_bytes_ + arena_bytes_;
+}
+
+}  // namespace russet::runtime

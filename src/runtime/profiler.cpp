@@ -1,0 +1,79 @@
+#include "runtime/profiler.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "ops/table.h"
+
+namespace russet::runtime {
+namespace {
+
+Profiler*& active_profiler() {
+  static Profiler* profiler = nullptr;
+  return profiler;
+}
+
+double now_us() {
+  using namespace std::chrono;
+  return duration<double, std::micro>(steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+Profiler* Profiler::active() { return active_profiler(); }
+void Profiler::activate(Profiler* profiler) { active_profiler() = profiler; }
+
+void Profiler::step(const compile::Plan& plan, std::size_t index, const std::function<void()>& run) {
+  const double start = now_us();
+  run();
+  const double end = now_us();
+  const compile::Step& step = plan.program.steps[index];
+  records_.push_back({plan.kernels[index]->name(), describe(step), start, end - start, plan.step_bytes[index],
+                      compile::operations_of(step)});
+}
+
+std::string Profiler::chrome_trace() const {
+  nlohmann::json events = nlohmann::json::array();
+  for (const StepRecord& record : records_) {
+    events.push_back({{"name", record.name},
+                      {"ph", "X"},
+                      {"pid", 0},
+                      {"tid", 0},
+                      {"ts", record.start_us},
+                      {"dur", record.duration_us},
+                      {"args", {{"step", record.detail}, {"bytes", record.bytes}, {"operations", record.operations}}}});
+  }
+  return nlohmann::json{{"traceEvents", std::move(events)}, {"displayTimeUnit", "ms"}}.dump();
+}
+
+std::string describe(const compile::Step& step) {
+  if (const auto* group = std::get_if<compile::Group>(&step)) {
+    constexpr const char* kinds[] = {"group", "row group", "column group"};
+    std::string text = fmt::format("{} {}", kinds[static_cast<int>(group->kind)], to_string(group->space));
+    for (const compile::Instruction& in : group->code) {
+      if (in.op != ops::Op::leaf) text += fmt::format(" {}", ops::row(in.op).name);
+    }
+    return text;
+  }
+  const auto& primitive = std::get<compile::Primitive>(step);
+  std::string text(ops::row(primitive.op).name);
+  for (std::size_t i = 0; i < primitive.inputs.size(); ++i) {
+    text += fmt::format("{}{}", i ? " x " : " ", to_string(primitive.inputs[i].sizes));
+  }
+  text += fmt::format(" -> {} {}", name_of(primitive.output.access.dtype), to_string(primitive.output.sizes));
+  if (!primitive.epilogue.code.empty()) text += " + epilogue";
+  return text;
+}
+
+std::string describe_steps(const compile::Plan& plan) {
+  std::string text;
+  for (std::size_t i = 0; i < plan.program.steps.size(); ++i) {
+    text += fmt::format("{:4} {:24} {:>12} B  {}\n", i, plan.kernels[i]->name(), plan.step_bytes[i],
+                        describe(plan.program.steps[i]));
+  }
+  return text;
+}
+
+}  // namespace russet::runtime

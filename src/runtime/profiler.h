@@ -1,0 +1,41 @@
+#pragma once
+// Profiler: what each step of each replay took; a chrome trace (the Trace Event Format of chrome://tracing) and sums.
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "compile/plan.h"
+
+namespace russet::runtime {
+
+struct StepRecord {
+  std::string name;
+  std::string detail;
+  double start_us = 0;
+  double duration_us = 0;
+  std::size_t bytes = 0;
+  double operations = 0;
+};
+
+class Profiler {
+ public:
+  /// The profiler that runs report to, or nullptr.
+  static Profiler* active();
+  static void activate(Profiler* profiler);
+
+  void step(const compile::Plan& plan, std::size_t index, const std::function<void()>& run);
+  const std::vector<StepRecord>& records() const { return records_; }
+  /// A JSON document for chrome://tracing or Perfetto.
+  std::string chrome_trace() const;
+
+ private:
+  std::vector<StepRecord> records_;
+};
+
+/// One line a step: kernel, sizes, bytes.
+std::string describe_steps(const compile::Plan& plan);
+/// What a step does, in words: "matmul [64, 128] x [128, 10]", "row group [64, 1000] exp sum div".
+std::string describe(const compile::Step& step);
+
+}  // namespace russet::runtime
