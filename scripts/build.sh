@@ -4,6 +4,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=$1 jobs=$2
 shift 2
+# A cache of compilations serves any checkout, wherever it lies.
+export CCACHE_BASEDIR=$PWD
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 if ! cmake --preset "$preset" "$@" >"$log" 2>&1; then

@@ -6,10 +6,8 @@ jobs=$1
 shift
 tidy=$(command -v clang-tidy-14 || command -v clang-tidy || echo /opt/homebrew/opt/llvm@14/bin/clang-tidy)
 cmake --preset release >/dev/null
-if [ $# -eq 0 ]; then
-  mapfile -t files < <(find src apps -name '*.cpp' | sort)
-else
-  files=("$@")
-fi
-printf '%s\0' "${files[@]}" | xargs -0 -r -n 1 -P "$jobs" "$tidy" -p build --quiet --warnings-as-errors='*' 2>/dev/null
-echo "tidy: ${#files[@]} files, clean"
+list() {
+  if [ $# -gt 0 ]; then printf '%s\0' "$@"; else find src apps -name '*.cpp' -print0; fi
+}
+list "$@" | xargs -0 -r -n 1 -P "$jobs" "$tidy" -p build --quiet --warnings-as-errors='*' 2>/dev/null
+echo "tidy: clean"

@@ -18,6 +18,6 @@ for program in "${programs[@]}"; do
   [ -d "${seeds[0]}" ] || seeds=()
   echo "== $name, $seconds s"
   "$program" -max_total_time="$seconds" -rss_limit_mb=4096 -timeout=25 -verbosity=0 -print_final_stats=1 \
-    -artifact_prefix="build/fuzz/$name-" "$corpus" "${seeds[@]}"
+    -artifact_prefix="build/fuzz/$name-" "$corpus" ${seeds[@]+"${seeds[@]}"}
 done
 echo "fuzz: ${#programs[@]} targets, clean"
