@@ -1,7 +1,7 @@
 #pragma once
 // How tensors take their random numbers from Philox, position by position.
-#include <cstdint>
 #include <russet/philox.h>
+#include <cstdint>
 
 namespace russet::base {
 

@@ -1,11 +1,11 @@
 #pragma once
 // What an operator takes besides tensors. Part of a plan's key; numbers that change from step to step are run-time
 // arguments instead (Node::argument).
+#include <russet/scalar.h>
+#include <russet/shape.h>
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <russet/scalar.h>
-#include <russet/shape.h>
 #include <variant>
 
 namespace russet::ops {

@@ -1,7 +1,7 @@
 #pragma once
 // The operator table: what each primitive is, with no device and no gradient in sight.
-#include <array>
 #include <russet/dtype.h>
+#include <array>
 #include <span>
 #include <string_view>
 

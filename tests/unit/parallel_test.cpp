@@ -1,4 +1,5 @@
 // The pool of threads, the bounded cache and the log's channels.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <russet/error.h>
 
@@ -16,10 +17,14 @@
 #include "base/log.h"
 #include "base/parallel.h"
 
-extern "C" int omp_get_max_threads();
-
 namespace russet::base {
 namespace {
+
+/// The count that libraries which use OpenMP see; -1 without OpenMP.
+int openmp_threads() {
+  void* function = dlsym(RTLD_DEFAULT, "omp_get_max_threads");
+  return function == nullptr ? -1 : reinterpret_cast<int (*)()>(function)();
+}
 
 /// Sets the number of threads and restores it.
 class Threads {
@@ -99,7 +104,7 @@ TEST(Parallel, CountIsOneForAllThreadsOfTheProgram) {
   int openmp = 0;
   std::thread([&] {
     seen = thread_count();
-    openmp = omp_get_max_threads();
+    openmp = openmp_threads();
   }).join();
   EXPECT_EQ(seen, 3);
 #ifdef RUSSET_THREADS_STD
