@@ -60,8 +60,8 @@ def boolean(seed, offset, shape):
     return (uniform(seed, offset, int(np.prod(shape, dtype=np.int64))) < 0.5).reshape(shape)
 
 
-# The scale of a parameter by its kind: an entry is (suffix of the name, low, high); the first that fits wins.
-# `fan` stands for sqrt(3 / fan_in), fan_in being the product of all sizes but the first.
+# The range of a parameter by its kind. Matrices and kernels: sqrt(3 / fan_in), fan_in being the product of all sizes
+# but the first, which gives variance 1 / fan_in.
 _KINDS = {
     "norm.weight": (0.8, 1.2),
     "norm.bias": (-0.1, 0.1),
@@ -90,15 +90,20 @@ def kind_of(name, shape):
     return "bias" if last.endswith("bias") else "matrix"
 
 
-def parameter(seed, index, name, shape):
-    """Entry `index` of a state dict: offset = index, range by kind. Counters are zero."""
+def bounds(name, shape):
+    """The range [low, high] of a parameter; [0, 0] for counters."""
     kind = kind_of(name, shape)
     if kind == "counter":
-        return np.zeros(shape, dtype=np.int64)
+        return [0.0, 0.0]
     if kind == "matrix":
         bound = float(np.sqrt(3.0 / max(1, int(np.prod(shape[1:], dtype=np.int64)))))
-        return real(seed, index, shape, -bound, bound)
-    return real(seed, index, shape, *_KINDS[kind])
+        return [-bound, bound]
+    return list(_KINDS[kind])
+
+
+def parameter(seed, index, name, shape):
+    """Entry `index` of a state dict: offset = index, range by kind."""
+    return real(seed, index, shape, *bounds(name, shape))
 
 
 if __name__ == "__main__":

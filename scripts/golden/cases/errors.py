@@ -1,0 +1,34 @@
+"""Calls that PyTorch refuses, so russet must refuse them by an exception of its own."""
+
+import torch
+
+from composites import B, I, T, V
+from cases import contraction, elementwise, indexing, losses, movement, nn, reduction
+
+CASES = [("add", T(2, 3), T(4)), ("mul", T(2, 3), T(2, 4)), ("where", B(2), T(3), T(3)), ("matmul", T(2, 3), T(4, 5)),
+         ("matmul", T(2, 3, 4), T(3, 4, 5)), ("matmul", T(), T(3)), ("mm", T(2, 3, 4), T(4, 5)), ("mm", T(2, 3), T(2, 3)),
+         ("bmm", T(2, 3), T(3, 2)), ("addmm", T(3, 3), T(2, 3), T(3, 2)), ("linear", T(2, 3), T(5, 4)),
+         ("reshape", T(2, 3), [4]), ("reshape", T(2, 3), [-1, -1]), ("reshape", T(2, 3), [4, -1]),
+         ("view", T(2, 3), [7]), ("permute", T(2, 3), [0]), ("permute", T(2, 3), [0, 0]), ("permute", T(2, 3), [0, 2]),
+         ("transpose", T(2, 3), 0, 2), ("expand", T(2, 3), [3, 3]), ("expand", T(2, 3), [3]), ("select", T(2, 3), 0, 2),
+         ("select", T(2, 3), 2, 0), ("narrow", T(4), 0, 2, 3), ("unsqueeze", T(2), 3), ("flip", T(2, 3), [2]),
+         ("flip", T(2, 3), [0, 0]), ("cat", [T(2, 3), T(2, 4)]), ("cat", [T(2), T(2, 3)]), ("stack", [T(2), T(3)]),
+         ("split", T(5), [2, 2]), ("pad", T(2), [1]), ("pad", T(2), [-2, -1]), ("sum", T(2, 3), 2), ("sum", T(2, 3), -3),
+         ("sum", T(2, 3), [0, 0]), ("amax", T(0, 3)), ("amax", T(0, 3), 0), ("argmax", T(0)), ("max", T(0, 2), 0),
+         ("softmax", T(2, 3), 2), ("mean", I(3)), ("gather", T(3, 4), 1, I(3, 2, lo=4, hi=9)),
+         ("gather", T(3, 4), 2, I(3, 2)), ("index_select", T(3), 0, V([5], "int64")), ("index_select", T(3, 4), 0, I(2, 2)),
+         ("embedding", V([7], "int64"), T(5, 4)), ("index", T(3), [V([5], "int64")]), ("index", T(3), ["i:5"]),
+         ("index", T(3), ["i:0", "i:0"]), ("one_hot", V([5], "int64"), 4), ("masked_fill", T(2, 3), B(2), 1.0),
+         ("masked_fill", T(2), V([1, 0], "int64"), 1.0), ("bitwise_and", T(2), T(2)), ("sub", B(2), B(2)),
+         ("conv2d", T(1, 3, 5, 5), T(2, 4, 3, 3)), ("conv2d", T(1, 3, 2, 2), T(2, 3, 3, 3)),
+         ("conv2d", T(1, 3, 5, 5), T(2, 3, 3, 3), T(3)), ("conv2d", T(1, 4, 5, 5), T(3, 2, 3, 3), None, 1, 0, 1, 2),
+         ("conv1d", T(2, 3), T(4, 3, 3)), ("max_pool2d", T(1, 1, 4, 4), 2, 2, 2), ("max_pool2d", T(4, 4), 2),
+         ("layer_norm", T(2, 3), [4]), ("layer_norm", T(2, 3), [3], T(4)),
+         ("cross_entropy", T(3, 4), V([0, 1, 4], "int64")), ("cross_entropy", T(3, 4), I(2, hi=4)),
+         ("mse_loss", T(2, 3), T(4)), ("dropout", T(3), 1.5, True), ("pow", I(2), -1),
+         ("tril", T(3)), ("diagonal", T(3)), ("dot", T(3), T(4)), ("dot", T(2, 2), T(2, 2)), ("neg", B(3)),
+         ("cumsum", T(2, 3), 2), ("repeat", T(2, 3), [2])]
+
+CALLS = {}
+for _module in (elementwise, reduction, movement, indexing, contraction, nn, losses):
+    CALLS |= _module.CALLS

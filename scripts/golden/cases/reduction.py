@@ -1,0 +1,72 @@
+"""Reductions, scans and sorting: axes, kept axes, ties, empty tensors, integers."""
+
+import torch
+
+from composites import B, I, T, V
+
+_ALONG = [[], [1], [1, True], [-1], [[0, 2]], [[0, 2], True], [[-1, 0]]]
+CASES = [(name, T(2, 3, 4), *axes) for name in ("sum", "mean", "amax", "amin") for axes in _ALONG]
+CASES += [("prod", T(2, 3, 4)), ("prod", T(2, 3, 4), 1), ("prod", T(2, 3, 4), -1, True),
+          ("prod", V([[1.0, 0.0, 3.0], [0.0, 0.0, 2.0], [1.0, 2.0, 3.0]]), 1), ("prod", V([2.0, 0.0, 3.0])),
+          ("prod", T(0, 2), 0), ("prod", I(2, 3, lo=1, hi=4), 0), ("prod", B(4))]
+CASES += [(name, T()) for name in ("sum", "mean", "amax", "prod", "logsumexp0", "argmax", "var0")]
+CASES += [("sum", T(), 0), ("sum", T(0, 3)), ("sum", T(0, 3), 0), ("sum", T(0, 3), 1), ("sum", T(2, 0), [0, 1]),
+          ("mean", T(3, 0), 0), ("amax", T(0, 3), 1), ("all", V([], "bool")), ("any", V([], "bool"))]
+CASES += [("sum", I(3, 4)), ("sum", I(3, 4, dtype="int32"), 1), ("sum", I(3, 4, dtype="uint8")), ("sum", B(3, 4)),
+          ("sum", B(3, 4), 0), ("amax", I(3, 4), 0), ("amin", I(3, 4, dtype="int8")), ("sum", I(3, 4), 1, True)]
+CASES += [(name, V([[1.0, 3.0, 3.0], [2.0, 2.0, 2.0]]), 1) for name in ("amax", "amin")]
+CASES += [("amax", V([1.0, 4.0, 4.0, 2.0])), ("amax", V([1.0, float("nan"), 3.0], grad=False))]
+CASES += [(name, T(3, 5), 1) for name in ("max", "min")] + [(name, T(3, 5), 0, True) for name in ("max", "min")]
+CASES += [(name, T(3, 5)) for name in ("max", "min", "argmax", "argmin")]
+CASES += [(name, T(3, 5), *a) for name in ("argmax", "argmin") for a in ([0], [1], [-1, True])]
+CASES += [("argmax", V([1.0, 5.0, 5.0, 2.0])), ("argmin", V([3.0, 1.0, 1.0])), ("argmax", I(3, 4), 1),
+          ("max", I(3, 4, hi=1000), 1), ("min", I(3, 4, hi=1000)), ("argmax", V([1.0, float("nan"), 3.0], grad=False))]
+CASES += [(name, B(3, 4), *a) for name in ("any", "all") for a in ([], [0], [1, True])]
+CASES += [(name, I(3, 4, hi=2)) for name in ("any", "all")] + [("any", T(3)), ("all", V([1.0, 0.0], grad=False))]
+for _name in ("var", "std"):
+    CASES += [(_name, T(3, 4, 5)), (_name, T(3, 4, 5), 1), (_name, T(3, 4, 5), [0, 2]), (_name, T(3, 4, 5), -1, 0),
+              (_name, T(3, 4, 5), 1, 1, True), (_name, T(3, 4, 5), [1, 2], 0, True)]
+CASES += [("var_mean", T(3, 4), 1, 0), ("std_mean", T(3, 4), 1, 1), ("var", T(3, 4, lo=1e3, hi=1.001e3), 1, 0)]
+CASES += [("norm", T(3, 4)), ("norm", T(3, 4), 2, 1), ("norm", T(3, 4), 1, 1), ("norm", T(3, 4), 3, 0, True),
+          ("norm", T(3, 4), float("inf"), 1), ("norm", T(3, 4), float("-inf"), 1), ("norm", T(3, 4), 0, 1),
+          ("norm", T(2, 3, 4), 2, [1, 2]), ("norm", V([0.0, 0.0]))]
+CASES += [("logsumexp", T(3, 4), 1), ("logsumexp", T(3, 4), 0, True), ("logsumexp", T(2, 3, 4), [0, 2]),
+          ("logsumexp", T(3, 4, lo=900, hi=910), 1),
+          ("logsumexp", V([[float("-inf"), 0.0], [float("-inf"), float("-inf")]], grad=False), 1)]
+CASES += [(name, T(2, 3, 4), d) for name in ("softmax", "log_softmax") for d in (0, 1, -1)]
+CASES += [(name, T(2, 3, lo=900, hi=950), 1) for name in ("softmax", "log_softmax")]
+CASES += [("softmax", V([[float("-inf"), 0.0, 1.0]], grad=False), 1), ("softmax", T(0, 3), 1), ("softmax", T(), 0)]
+CASES += [("cumsum", T(3, 4), 0), ("cumsum", T(3, 4), -1), ("cumsum", I(3, 4), 1), ("cumsum", B(5), 0),
+          ("cumsum", T(), 0), ("cumsum", T(0, 2), 0), ("cumprod", T(3, 4, lo=0.5), 1)]
+CASES += [("sort", T(3, 5)), ("sort", T(3, 5), 0), ("sort", T(3, 5), 1, True), ("sort", I(6, hi=1000), 0)]
+CASES += [("argsort", T(3, 5)), ("argsort", T(3, 5), 0, True), ("topk", T(3, 5), 2), ("topk", T(3, 5), 2, 0, False)]
+CASES += [("count_nonzero", I(3, 4, hi=2)), ("count_nonzero", I(3, 4, hi=2), 1), ("nansum", T(3, 2))]
+
+
+def _sum(x, dim=None, keepdim=False):
+    return torch.sum(x) if dim is None else torch.sum(x, dim, keepdim)
+
+
+def _mean(x, dim=None, keepdim=False):
+    return torch.mean(x) if dim is None else torch.mean(x, dim, keepdim)
+
+
+def _spread(function):
+    def call(x, dim=None, correction=1, keepdim=False):
+        return function(x, dim, correction=correction, keepdim=keepdim)
+    return call
+
+
+CALLS = {
+    "sum": _sum,
+    "mean": _mean,
+    "var": _spread(torch.var),
+    "std": _spread(torch.std),
+    "var_mean": _spread(torch.var_mean),
+    "std_mean": _spread(torch.std_mean),
+    "logsumexp0": lambda x: torch.logsumexp(x, 0),
+    "var0": lambda x: torch.var(x, correction=0),
+    "norm": lambda x, p=2, dim=None, keepdim=False: torch.linalg.vector_norm(x, p, dim, keepdim),
+    "sort": lambda x, dim=-1, descending=False: torch.sort(x, dim, descending),
+    "argsort": lambda x, dim=-1, descending=False: torch.argsort(x, dim, descending),
+}

@@ -1,0 +1,93 @@
+"""The models of russet in PyTorch, as torchvision and Hugging Face write them."""
+
+import torch
+import torchvision.models as vision
+from torch import nn
+from transformers import BertConfig, BertForSequenceClassification
+
+import generator
+
+MODELS = ["mlp", "lenet5", "resnet18", "resnet18_cifar", "resnet50", "vit_b_16", "bert_base"]
+SEED = 5
+
+
+class Mlp(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(1024, 512)
+        self.fc2 = nn.Linear(512, 256)
+        self.fc3 = nn.Linear(256, 10)
+
+    def forward(self, x):
+        return self.fc3(torch.relu(self.fc2(torch.relu(self.fc1(x)))))
+
+
+class LeNet5(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.f = nn.Sequential(nn.Conv2d(1, 6, 5, padding=2), nn.Tanh(), nn.AvgPool2d(2), nn.Conv2d(6, 16, 5), nn.Tanh(),
+                               nn.AvgPool2d(2))
+        self.c = nn.Sequential(nn.Linear(400, 120), nn.Tanh(), nn.Linear(120, 84), nn.Tanh(), nn.Linear(84, 10))
+
+    def forward(self, x):
+        return self.c(self.f(x).flatten(1))
+
+
+def resnet18_cifar():
+    model = vision.resnet18(num_classes=10)
+    model.conv1 = nn.Conv2d(3, 64, 3, 1, 1, bias=False)
+    model.maxpool = nn.Identity()
+    return model
+
+
+def bert(**options):
+    config = BertConfig(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, **options)
+    return BertForSequenceClassification(config)
+
+
+def build(name):
+    """A model by russet's name, in PyTorch's default initialisation."""
+    if name == "mlp":
+        return Mlp()
+    if name == "lenet5":
+        return LeNet5()
+    if name == "resnet18_cifar":
+        return resnet18_cifar()
+    if name == "bert_base":
+        return bert(num_labels=6)
+    return getattr(vision, name)()
+
+
+def fill(model, seed=SEED, ranges=()):
+    """Gives entry i of the state dict its values from the generator; answers [name, shape, low, high] of each.
+
+    ranges: (end of the name, low, high) where they differ from generator.bounds.
+    """
+    made = []
+    state = model.state_dict()
+    for index, (name, tensor) in enumerate(state.items()):
+        shape = list(tensor.shape)
+        low, high = generator.bounds(name, shape)
+        for end, *bounds in ranges:
+            low, high = bounds if name.endswith(end) else (low, high)
+        state[name] = torch.from_numpy(generator.real(seed, index, shape, low, high)).to(tensor.dtype)
+        made.append([name, shape, low, high])
+    model.load_state_dict(state)
+    return made
+
+
+def sample(name, batch, seed=SEED):
+    """Inputs of a model by name: offsets from 10,000 on."""
+    shapes = {"mlp": [1024], "lenet5": [1, 28, 28], "resnet18_cifar": [3, 32, 32]}
+    if name == "bert_base":
+        lengths = generator.integer(seed, 10_001, [batch], 64, 129)
+        mask = (torch.arange(128)[None] < torch.from_numpy(lengths)[:, None]).long()
+        return {"input_ids": torch.from_numpy(generator.integer(seed, 10_000, [batch, 128], 1, 30_000)),
+                "attention_mask": mask,
+                "token_type_ids": torch.from_numpy(generator.integer(seed, 10_002, [batch, 128], 0, 2))}
+    shape = shapes.get(name, [3, 224, 224])
+    return {"x": torch.from_numpy(generator.real(seed, 10_000, [batch, *shape], -1.7, 1.7))}
+
+
+def logits(model, inputs):
+    return model(inputs["x"]) if "x" in inputs else model(**inputs).logits
