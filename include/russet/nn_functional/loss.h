@@ -53,7 +53,7 @@ Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_inpu
 Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var, bool full = false,
                          double eps = 1e-6, Reduction reduction = Reduction::mean);
 
-/// x1 . x2 / max(|x1| |x2|, eps) along an axis.
+/// x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along an axis.
 Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, std::int64_t axis = 1, double eps = 1e-8);
 /// The p-norm of x1 - x2 + eps along the last axis.
 Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p = 2, double eps = 1e-6, bool keepdim = false);

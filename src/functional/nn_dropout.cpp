@@ -1,0 +1,72 @@
+// Dropout and lookups.
+#include <russet/nn_functional/dropout.h>
+
+#include "functional/nn_detail.h"
+
+namespace russet {
+namespace {
+
+using functional::constant;
+
+// The mask is a random operator, which backward computes again instead of keeping it.
+Tensor dropped(const char* function, const Tensor& x, const Shape& mask_shape, double p, bool training,
+               Generator* generator) {
+  if (!(p >= 0 && p <= 1)) throw ValueError(fmt::format("{}: the probability is in [0, 1], not {}", function, p));
+  functional::require_floating(function, x);
+  if (!training || p == 0) return x;
+  if (p == 1) return x * constant(0, x);
+  const Tensor kept = rand(mask_shape, {DType::float32, x.device()}, generator) >= p;
+  return where(kept, x * (1 / (1 - p)), constant(0, x));
+}
+
+// The sizes of [n, c, ...] with the axes behind the channels at 1.
+Shape channels_of(const char* function, const Tensor& x, int spatial) {
+  if (x.dim() != spatial + 1 && x.dim() != spatial + 2) {
+    throw ShapeError(
+        fmt::format("{}: takes {} or {} axes, not {}", function, spatial + 1, spatial + 2, to_string(x.sizes())));
+  }
+  Shape sizes = x.sizes();
+  for (int axis = x.dim() - spatial; axis < x.dim(); ++axis) sizes[axis] = 1;
+  return sizes;
+}
+
+}  // namespace
+
+Tensor dropout(const Tensor& x, double p, bool training, Generator* generator) {
+  return dropped("dropout", x, x.sizes(), p, training, generator);
+}
+
+Tensor dropout1d(const Tensor& x, double p, bool training, Generator* generator) {
+  return dropped("dropout1d", x, channels_of("dropout1d", x, 1), p, training, generator);
+}
+
+Tensor dropout2d(const Tensor& x, double p, bool training, Generator* generator) {
+  return dropped("dropout2d", x, channels_of("dropout2d", x, 2), p, training, generator);
+}
+
+Tensor embedding(const Tensor& indices, const Tensor& weight, std::optional<std::int64_t> padding_idx) {
+  functional::require_index_type("embedding", indices);
+  if (weight.dim() != 2) {
+    throw ShapeError(fmt::format("embedding: the weight is [entries, width], not {}", to_string(weight.sizes())));
+  }
+  const std::int64_t entries = weight.size(0);
+  const Tensor rows = functional::cast(indices, DType::int64);
+  if (!padding_idx) return autograd::apply(ops::Op::take, {weight, rows});
+  if (*padding_idx < -entries || *padding_idx >= entries) {
+    throw ValueError(fmt::format("embedding: padding_idx {} is outside of {} entries", *padding_idx, entries));
+  }
+  const std::int64_t padding = *padding_idx < 0 ? *padding_idx + entries : *padding_idx;
+  const Tensor result = functional::outside_tape([&] { return autograd::apply(ops::Op::take, {weight, rows}); });
+  const Shape table = weight.sizes();
+  return autograd::with_gradient(
+      "embedding", {weight}, result, {rows}, false,
+      [table, padding](const Tensor& g, std::span<const Tensor> saved) -> std::vector<Tensor> {
+        const Tensor& at = saved[0];
+        const Tensor padded = (at == constant(padding, at)).unsqueeze(-1);
+        graph::NodeInfo given;
+        given.attributes = ops::Accumulate{true};
+        return {autograd::apply(ops::Op::put, {constant(0, g, table), at, where(padded, constant(0, g), g)}, given)};
+      });
+}
+
+}  // namespace russet
