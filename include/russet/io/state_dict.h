@@ -13,6 +13,7 @@ namespace russet {
 class StateDict {
  public:
   using Entry = std::pair<std::string, Tensor>;
+  using Iterator = std::vector<Entry>::const_iterator;
 
   StateDict() = default;
   StateDict(std::initializer_list<Entry> entries) {
@@ -52,9 +53,11 @@ class StateDict {
     return chosen;
   }
   std::size_t size() const { return entries_.size(); }
+  /// By place, in the order of insertion.
+  const Entry& operator[](std::size_t place) const { return entries_[place]; }
   bool empty() const { return entries_.empty(); }
-  auto begin() const { return entries_.begin(); }
-  auto end() const { return entries_.end(); }
+  Iterator begin() const { return entries_.begin(); }
+  Iterator end() const { return entries_.end(); }
 
  private:
   std::vector<Entry> entries_;

@@ -1,0 +1,9 @@
+#pragma once
+// Data: datasets, transforms, samplers and the loader.
+#include <russet/data/dataset.h>
+#include <russet/data/images.h>
+#include <russet/data/loader.h>
+#include <russet/data/open.h>
+#include <russet/data/sampler.h>
+#include <russet/data/tensors.h>
+#include <russet/data/transforms.h>

@@ -1,0 +1,105 @@
+#pragma once
+// DataLoader: batches of a dataset, prepared by threads, in an order that does not depend on them.
+#include <concepts>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <russet/data/dataset.h>
+#include <russet/data/sampler.h>
+#include <russet/tensor.h>
+
+namespace russet::data {
+
+/// [rows, ...input] and [rows, ...target].
+struct Batch {
+  Tensor input;
+  Tensor target;
+};
+
+struct LoaderOptions {
+  std::int64_t batch = 1;
+  bool shuffle = false;
+  /// Leaves out the last batch of an epoch if it is not full.
+  bool drop_last = false;
+  /// Of the order and of the transforms.
+  std::uint64_t seed = 0;
+  /// Threads that prepare batches; 0: the calling one; negative: chosen by the number of cores.
+  int workers = -1;
+  /// Batches that are prepared ahead, at least 1.
+  int ahead = 2;
+  Device device{};
+  /// Replaces `shuffle`.
+  std::shared_ptr<const Sampler> sampler{};
+};
+
+/// Where a loader stands: `position` batches of epoch `epoch` have been handed out.
+struct LoaderState {
+  std::int64_t epoch = 0;
+  std::int64_t position = 0;
+  bool operator==(const LoaderState&) const = default;
+};
+
+/// `for (auto [image, label] : loader)` runs through one epoch; the next loop, through the next. A loop that was left
+/// early counts as done: the next one starts the next epoch, unless restore() was called meanwhile.
+///
+/// Which samples a batch holds, and how they were augmented, depends on (seed, epoch, position) only. Samples are
+/// written straight into a batch's buffer, which is used again; from there they are copied once, into the tensor.
+/// What a worker throws (FileError with the file's name, for one) is thrown when its batch is asked for.
+class DataLoader {
+ public:
+  /// Throws ValueError for options out of range and for a dataset without samples.
+  DataLoader(DatasetPtr dataset, const LoaderOptions& options);
+  template <std::derived_from<Dataset> Set>
+  DataLoader(Set dataset, const LoaderOptions& options)
+      : DataLoader(DatasetPtr(std::make_shared<const Set>(std::move(dataset))), options) {}
+  ~DataLoader();
+  DataLoader(DataLoader&&) noexcept;
+  DataLoader& operator=(DataLoader&&) noexcept;
+
+  class Iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = Batch;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const Batch*;
+    using reference = const Batch&;
+
+    explicit Iterator(DataLoader* loader) : loader_(loader) { ++*this; }
+    const Batch& operator*() const { return *batch_; }
+    const Batch* operator->() const { return &*batch_; }
+    Iterator& operator++() {
+      batch_.reset();
+      batch_ = loader_->next();
+      return *this;
+    }
+    bool operator==(std::default_sentinel_t) const { return !batch_; }
+
+   private:
+    DataLoader* loader_;
+    std::optional<Batch> batch_;
+  };
+
+  /// Starts an epoch, or continues the one that restore() set.
+  Iterator begin();
+  std::default_sentinel_t end() const { return {}; }
+  /// The next batch of the epoch, or nothing at its end (asked again, the next epoch begins).
+  std::optional<Batch> next();
+
+  /// Batches in an epoch, and samples in them.
+  std::int64_t batches() const;
+  std::int64_t samples() const;
+  const Dataset& dataset() const;
+  const LoaderOptions& options() const;
+
+  /// After a batch was handed out, this is where to go on behind it.
+  LoaderState state() const;
+  /// Goes to a state of a loader with the same dataset and options. Throws ValueError if there is no such place.
+  void restore(const LoaderState& state);
+
+ private:
+  class Workers;
+  std::unique_ptr<Workers> workers_;
+};
+
+}  // namespace russet::data

@@ -1,0 +1,41 @@
+#pragma once
+// Samplers: the order of an epoch.
+#include <cstdint>
+#include <russet/error.h>
+#include <vector>
+
+namespace russet::data {
+
+class Sampler {
+ public:
+  virtual ~Sampler() = default;
+  /// The indices of an epoch in their order; the same for the same epoch, always.
+  virtual std::vector<std::int64_t> order(std::int64_t epoch) const = 0;
+  /// How many indices an epoch has.
+  virtual std::int64_t size() const = 0;
+};
+
+/// 0, 1, 2, ...
+class SequentialSampler final : public Sampler {
+ public:
+  explicit SequentialSampler(std::int64_t size) : size_(size) {}
+  std::vector<std::int64_t> order(std::int64_t epoch) const override;
+  std::int64_t size() const override { return size_; }
+
+ private:
+  std::int64_t size_;
+};
+
+/// A permutation that depends on (seed, epoch) only.
+class RandomSampler final : public Sampler {
+ public:
+  RandomSampler(std::int64_t size, std::uint64_t seed) : size_(size), seed_(seed) {}
+  std::vector<std::int64_t> order(std::int64_t epoch) const override;
+  std::int64_t size() const override { return size_; }
+
+ private:
+  std::int64_t size_;
+  std::uint64_t seed_;
+};
+
+}  // namespace russet::data

@@ -1,0 +1,104 @@
+#pragma once
+// Transforms: from a decoded image to what a network takes. They run on the loader's threads, one image at a time.
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <russet/data/random.h>
+#include <russet/dtype.h>
+#include <russet/io/image.h>
+#include <span>
+#include <variant>
+#include <vector>
+
+namespace russet::data {
+
+using io::Image;
+
+/// Height, width and channels of an image.
+struct ImageSize {
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  int channels = 0;
+  bool operator==(const ImageSize&) const = default;
+};
+
+/// Scales to height x width, or, with one number, the shorter side to it. Bilinear with antialiasing, the same bits
+/// as Pillow's, which torchvision uses.
+struct Resize {
+  std::int64_t height;
+  std::int64_t width = 0;
+};
+/// The middle of the image; black is added where it is too small.
+struct CenterCrop {
+  std::int64_t size;
+};
+/// Black pixels on all sides.
+struct Pad {
+  std::int64_t pixels;
+};
+/// A square at a random place of the image, to which `padding` black pixels have been added on all sides.
+struct RandomCrop {
+  std::int64_t size;
+  std::int64_t padding = 0;
+};
+/// A rectangle of random place, area and shape, scaled to size x size (torchvision's defaults).
+struct RandomResizedCrop {
+  std::int64_t size;
+  double min_area = 0.08;
+  double max_area = 1.0;
+  double min_ratio = 3.0 / 4.0;
+  double max_ratio = 4.0 / 3.0;
+};
+struct RandomHorizontalFlip {
+  double probability = 0.5;
+};
+/// 1: luminance; 3: RGB.
+struct Channels {
+  int count;
+};
+/// A function of your own, which keeps the image's size.
+struct Apply {
+  std::function<void(Image&, Random&)> function;
+};
+/// To float32 from 0 to 1.
+struct ToFloat {};
+/// (x - mean) / deviation, channel by channel; one number stands for all channels. Comes after ToFloat.
+struct Normalize {
+  std::vector<float> mean;
+  std::vector<float> deviation;
+};
+
+using Transform = std::variant<Resize, CenterCrop, Pad, RandomCrop, RandomResizedCrop, RandomHorizontalFlip, Channels,
+                               Apply, ToFloat, Normalize>;
+
+/// A list of transforms. The result is [channels, height, width]: uint8, or float32 with ToFloat.
+class Transforms {
+ public:
+  Transforms() = default;
+  /// Throws ValueError for a list that makes no sense.
+  Transforms(std::initializer_list<Transform> steps) : Transforms(std::vector<Transform>(steps)) {}
+  explicit Transforms(std::vector<Transform> steps);
+
+  const std::vector<Transform>& steps() const { return steps_; }
+  DType dtype() const { return to_float_ ? DType::float32 : DType::uint8; }
+  /// The size that an image of size `size` gets. Throws ValueError if it is too small for a crop.
+  ImageSize result(ImageSize size) const;
+  /// Whether images of all sizes become equal in size.
+  bool fixes_size() const;
+  /// Transforms `image`, whose memory is scratch from then on, and writes the result to `target`.
+  /// Throws ShapeError if the result is not of size `expected`.
+  void apply(Image& image, ImageSize expected, std::span<std::byte> target, Random& random) const;
+
+ private:
+  std::vector<Transform> steps_;  // what changes 8-bit images
+  bool to_float_ = false;
+  Normalize normalize_{{0.0F}, {1.0F}};
+  std::vector<std::array<float, 256>> tables_;  // what ToFloat and Normalize make of a sample, for each channel or all
+};
+
+/// Bilinear scaling with antialiasing of the box at (top, left) of `source` to `target`, whose size is set.
+void resize_bilinear(const Image& source, std::int64_t top, std::int64_t left, std::int64_t height, std::int64_t width,
+                     Image& target);
+
+}  // namespace russet::data
