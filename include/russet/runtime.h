@@ -1,9 +1,11 @@
 #pragma once
 // The engine seen from a program: flushing, memory limits, threads, counters.
+#include <russet/device.h>
+#include <russet/dtype.h>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
-#include <russet/device.h>
 #include <string>
 #include <vector>
 
@@ -42,5 +44,49 @@ std::string why_compiled();
 std::size_t memory_in_use(Device device);
 std::size_t peak_memory(Device device);
 void reset_peak_memory(Device device);
+
+/// What there is, what it can do, and why the others are not available.
+struct DeviceInfo {
+  Device device;
+  bool available = false;
+  std::string reason;  // why not
+  std::string name;
+  std::vector<DType> dtypes;
+  int cores = 0;
+  std::size_t memory_bytes = 0;
+  std::vector<std::string> instruction_sets;
+};
+std::vector<DeviceInfo> devices();
+
+/// The null device compiles as if it were `device` from now on: with a program's tensors on Device("null"), counters,
+/// plans and peak_memory(Device("null")) tell what the program would need there, without running it.
+void plan_null_as(Device device);
+
+/// One step of a plan: times are 0 where nothing ran.
+struct StepInfo {
+  std::string kernel;
+  std::string detail;
+  double start_us = 0;
+  double duration_us = 0;
+  std::size_t bytes = 0;
+  double operations = 0;  // floating-point operations, two for a multiply-add
+};
+
+/// A plan as it is about to run.
+struct PlanSummary {
+  std::vector<StepInfo> steps;
+  std::size_t arena_bytes = 0;
+  std::size_t output_bytes = 0;
+};
+/// Calls `observer` with every plan that runs on the device from now on; an empty function ends that.
+void observe_plans(Device device, std::function<void(const PlanSummary&)> observer);
+
+/// Times every step from now on.
+void start_profile();
+struct Profile {
+  std::vector<StepInfo> steps;  // in the order in which they ran
+  std::string chrome_trace;     // a JSON document for chrome://tracing or Perfetto
+};
+Profile finish_profile();
 
 }  // namespace russet

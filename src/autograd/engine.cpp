@@ -187,7 +187,8 @@ bool Tensor::is_leaf() const {
 
 Tensor& Tensor::requires_grad_(bool value) {
   if (value && !is_floating(dtype())) {
-    throw TypeError(fmt::format("requires_grad_: only floating tensors can require a gradient, not {}", name_of(dtype())));
+    throw TypeError(
+        fmt::format("requires_grad_: only floating tensors can require a gradient, not {}", name_of(dtype())));
   }
   if (!is_leaf()) {
     if (value) return *this;

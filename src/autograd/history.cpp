@@ -13,7 +13,11 @@ std::atomic<std::uint64_t> next_sequence{1};
 class ViewFunction final : public Function {
  public:
   ViewFunction(Edge base, graph::Geometry root, graph::Geometry view, std::int64_t cell_numel, DType dtype)
-      : Function({std::move(base)}), root_(std::move(root)), view_(std::move(view)), numel_(cell_numel), dtype_(dtype) {}
+      : Function({std::move(base)}),
+        root_(std::move(root)),
+        view_(std::move(view)),
+        numel_(cell_numel),
+        dtype_(dtype) {}
 
   std::vector<Tensor> gradients(const Tensor& gradient) override {
     return {scatter_to_root(gradient, root_, view_, numel_)};

@@ -93,7 +93,10 @@ class CustomFunction final : public Function {
  public:
   CustomFunction(std::string_view name, std::vector<Edge> edges, std::vector<ops::Description> descriptions,
                  CustomGradient gradient)
-      : Function(std::move(edges)), name_(name), descriptions_(std::move(descriptions)), gradient_(std::move(gradient)) {}
+      : Function(std::move(edges)),
+        name_(name),
+        descriptions_(std::move(descriptions)),
+        gradient_(std::move(gradient)) {}
 
   /// `edge` says how the value hangs on the tape; a value that is the result itself is given by `is_result`.
   void keep(NodeRef node, Edge edge, bool is_result) {
@@ -159,7 +162,10 @@ std::vector<Edge> pair_of(Edge first, Edge second) {
 class WriteFunction final : public Function {
  public:
   WriteFunction(Edge root, Edge value, graph::Geometry root_geometry, graph::Geometry view, std::int64_t numel)
-      : Function(pair_of(std::move(root), std::move(value))), root_(std::move(root_geometry)), view_(std::move(view)), numel_(numel) {}
+      : Function(pair_of(std::move(root), std::move(value))),
+        root_(std::move(root_geometry)),
+        view_(std::move(view)),
+        numel_(numel) {}
 
   std::vector<Tensor> gradients(const Tensor& gradient) override {
     std::vector<Tensor> result(2);
@@ -197,12 +203,14 @@ Tensor apply(Op op, std::initializer_list<Tensor> inputs, graph::NodeInfo given)
   std::size_t count = 0;
   bool wanted = false;
   for (const Tensor& input : inputs) {
-    if (!input.defined()) throw ValueError(fmt::format("{}: input {} is an undefined tensor", ops::row(op).name, count));
+    if (!input.defined())
+      throw ValueError(fmt::format("{}: input {} is an undefined tensor", ops::row(op).name, count));
     nodes[count++] = graph::value_of(input);
     wanted |= input.requires_grad();
   }
   const std::array<NodeRef, 3> kept = nodes;
-  Tensor result = graph::wrap(graph::record(op, std::move(nodes), std::move(given)));
+  Tensor result = graph::wrap(op == Op::cast ? graph::record_cast(std::move(nodes[0]), given.dtype, !is_grad_enabled())
+                                             : graph::record(op, std::move(nodes), std::move(given)));
   for (std::size_t i = 0; i < count; ++i) {
     if (kept[i]->materialised() && kept[i]->buffer()->pinned()) graph::flush();
   }

@@ -1,8 +1,8 @@
 #pragma once
 // The tape: what composites and gradient rules are written against.
+#include <russet/tensor.h>
 #include <functional>
 #include <initializer_list>
-#include <russet/tensor.h>
 #include <span>
 #include <vector>
 
@@ -20,8 +20,7 @@ Tensor apply(ops::Op op, std::initializer_list<Tensor> inputs, graph::NodeInfo g
 /// gradient for each input (an undefined tensor means zero). `saved` tensors are what the rule reads, in order; they
 /// arrive at the rule connected to the tape, so gradients of gradients follow. A saved tensor may be one of the
 /// inputs, the result (leave `save_result` true: it comes last), or any other value, which then counts as constant.
-using CustomGradient =
-    std::function<std::vector<Tensor>(const Tensor& gradient, std::span<const Tensor> saved)>;
+using CustomGradient = std::function<std::vector<Tensor>(const Tensor& gradient, std::span<const Tensor> saved)>;
 Tensor with_gradient(std::string_view name, const std::vector<Tensor>& inputs, const Tensor& result,
                      const std::vector<Tensor>& saved, bool save_result, CustomGradient gradient);
 

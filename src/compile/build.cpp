@@ -47,7 +47,8 @@ std::size_t Key::common_prefix(const graph::Work& work) const {
 }
 
 std::string Key::difference(const graph::Work& work, std::uint64_t environment) const {
-  if (!(device_ == work.device)) return fmt::format("device {} instead of {}", to_string(work.device), to_string(device_));
+  if (!(device_ == work.device))
+    return fmt::format("device {} instead of {}", to_string(work.device), to_string(device_));
   if (environment_ != environment) return "another number of threads, memory limit or kernel table";
   const std::size_t at = common_prefix(work);
   if (at == entries_.size() && at == work.entries.size()) {
@@ -63,8 +64,10 @@ std::string Key::difference(const graph::Work& work, std::uint64_t environment) 
   const graph::Node& node = *now.node;
   const std::string where = fmt::format("node {} ({}): ", at, ops::row(node.op).name);
   if (before.op != node.op) return where + fmt::format("was {}", ops::row(before.op).name);
-  if (before.dtype != node.dtype) return where + fmt::format("type {} instead of {}", name_of(node.dtype), name_of(before.dtype));
-  if (before.shape != node.shape) return where + fmt::format("shape {} instead of {}", to_string(node.shape), to_string(before.shape));
+  if (before.dtype != node.dtype)
+    return where + fmt::format("type {} instead of {}", name_of(node.dtype), name_of(before.dtype));
+  if (before.shape != node.shape)
+    return where + fmt::format("shape {} instead of {}", to_string(node.shape), to_string(before.shape));
   if (before.inputs != now.inputs) return where + "reads other nodes";
   if (before.donatable != now.donatable) {
     return where + (now.donatable ? "its memory may now be overwritten" : "its memory is still needed by others");

@@ -12,9 +12,7 @@ using ops::Op;
 bool is_reduction(const Value& value) { return ops::row(value.op).family == Family::reduction; }
 bool is_view(const Value& value) { return value.op == Op::strided; }
 
-bool is_free(const Value& value) {
-  return value.op == Op::scalar || value.op == Op::constant || value.op == Op::iota;
-}
+bool is_free(const Value& value) { return value.op == Op::scalar || value.op == Op::constant || value.op == Op::iota; }
 
 bool is_pointwise(const Value& value) {
   const Family family = ops::row(value.op).family;
@@ -91,7 +89,8 @@ std::vector<std::vector<ValueId>> readers_of(const Program& program) {
 
 Reachability::Reachability(const Program& program)
     : program_(program), inputs_(program.clusters.size()), seen_(program.clusters.size(), 0) {
-  for (std::size_t cluster = 0; cluster < program.clusters.size(); ++cluster) refresh(static_cast<std::int32_t>(cluster));
+  for (std::size_t cluster = 0; cluster < program.clusters.size(); ++cluster)
+    refresh(static_cast<std::int32_t>(cluster));
 }
 
 void Reachability::refresh(std::int32_t cluster) {
@@ -118,6 +117,15 @@ void Reachability::redirect(std::int32_t from, std::int32_t to) {
     const auto place = std::lower_bound(list.begin(), list.end(), to);
     if (static_cast<std::int32_t>(cluster) != to && (place == list.end() || *place != to)) list.insert(place, to);
   }
+}
+
+void Reachability::absorb(std::int32_t whole, std::int32_t part) {
+  auto& list = inputs_[static_cast<std::size_t>(whole)];
+  const auto& more = inputs_[static_cast<std::size_t>(part)];
+  list.insert(list.end(), more.begin(), more.end());
+  std::sort(list.begin(), list.end());
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+  std::erase(list, whole);
 }
 
 bool Reachability::reaches(std::int32_t from, std::int32_t to, bool indirect_only) {

@@ -43,6 +43,8 @@ class Reachability {
   void refresh(std::int32_t cluster);
   /// Says that `from` has become part of `to`.
   void redirect(std::int32_t from, std::int32_t to);
+  /// Says that `whole` now also reads what `part` reads.
+  void absorb(std::int32_t whole, std::int32_t part);
   bool reaches(std::int32_t from, std::int32_t to, bool indirect_only);
 
  private:

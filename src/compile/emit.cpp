@@ -48,9 +48,7 @@ class Emitter {
 
  private:
   const Value& value(ValueId id) const { return value_at(program_, id); }
-  bool is_member(ValueId id) const {
-    return std::binary_search(cluster_.members.begin(), cluster_.members.end(), id);
-  }
+  bool is_member(ValueId id) const { return std::binary_search(cluster_.members.begin(), cluster_.members.end(), id); }
 
   void order_axes() {
     const int rank = cluster_.space.rank();
@@ -199,13 +197,14 @@ class Emitter {
   std::int16_t copy_of_view(ValueId id, Extent extent) {
     const Value& v = value(id);
     const ValueId base = base_of(program_, v.inputs[0]);
-    const auto affine = resolve_view(std::get<ops::View>(v.attributes), v.shape, value(base).shape, value(base).strides);
+    const auto affine =
+        resolve_view(std::get<ops::View>(v.attributes), v.shape, value(base).shape, value(base).strides);
     if (!affine || base != v.inputs[0]) throw InternalError(fmt::format("emit: view %{} does not resolve", id));
     Instruction load{Kind::load};
     load.dtype = v.dtype;
     load.extent = extent;
-    load.access = add_access(
-        spread({slot_of_[static_cast<std::size_t>(base)], v.dtype, affine->offset, v.argument, affine->strides}, v.shape));
+    load.access = add_access(spread(
+        {slot_of_[static_cast<std::size_t>(base)], v.dtype, affine->offset, v.argument, affine->strides}, v.shape));
     return add(load);
   }
 

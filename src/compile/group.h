@@ -1,10 +1,10 @@
 #pragma once
 // Group: the unit of generated code. A loop nest over one index space with elementwise expressions, loads and stores
 // through affine views, and reductions along the inner axes (row group) or the outer ones (column group).
-#include <array>
-#include <cstdint>
 #include <russet/dtype.h>
 #include <russet/shape.h>
+#include <array>
+#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -33,7 +33,10 @@ constexpr Pass fused[] = {
     {"simplify", "replaces values by cheaper ones with the same bits", passes::simplify},
     {"share", "computes common subexpressions once", passes::share},
     {"prune", "drops what no output needs", passes::prune},
+    {"layout", "lets contractions choose the memory order of images", passes::layout},
     {"fuse", "puts values over one index space into groups", passes::fuse},
+    {"recompute", "computes again what is cheaper to compute than to store", passes::recompute},
+    {"epilogues", "gives contractions the elementwise work that follows them", passes::epilogues},
     {"schedule", "orders the clusters", passes::schedule},
     {"lower", "turns clusters into steps over slots", passes::lower},
 };
@@ -117,11 +120,14 @@ double operations_of(const Step& step) {
   switch (p.op) {
     case ops::Op::matmul: return 2 * count(p.output.sizes) * static_cast<double>(p.inputs[0].sizes.back());
     case ops::Op::convolution:
-      return 2 * count(p.output.sizes) * count(p.inputs[1].sizes) / static_cast<double>(std::max<std::int64_t>(1, p.inputs[1].sizes[0]));
+      return 2 * count(p.output.sizes) * count(p.inputs[1].sizes) /
+             static_cast<double>(std::max<std::int64_t>(1, p.inputs[1].sizes[0]));
     case ops::Op::convolution_input:
-      return 2 * count(p.inputs[0].sizes) * count(p.inputs[1].sizes) / static_cast<double>(std::max<std::int64_t>(1, p.inputs[1].sizes[0]));
+      return 2 * count(p.inputs[0].sizes) * count(p.inputs[1].sizes) /
+             static_cast<double>(std::max<std::int64_t>(1, p.inputs[1].sizes[0]));
     case ops::Op::convolution_weight:
-      return 2 * count(p.inputs[1].sizes) * count(p.output.sizes) / static_cast<double>(std::max<std::int64_t>(1, p.output.sizes[0]));
+      return 2 * count(p.inputs[1].sizes) * count(p.output.sizes) /
+             static_cast<double>(std::max<std::int64_t>(1, p.output.sizes[0]));
     default: return count(p.output.sizes);
   }
 }

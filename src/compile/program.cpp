@@ -8,7 +8,9 @@ namespace russet::compile {
 
 const Value& value_at(const Program& program, ValueId id) { return program.values[static_cast<std::size_t>(id)]; }
 
-std::size_t byte_size(const Value& value) { return static_cast<std::size_t>(numel(value.shape)) * size_of(value.dtype); }
+std::size_t byte_size(const Value& value) {
+  return static_cast<std::size_t>(numel(value.shape)) * size_of(value.dtype);
+}
 
 std::vector<std::int32_t> count_uses(const Program& program) {
   std::vector<std::int32_t> uses(program.values.size(), 0);
@@ -38,8 +40,8 @@ std::string to_string(const Program& program) {
 
 std::string to_string(const Group& group) {
   constexpr const char* kinds[] = {"elementwise", "row", "column"};
-  std::string text = fmt::format("{} {} split {}\n", kinds[static_cast<int>(group.kind)], russet::to_string(group.space),
-                                 group.split);
+  std::string text =
+      fmt::format("{} {} split {}\n", kinds[static_cast<int>(group.kind)], russet::to_string(group.space), group.split);
   for (std::size_t i = 0; i < group.code.size(); ++i) {
     const Instruction& in = group.code[i];
     constexpr const char* names[] = {"load", "store", "index", "scalar", "constant", "compute", "random", "reduce"};

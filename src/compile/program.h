@@ -1,8 +1,8 @@
 #pragma once
 // Program: pending work as flat arrays, without pointers. Passes rewrite it, from record order to steps.
+#include <russet/device.h>
 #include <array>
 #include <cstdint>
-#include <russet/device.h>
 #include <string>
 #include <vector>
 

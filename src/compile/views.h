@@ -1,7 +1,7 @@
 #pragma once
 // Index arithmetic on views: how a view of a value looks from another value's memory.
-#include <optional>
 #include <russet/shape.h>
+#include <optional>
 
 #include "ops/attributes.h"
 

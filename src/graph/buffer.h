@@ -1,8 +1,8 @@
 #pragma once
 // Buffer: memory of a device that holds one value. Allocators derive from it.
-#include <cstddef>
 #include <russet/device.h>
 #include <russet/ref.h>
+#include <cstddef>
 
 namespace russet::graph {
 

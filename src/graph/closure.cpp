@@ -103,9 +103,19 @@ void Closure::order() {
     for (std::size_t input = 0; input < 3; ++input) {
       if (node->inputs()[input]) entry.inputs[input] = node->inputs()[input]->mark.index;
     }
+    if (node->hoisted && !node->materialised() && node->inputs()[0]->materialised()) {
+      entry.output = true;
+      hoisted_.push_back({node->inputs()[0], NodeRef(node)});
+      ++node->mark.uses;
+      ++node->inputs()[0]->mark.uses;
+    }
     work_.entries.push_back(entry);
   }
   for (const NodeRef& output : outputs_) work_.entries[static_cast<std::size_t>(output->mark.index)].output = true;
+}
+
+void Closure::keep_hoisted() {
+  for (Hoisted& hoisted : hoisted_) hoisted.leaf->kept_casts.push_back(std::move(hoisted.cast));
 }
 
 // A leaf may be overwritten when all its references are those that this work lets go of: inputs of nodes that die or

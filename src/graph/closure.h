@@ -21,13 +21,21 @@ class Closure {
   /// `outputs` are nodes of one device. `restorable` are leaves that pending cells hold only until the work starts.
   Closure(std::vector<NodeRef> outputs, const std::vector<Node*>& restorable);
   Work& work() { return work_; }
+  /// After the work: casts of parameters that are to be kept stay with their parameter.
+  void keep_hoisted();
 
  private:
   void visit();
   void order();
   void find_donatable(const std::vector<Node*>& restorable);
 
+  struct Hoisted {
+    NodeRef leaf;
+    NodeRef cast;
+  };
+
   std::vector<NodeRef> outputs_;
+  std::vector<Hoisted> hoisted_;
   std::vector<Node*> nodes_;
   Work work_;
 };

@@ -13,8 +13,8 @@ struct Work {
   struct Entry {
     Node* node;
     std::array<std::int32_t, 3> inputs{-1, -1, -1};  // positions in `entries`
-    bool output = false;     // must be materialised
-    bool donatable = false;  // a leaf whose memory nobody needs after this work
+    bool output = false;                             // must be materialised
+    bool donatable = false;                          // a leaf whose memory nobody needs after this work
     bool persistent = false;  // a leaf that lives across steps (a parameter or buffer of a module)
   };
   Device device;

@@ -75,14 +75,15 @@ std::optional<Geometry> viewed(const Geometry& geometry, const Shape& sizes) {
 Geometry permuted(const Geometry& geometry, const Dims& axes) {
   const int rank = geometry.sizes.rank();
   if (axes.rank() != rank) {
-    throw ShapeError(fmt::format("permute: {} axes were given for a tensor of shape {}", axes.rank(),
-                                 to_string(geometry.sizes)));
+    throw ShapeError(
+        fmt::format("permute: {} axes were given for a tensor of shape {}", axes.rank(), to_string(geometry.sizes)));
   }
   Geometry result{Shape(rank, 0), Strides(rank, 0), geometry.offset};
   std::uint32_t seen = 0;
   for (int i = 0; i < rank; ++i) {
     const int axis = wrap_axis(axes[i], rank);
-    if ((seen >> axis) & 1U) throw ValueError(fmt::format("permute: axis {} is given twice in {}", axis, to_string(axes)));
+    if ((seen >> axis) & 1U)
+      throw ValueError(fmt::format("permute: axis {} is given twice in {}", axis, to_string(axes)));
     seen |= 1U << axis;
     result.sizes[i] = geometry.sizes[axis];
     result.strides[i] = geometry.strides[axis];
@@ -93,8 +94,9 @@ Geometry permuted(const Geometry& geometry, const Dims& axes) {
 Geometry expanded(const Geometry& geometry, const Shape& sizes) {
   const int added = sizes.rank() - geometry.sizes.rank();
   const auto refuse = [&] {
-    throw ShapeError(fmt::format("expand: {} does not expand to {}: sizes must match, or be 1 and grow; new axes go in front",
-                                 to_string(geometry.sizes), to_string(sizes)));
+    throw ShapeError(
+        fmt::format("expand: {} does not expand to {}: sizes must match, or be 1 and grow; new axes go in front",
+                    to_string(geometry.sizes), to_string(sizes)));
   };
   if (added < 0) refuse();
   Geometry result{sizes, Strides(sizes.rank(), 0), geometry.offset};
@@ -102,8 +104,10 @@ Geometry expanded(const Geometry& geometry, const Shape& sizes) {
     if (axis < added) {
       if (sizes[axis] < 0) refuse();
       // PyTorch gives a new axis of size 1 the stride that keeps it contiguous.
-      if (sizes[axis] == 1 && axis + 1 < sizes.rank()) result.strides[axis] = result.sizes[axis + 1] * result.strides[axis + 1];
-      else if (sizes[axis] == 1) result.strides[axis] = 1;
+      if (sizes[axis] == 1 && axis + 1 < sizes.rank())
+        result.strides[axis] = result.sizes[axis + 1] * result.strides[axis + 1];
+      else if (sizes[axis] == 1)
+        result.strides[axis] = 1;
       continue;
     }
     const std::int64_t old_size = geometry.sizes[axis - added];

@@ -1,7 +1,7 @@
 #pragma once
 // Geometry: which elements of a storage cell a tensor consists of.
-#include <optional>
 #include <russet/shape.h>
+#include <optional>
 
 namespace russet::graph {
 

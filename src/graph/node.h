@@ -1,12 +1,12 @@
 #pragma once
 // Node: one recorded value. Immutable but for becoming materialised.
+#include <russet/device.h>
+#include <russet/ref.h>
+#include <russet/shape.h>
 #include <array>
 #include <memory>
 #include <string>
 #include <vector>
-#include <russet/device.h>
-#include <russet/ref.h>
-#include <russet/shape.h>
 
 #include "graph/buffer.h"
 #include "ops/attributes.h"
@@ -54,6 +54,11 @@ class Node final : public RefCounted, public NodeInfo {
 
   /// The value of a cell that lives across steps.
   bool persistent = false;
+
+  /// Of a persistent leaf: casts of it that evaluations computed, kept as long as this value (hoisting). Of a pending
+  /// cast: `hoisted` asks that its result be kept so.
+  std::vector<NodeRef> kept_casts;
+  bool hoisted = false;
 
   // Scratch of the flush that is under way (one at a time; guarded by its lock).
   struct FlushMark {

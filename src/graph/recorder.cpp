@@ -98,6 +98,7 @@ void Recorder::flush(const NodeRef& also) {
     while (!pending.outputs.empty()) {
       Closure closure(take_device(pending.outputs), pending.restorable);
       executor_of(closure.work().device).execute(closure.work());
+      closure.keep_hoisted();
     }
     settle();
   } catch (const Error& error) {
@@ -159,6 +160,21 @@ NodeRef record(ops::Op op, std::array<NodeRef, 3> inputs, NodeInfo given) {
   if (count > 0) given.device = inputs[0]->device;
   Recorder::current().count_node();
   return make_ref<Node>(std::move(given), std::move(inputs));
+}
+
+NodeRef record_cast(NodeRef input, DType dtype, bool hoist) {
+  if (input->dtype == dtype) return input;
+  const bool keep = hoist && input->persistent && input->materialised();
+  if (keep) {
+    for (const NodeRef& kept : input->kept_casts) {
+      if (kept->dtype == dtype) return kept;
+    }
+  }
+  NodeInfo info;
+  info.dtype = dtype;
+  NodeRef cast = record(ops::Op::cast, std::move(input), std::move(info));
+  cast->hoisted = keep;
+  return cast;
 }
 
 NodeRef scalar(Scalar value, DType dtype, Device device) {

@@ -39,6 +39,9 @@ inline NodeRef record(ops::Op op, NodeRef a, NodeInfo given = {}) {
 inline NodeRef record(ops::Op op, NodeRef a, NodeRef b, NodeInfo given = {}) {
   return record(op, {std::move(a), std::move(b), nullptr}, std::move(given));
 }
+/// A cast; the same node if the type is the same. With `hoist` (evaluation), a cast of a persistent leaf is computed
+/// once and kept until the leaf's value is replaced.
+NodeRef record_cast(NodeRef input, DType dtype, bool hoist);
 /// A number as a node of shape []: known at run time only, or part of the plan.
 NodeRef scalar(Scalar value, DType dtype, Device device);
 NodeRef constant(Scalar value, DType dtype, Device device, const Shape& shape = {});

@@ -95,7 +95,8 @@ void* Tensor::data() const {
 
 void Tensor::require_single_element() const {
   if (numel() == 1) return;
-  throw ShapeError(fmt::format("item: the tensor has {} elements (shape {}), not one", numel(), russet::to_string(sizes())));
+  throw ShapeError(
+      fmt::format("item: the tensor has {} elements (shape {}), not one", numel(), russet::to_string(sizes())));
 }
 
 void Tensor::set_data(const Tensor& other) const {

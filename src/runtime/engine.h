@@ -34,7 +34,7 @@ class PlanCache {
 
 class Engine final : public graph::Executor {
  public:
-  explicit Engine(DeviceDriver& driver) : driver_(driver), memory_(driver) {}
+  explicit Engine(DeviceDriver& driver) : driver_(driver), target_(&driver.target()), memory_(driver) {}
 
   void execute(graph::Work& work) override;
   Ref<graph::Buffer> allocate(Device device, std::size_t bytes) override;
@@ -43,6 +43,10 @@ class Engine final : public graph::Executor {
   void synchronize() override { driver_.synchronize(); }
 
   MemoryPool& memory() { return memory_; }
+  /// Compiles for another device's target from now on (the null device plans for others).
+  void set_target(const compile::Target& target) { target_ = &target; }
+  /// Called with each plan before it runs: `russet plan` adds up what it sees.
+  void set_observer(std::function<void(const compile::Plan&)> observer) { observer_ = std::move(observer); }
   const std::string& last_reason() const { return reason_; }
 
  private:
@@ -52,6 +56,8 @@ class Engine final : public graph::Executor {
   static void publish(graph::Work& work, const compile::Plan& plan, std::vector<Ref<graph::Buffer>>& outputs);
 
   DeviceDriver& driver_;
+  const compile::Target* target_;
+  std::function<void(const compile::Plan&)> observer_;
   MemoryPool memory_;
   PlanCache cache_;
   std::string reason_;

@@ -9,6 +9,7 @@
 #include "graph/counters.h"
 #include "graph/recorder.h"
 #include "runtime/engine.h"
+#include "runtime/profiler.h"
 
 namespace russet::runtime {
 namespace {
@@ -68,6 +69,14 @@ Executor& executor_of(Device device) { return runtime::engine_of(device); }
 }  // namespace russet::graph
 
 namespace russet {
+namespace {
+
+std::unique_ptr<runtime::Profiler>& profile() {
+  static std::unique_ptr<runtime::Profiler> current;
+  return current;
+}
+
+}  // namespace
 
 void flush() { graph::flush(); }
 
@@ -79,7 +88,8 @@ void synchronize() {
 }
 
 void set_memory_limit(std::optional<std::size_t> bytes) {
-  for (const auto& [type, driver] : runtime::registry().drivers) runtime::engine_of(Device(type)).memory().set_limit(bytes);
+  for (const auto& [type, driver] : runtime::registry().drivers)
+    runtime::engine_of(Device(type)).memory().set_limit(bytes);
 }
 
 void set_num_threads(int count) { base::set_thread_count(count); }
@@ -106,6 +116,70 @@ std::string why_compiled() {
     if (engine && !engine->last_reason().empty()) reason = engine->last_reason();
   }
   return reason;
+}
+
+void plan_null_as(Device device) {
+  runtime::DeviceDriver* driver = runtime::driver_of(device.type);
+  if (!driver)
+    throw DeviceError(
+        fmt::format("the device {} is not available: {}", to_string(device), runtime::unavailable_reason(device.type)));
+  runtime::engine_of(Device(DeviceType::null)).set_target(driver->target());
+}
+
+void start_profile() {
+  profile() = std::make_unique<runtime::Profiler>();
+  runtime::Profiler::activate(profile().get());
+}
+
+Profile finish_profile() {
+  runtime::Profiler::activate(nullptr);
+  Profile result;
+  if (!profile()) return result;
+  result.chrome_trace = profile()->chrome_trace();
+  for (const runtime::StepRecord& record : profile()->records()) {
+    result.steps.push_back(
+        {record.name, record.detail, record.start_us, record.duration_us, record.bytes, record.operations});
+  }
+  profile().reset();
+  return result;
+}
+
+void observe_plans(Device device, std::function<void(const PlanSummary&)> observer) {
+  runtime::Engine& engine = runtime::engine_of(device);
+  if (!observer) return engine.set_observer(nullptr);
+  engine.set_observer([observer = std::move(observer)](const compile::Plan& plan) {
+    PlanSummary summary;
+    for (std::size_t i = 0; i < plan.kernels.size(); ++i) {
+      const compile::Step& step = plan.program.steps[i];
+      summary.steps.push_back(
+          {plan.kernels[i]->name(), runtime::describe(step), 0, 0, plan.step_bytes[i], compile::operations_of(step)});
+    }
+    summary.arena_bytes = plan.program.arena_bytes;
+    summary.output_bytes = plan.output_bytes;
+    observer(summary);
+  });
+}
+
+std::vector<DeviceInfo> devices() {
+  std::vector<DeviceInfo> result;
+  for (const DeviceType type :
+       {DeviceType::cpu, DeviceType::mps, DeviceType::cuda, DeviceType::reference, DeviceType::null}) {
+    DeviceInfo info;
+    info.device = Device(type);
+    if (const runtime::DeviceDriver* driver = runtime::driver_of(type)) {
+      const runtime::DeviceProperties properties = driver->properties();
+      info.available = true;
+      info.name = properties.name;
+      info.dtypes = properties.dtypes;
+      info.cores = properties.cores;
+      info.memory_bytes = properties.memory_bytes;
+      info.instruction_sets = properties.instruction_sets;
+    } else {
+      info.reason = runtime::unavailable_reason(type);
+    }
+    result.push_back(std::move(info));
+  }
+  return result;
 }
 
 std::size_t memory_in_use(Device device) { return runtime::engine_of(device).memory().in_use(); }

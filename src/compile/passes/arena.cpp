@@ -54,9 +54,8 @@ std::vector<Span> lifetimes(const Program& program) {
 }
 
 std::size_t place(std::vector<Span>& spans) {
-  std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) {
-    return a.bytes != b.bytes ? a.bytes > b.bytes : a.first < b.first;
-  });
+  std::sort(spans.begin(), spans.end(),
+            [](const Span& a, const Span& b) { return a.bytes != b.bytes ? a.bytes > b.bytes : a.first < b.first; });
   std::size_t total = 0;
   std::vector<Span*> placed;  // by offset
   for (Span& span : spans) {
@@ -87,9 +86,9 @@ bool reads_in_place(const Step& step, std::int32_t leaf, std::int32_t output) {
     }
   }
   return target && std::all_of(group->accesses.begin(), group->accesses.end(), [&](const Access& access) {
-           return access.slot != leaf || (access.strides == target->strides && access.offset == 0 &&
-                                          target->offset == 0 && access.offset_argument < 0 &&
-                                          access.dtype == target->dtype);
+           return access.slot != leaf ||
+                  (access.strides == target->strides && access.offset == 0 && target->offset == 0 &&
+                   access.offset_argument < 0 && access.dtype == target->dtype);
          });
 }
 
@@ -106,7 +105,8 @@ void donate(Program& program, const std::vector<Span>& spans) {
     if (output.donor >= 0) continue;
     std::int32_t best = -1;
     for (std::size_t leaf = 0; leaf < program.leaves.size(); ++leaf) {
-      if (!program.leaves[leaf].donatable || taken[leaf] || program.slots[leaf].bytes != program.slots[slot].bytes) continue;
+      if (!program.leaves[leaf].donatable || taken[leaf] || program.slots[leaf].bytes != program.slots[slot].bytes)
+        continue;
       const Span& life = spans[leaf];
       const bool same_step = life.last == spans[slot].first;
       if (life.last > spans[slot].first) continue;

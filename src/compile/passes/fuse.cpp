@@ -138,7 +138,8 @@ void find_stores(Program& program) {
       const auto base = static_cast<std::size_t>(base_of(program, input));
       const Cluster& reader = program.clusters[static_cast<std::size_t>(own)];
       if (program.owner[base] != own || (reader.kind == Cluster::Kind::group && base_of(program, input) != input)) {
-        read[base] = !is_free(program.values[base]) || reader.kind == Cluster::Kind::primitive || base_of(program, input) != input || read[base];
+        read[base] = !is_free(program.values[base]) || reader.kind == Cluster::Kind::primitive ||
+                     base_of(program, input) != input || read[base];
       }
     }
   }

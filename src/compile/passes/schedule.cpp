@@ -21,16 +21,18 @@ void schedule(Program& program, const Target&) {
     if (cluster.epilogue >= 0) {
       const auto& tail = program.clusters[static_cast<std::size_t>(cluster.epilogue)].members;
       members.insert(members.end(), tail.begin(), tail.end());
-      rank[id] = std::max(rank[id], tail.back());
+      std::sort(members.begin(), members.end());
+      rank[id] = members.back();
     }
     std::vector<std::int32_t> inputs;
     for (const ValueId member : members) {
       for (const ValueId input : value_at(program, member).inputs) {
         if (input < 0) continue;
         const ValueId base = base_of(program, input);
-        const bool own = std::binary_search(cluster.members.begin(), cluster.members.end(), base);
+        const bool own = std::binary_search(members.begin(), members.end(), base);
         const std::int32_t owner = program.owner[static_cast<std::size_t>(base)];
-        if (!own && owner >= 0 && owner != static_cast<std::int32_t>(id) && owner != cluster.epilogue) inputs.push_back(owner);
+        if (!own && owner >= 0 && owner != static_cast<std::int32_t>(id) && owner != cluster.epilogue)
+          inputs.push_back(owner);
       }
     }
     std::sort(inputs.begin(), inputs.end());

@@ -54,7 +54,8 @@ class Simplifier {
     if (value.op == Op::cast && at(value.inputs[0]).dtype == value.dtype) return value.inputs[0];
     if (value.op == Op::overwrite) return overwrite(std::move(value));
     if (is_reduction(value)) return reduction(std::move(value));
-    if ((value.op == Op::mul || value.op == Op::div) && is_one(value.inputs[1]) && keeps(value, 0)) return value.inputs[0];
+    if ((value.op == Op::mul || value.op == Op::div) && is_one(value.inputs[1]) && keeps(value, 0))
+      return value.inputs[0];
     if (value.op == Op::mul && is_one(value.inputs[0]) && keeps(value, 1)) return value.inputs[1];
     return add(std::move(value));
   }

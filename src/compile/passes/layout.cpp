@@ -1,0 +1,109 @@
+// Layout: contractions over images say in which memory order they like their result; what is computed from it element by
+// element keeps that order, so that nothing is reordered in between. What leaves the plan is row-major.
+//   x -> convolution -> [NHWC] -> relu -> [NHWC] -> convolution -> [NHWC] -> sum over H, W -> [NC]
+#include <algorithm>
+#include <numeric>
+
+#include "compile/clusters.h"
+#include "compile/passes/passes.h"
+#include "compile/views.h"
+#include "ops/table.h"
+
+namespace russet::compile::passes {
+namespace {
+
+using ops::Family;
+using ops::Op;
+
+/// Dense strides for `shape` whose axes lie in the order of `model`'s.
+Strides ordered_like(const Shape& shape, const Strides& model) {
+  std::vector<int> axes(shape.size());
+  std::iota(axes.begin(), axes.end(), 0);
+  std::stable_sort(axes.begin(), axes.end(), [&](int a, int b) { return model[a] > model[b]; });
+  Strides strides(shape.rank(), 1);
+  std::int64_t stride = 1;
+  for (std::size_t i = axes.size(); i-- > 0;) {
+    strides[axes[i]] = stride;
+    stride *= std::max<std::int64_t>(shape[axes[i]], 1);
+  }
+  return strides;
+}
+
+class Layout {
+ public:
+  Layout(Program& program, const Target& target)
+      : program_(program), target_(target), fixed_(program.values.size(), false), views_(program.values.size()) {
+    for (const Output& output : program.outputs) fixed_[static_cast<std::size_t>(output.value)] = true;
+    for (std::size_t id = 0; id < program.values.size(); ++id) note_readers(static_cast<ValueId>(id));
+  }
+
+  void run() {
+    for (std::size_t id = 0; id < program_.values.size(); ++id) {
+      Value& value = program_.values[id];
+      if (value.leaf >= 0 || fixed_[id] || value.shape.rank() != 4 || numel(value.shape) == 0) continue;
+      const Strides wanted = wish(value);
+      if (wanted != value.strides && views_resolve(id, wanted)) value.strides = wanted;
+    }
+  }
+
+ private:
+  /// Primitives that know row-major operands only fix what they read; views must stay affine.
+  void note_readers(ValueId id) {
+    const Value& value = value_at(program_, id);
+    const Family family = ops::row(value.op).family;
+    for (const ValueId input : value.inputs) {
+      if (input < 0) continue;
+      if (is_view(value)) views_[static_cast<std::size_t>(input)].push_back(id);
+      const bool any_order = is_fusable(value) || is_view(value) || family == Family::window ||
+                             (family == Family::contraction && value.op != Op::matmul);
+      if (!any_order) fixed_[static_cast<std::size_t>(input)] = true;
+    }
+  }
+
+  bool views_resolve(std::size_t id, const Strides& strides) const {
+    const Value& base = program_.values[id];
+    return std::all_of(views_[id].begin(), views_[id].end(), [&](ValueId reader) {
+      const Value& view = value_at(program_, reader);
+      return resolve_view(std::get<ops::View>(view.attributes), view.shape, base.shape, strides).has_value();
+    });
+  }
+
+  Strides wish(const Value& value) const {
+    const Family family = ops::row(value.op).family;
+    if (value.op == Op::convolution || value.op == Op::convolution_input) {
+      return target_.preferred_strides(described(value), -1);
+    }
+    if (family != Family::window && !is_pointwise(value)) return value.strides;
+    for (const ValueId input : value.inputs) {
+      if (input < 0) continue;
+      const Value& source = value_at(program_, input);
+      if (is_view(source) || source.shape.rank() != 4) continue;
+      const bool full = family == Family::window || source.shape == value.shape;
+      if (full && source.strides != contiguous_strides(source.shape)) return ordered_like(value.shape, source.strides);
+    }
+    return value.strides;
+  }
+
+  Primitive described(const Value& value) const {
+    Primitive primitive;
+    primitive.op = value.op;
+    primitive.attributes = value.attributes;
+    for (std::size_t i = 0; i < 3 && value.inputs[i] >= 0; ++i) {
+      const Value& input = value_at(program_, value.inputs[i]);
+      primitive.inputs.push_back({{value.inputs[i], input.dtype, 0, -1, input.strides}, input.shape});
+    }
+    primitive.output = {{-1, value.dtype, 0, -1, value.strides}, value.shape};
+    return primitive;
+  }
+
+  Program& program_;
+  const Target& target_;
+  std::vector<bool> fixed_;
+  std::vector<std::vector<ValueId>> views_;
+};
+
+}  // namespace
+
+void layout(Program& program, const Target& target) { Layout(program, target).run(); }
+
+}  // namespace russet::compile::passes
