@@ -1,0 +1,130 @@
+#include "functional/build.h"
+
+#include <fmt/format.h>
+#include <russet/functional/elementwise.h>
+
+#include <bit>
+
+namespace russet::functional {
+namespace {
+
+using graph::NodeInfo;
+using graph::NodeRef;
+using ops::Op;
+
+NodeInfo described(DType dtype, Device device, const Shape& sizes) {
+  NodeInfo info;
+  info.dtype = dtype;
+  info.device = device;
+  info.shape = sizes;
+  return info;
+}
+
+Tensor source(Op op, NodeInfo info) {
+  return graph::wrap(graph::record(op, std::array<NodeRef, 3>{}, std::move(info)));
+}
+
+// A number as PyTorch converts it: to a boolean by comparing with zero.
+Scalar converted(Scalar value, DType dtype) {
+  return dtype == DType::boolean ? Scalar(value.to_double() != 0) : value;
+}
+
+}  // namespace
+
+Tensor number(Scalar value, DType dtype, Device device, const Shape& sizes) {
+  NodeInfo info = described(dtype, device, sizes);
+  const Scalar held = converted(value, dtype);
+  info.argument = is_floating(dtype) ? std::bit_cast<std::uint64_t>(held.to_double())
+                                     : static_cast<std::uint64_t>(held.to_int64());
+  return source(Op::scalar, std::move(info));
+}
+
+Tensor constant(Scalar value, DType dtype, Device device, const Shape& sizes) {
+  return graph::wrap(graph::constant(converted(value, dtype), dtype, device, sizes));
+}
+
+Tensor iota(const Shape& sizes, Device device) { return source(Op::iota, described(DType::int64, device, sizes)); }
+
+Tensor iota_along(int axis, int rank, std::int64_t size, Device device) {
+  Shape sizes(rank, 1);
+  sizes[axis] = size;
+  return iota(sizes, device);
+}
+
+Tensor uninitialised(const Shape& sizes, DType dtype, Device device) {
+  return source(Op::empty, described(dtype, device, sizes));
+}
+
+Tensor strided(const Tensor& x, const Shape& sizes, const Strides& strides, std::int64_t offset) {
+  NodeInfo info = described(x.dtype(), x.device(), sizes);
+  info.attributes = ops::View{strides, offset, false};
+  return autograd::apply(Op::strided, {x}, std::move(info));
+}
+
+Tensor overwritten(const Tensor& base, const Tensor& value, const Strides& strides, std::int64_t offset) {
+  NodeInfo info = described(base.dtype(), base.device(), base.sizes());
+  info.attributes = ops::View{strides, offset, false};
+  return autograd::apply(Op::overwrite, {base, value}, std::move(info));
+}
+
+Tensor copied(const Tensor& x) { return strided(x, x.sizes(), contiguous_strides(x.sizes())); }
+
+Tensor aliased(const Tensor& x, graph::Geometry geometry) { return autograd::alias(x, std::move(geometry)); }
+
+const graph::Geometry& geometry_of(const Tensor& x) {
+  x.sizes();  // throws if x is undefined
+  return x.state()->geometry;
+}
+
+std::uint32_t mask_of(const Tensor& x, const AxisList& axes) {
+  const std::uint32_t mask = axes.mask(x.dim());
+  return x.dim() == 0 ? 0 : mask;
+}
+
+Tensor reduced(Op op, const Tensor& x, std::uint32_t mask, bool keepdim) {
+  NodeInfo info;
+  info.attributes = ops::Axes{mask};
+  const Tensor result = autograd::apply(op, {x}, std::move(info));
+  return keepdim ? result : without_axes(result, mask);
+}
+
+Tensor without_axes(const Tensor& x, std::uint32_t mask) {
+  if (mask == 0 || x.dim() == 0) return x;
+  return aliased(x, graph::squeezed(geometry_of(x), mask));
+}
+
+std::int64_t count_of(const Tensor& x, std::uint32_t mask) {
+  std::int64_t count = 1;
+  for (int axis = 0; axis < x.dim(); ++axis) {
+    if ((mask >> axis) & 1U) count *= x.sizes()[axis];
+  }
+  return count;
+}
+
+Tensor with_axes(const Tensor& reduced, std::uint32_t mask, int rank, bool keepdim) {
+  if (keepdim || rank == 0) return reduced;
+  graph::Geometry geometry = geometry_of(reduced);
+  for (int axis = 0; axis < rank; ++axis) {
+    if ((mask >> axis) & 1U) geometry = graph::unsqueezed(geometry, axis);
+  }
+  return aliased(reduced, std::move(geometry));
+}
+
+void require_floating(const char* function, const Tensor& x) {
+  if (is_floating(x.dtype())) return;
+  throw TypeError(fmt::format("{}: takes floating types, not {}. Cast with .to(DType::float32)", function,
+                              name_of(x.dtype())));
+}
+
+void require_index_type(const char* function, const Tensor& index) {
+  if (is_integral(index.dtype())) return;
+  throw TypeError(fmt::format("{}: the index is of an integer type, not {}", function, name_of(index.dtype())));
+}
+
+Tensor wrapped_index(const Tensor& index, std::int64_t size) {
+  const Tensor i = cast(index, DType::int64);
+  const Tensor negative = autograd::apply(Op::lt, {i, constant(0, i)});
+  return autograd::apply(Op::where, {negative, autograd::apply(Op::add, {i, constant(size, i)}), i});
+}
+
+}  // namespace russet::functional

@@ -1,0 +1,65 @@
+#pragma once
+// Primitives with their attributes, as composites write them.
+#include <russet/autograd.h>
+#include <russet/functional/reduction.h>
+#include <russet/tensor.h>
+
+#include <utility>
+
+#include "autograd/tape.h"
+#include "functional/promotion.h"
+#include "graph/tensor_state.h"
+
+namespace russet::functional {
+
+/// A number which the user passed, at every element: a run-time argument, not part of a plan.
+Tensor number(Scalar value, DType dtype, Device device, const Shape& sizes = {});
+/// A number that belongs to a composite's definition, which passes may look at.
+Tensor constant(Scalar value, DType dtype, Device device, const Shape& sizes = {});
+/// A constant in the type and on the device of `like`.
+inline Tensor constant(Scalar value, const Tensor& like, const Shape& sizes = {}) {
+  return constant(value, like.dtype(), like.device(), sizes);
+}
+/// 0, 1, 2, ... in row-major order: int64.
+Tensor iota(const Shape& sizes, Device device);
+/// 0, ..., sizes[axis] - 1 along one of `rank` axes, size 1 along the others.
+Tensor iota_along(int axis, int rank, std::int64_t size, Device device);
+/// Memory without values.
+Tensor uninitialised(const Shape& sizes, DType dtype, Device device);
+/// A copy of the elements in the order of a view: element (i, j, ...) is element offset + i * strides[0] + ... of x in
+/// row-major order.
+Tensor strided(const Tensor& x, const Shape& sizes, const Strides& strides, std::int64_t offset = 0);
+/// A copy of `base` with the elements of a view (as above) replaced by `value`'s.
+Tensor overwritten(const Tensor& base, const Tensor& value, const Strides& strides, std::int64_t offset = 0);
+/// x's elements as a tensor of its own, contiguous.
+Tensor copied(const Tensor& x);
+/// A handle with another geometry on x's storage.
+Tensor aliased(const Tensor& x, graph::Geometry geometry);
+/// Throws ValueError if x is undefined.
+const graph::Geometry& geometry_of(const Tensor& x);
+
+/// The axes that a reduction of x combines, as bits; a tensor of no axes has none.
+std::uint32_t mask_of(const Tensor& x, const AxisList& axes);
+/// A reduction with the reduced axes kept at size 1, or removed.
+Tensor reduced(ops::Op op, const Tensor& x, std::uint32_t mask, bool keepdim);
+/// x without the axes of size 1 in `mask`.
+Tensor without_axes(const Tensor& x, std::uint32_t mask);
+/// The number of elements that a reduction over `mask` combines.
+std::int64_t count_of(const Tensor& x, std::uint32_t mask);
+/// `reduced` with the axes of `mask` back at size 1, if a reduction without keepdim took them from a tensor of `rank`.
+Tensor with_axes(const Tensor& reduced, std::uint32_t mask, int rank, bool keepdim);
+
+/// Throw TypeError that names `function`.
+void require_floating(const char* function, const Tensor& x);
+void require_index_type(const char* function, const Tensor& index);
+/// `index` as int64 with negative entries counted from the end of an axis of `size`.
+Tensor wrapped_index(const Tensor& index, std::int64_t size);
+
+/// What `compute` returns, computed outside the tape (for composites that own their gradient).
+template <class Compute>
+auto outside_tape(Compute&& compute) {
+  const NoGrad guard;
+  return std::forward<Compute>(compute)();
+}
+
+}  // namespace russet::functional

@@ -1,0 +1,123 @@
+#include <fmt/format.h>
+#include <russet/functional/comparison.h>
+#include <russet/functional/creation.h>
+#include <russet/functional/elementwise.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "functional/build.h"
+
+namespace russet {
+namespace {
+
+Tensor with_options(const Tensor& result, bool requires_grad) {
+  if (!requires_grad) return result;
+  Tensor leaf = result;
+  leaf.requires_grad_();
+  return leaf;
+}
+
+void check_sizes(const char* function, const Shape& sizes) {
+  for (const std::int64_t size : sizes) {
+    if (size < 0) throw ShapeError(fmt::format("{}: the shape {} has a negative size", function, to_string(sizes)));
+  }
+}
+
+// A number's own type as PyTorch chooses it for a new tensor.
+DType inferred(const Scalar& value) { return value.kind() == DType::float64 ? DType::float32 : value.kind(); }
+
+TensorOptions options_like(const Tensor& x, const InferredOptions& options) {
+  return {options.dtype.value_or(x.dtype()), options.device.value_or(x.device()), options.requires_grad};
+}
+
+Tensor constant_tensor(const char* function, double value, const Shape& sizes, const TensorOptions& options) {
+  check_sizes(function, sizes);
+  return with_options(functional::constant(value, options.dtype, options.device, sizes), options.requires_grad);
+}
+
+// ceil((end - start) / step), exactly for integers.
+std::int64_t range_length(const Scalar& start, const Scalar& end, const Scalar& step, bool integers) {
+  if (step.to_double() == 0) throw ValueError("arange: the step is 0");
+  if (!std::isfinite(start.to_double()) || !std::isfinite(end.to_double())) {
+    throw ValueError(fmt::format("arange: no range from {} to {}", start.to_double(), end.to_double()));
+  }
+  const bool towards = step.to_double() > 0 ? end.to_double() >= start.to_double() : end.to_double() <= start.to_double();
+  if (!towards) {
+    throw ValueError(fmt::format("arange: a step of {} does not lead from {} to {}", step.to_double(), start.to_double(),
+                                 end.to_double()));
+  }
+  if (!integers) return static_cast<std::int64_t>(std::ceil((end.to_double() - start.to_double()) / step.to_double()));
+  const std::int64_t distance = end.to_int64() - start.to_int64();
+  return distance / step.to_int64() + (distance % step.to_int64() != 0);
+}
+
+}  // namespace
+
+Tensor empty(const Shape& sizes, const TensorOptions& options) {
+  check_sizes("empty", sizes);
+  return with_options(functional::uninitialised(sizes, options.dtype, options.device), options.requires_grad);
+}
+Tensor zeros(const Shape& sizes, const TensorOptions& options) { return constant_tensor("zeros", 0, sizes, options); }
+Tensor ones(const Shape& sizes, const TensorOptions& options) { return constant_tensor("ones", 1, sizes, options); }
+
+Tensor full(const Shape& sizes, Scalar value, const InferredOptions& options) {
+  check_sizes("full", sizes);
+  return with_options(functional::number(value, options.dtype.value_or(inferred(value)),
+                                         options.device.value_or(Device()), sizes),
+                      options.requires_grad);
+}
+Tensor scalar_tensor(Scalar value, const InferredOptions& options) { return full({}, value, options); }
+
+Tensor empty_like(const Tensor& x, const InferredOptions& options) { return empty(x.sizes(), options_like(x, options)); }
+Tensor zeros_like(const Tensor& x, const InferredOptions& options) { return zeros(x.sizes(), options_like(x, options)); }
+Tensor ones_like(const Tensor& x, const InferredOptions& options) { return ones(x.sizes(), options_like(x, options)); }
+Tensor full_like(const Tensor& x, Scalar value, const InferredOptions& options) {
+  const TensorOptions known = options_like(x, options);
+  return full(x.sizes(), value, {known.dtype, known.device, known.requires_grad});
+}
+
+Tensor arange(Scalar end, const InferredOptions& options) { return arange(0, end, 1, options); }
+Tensor arange(Scalar start, Scalar end, const InferredOptions& options) { return arange(start, end, 1, options); }
+Tensor arange(Scalar start, Scalar end, Scalar step, const InferredOptions& options) {
+  const auto is_integer = [](const Scalar& number) { return number.kind() != DType::float64; };
+  const bool integers = is_integer(start) && is_integer(end) && is_integer(step);
+  const DType dtype = options.dtype.value_or(integers ? DType::int64 : DType::float32);
+  const Device device = options.device.value_or(Device());
+  const std::int64_t length = range_length(start, end, step, integers);
+  // Computed in int64 or float64 and rounded once.
+  const DType exact = integers ? DType::int64 : DType::float64;
+  Tensor values = functional::cast(functional::iota({length}, device), exact);
+  if (step.to_double() != 1) values = values * functional::number(step, exact, device);
+  if (start.to_double() != 0) values = values + functional::number(start, exact, device);
+  return with_options(functional::cast(values, dtype), options.requires_grad);
+}
+
+// From both ends, as PyTorch computes it: symmetric, and exact at the ends.
+Tensor linspace(Scalar start, Scalar end, std::int64_t steps, const TensorOptions& options) {
+  if (steps < 0) throw ValueError(fmt::format("linspace: the number of steps is {}", steps));
+  const auto value = [&](Scalar number) { return functional::number(number, DType::float64, options.device); };
+  const double step = steps > 1 ? (end.to_double() - start.to_double()) / static_cast<double>(steps - 1) : 0;
+  const Tensor position = functional::iota({steps}, options.device);
+  const Tensor from_end = functional::constant(steps - 1, position) - position;
+  const Tensor first_half = position < functional::constant(std::max<std::int64_t>(steps / 2, steps == 1), position);
+  const Tensor values = where(first_half, value(start.to_double()) + functional::cast(position, DType::float64) * value(step),
+                              value(end.to_double()) - functional::cast(from_end, DType::float64) * value(step));
+  return with_options(functional::cast(values, options.dtype), options.requires_grad);
+}
+
+Tensor logspace(Scalar start, Scalar end, std::int64_t steps, double base, const TensorOptions& options) {
+  const Tensor exponents = linspace(start, end, steps, {DType::float64, options.device});
+  return with_options(functional::cast(pow(Scalar(base), exponents), options.dtype), options.requires_grad);
+}
+
+Tensor eye(std::int64_t rows, std::optional<std::int64_t> columns, const TensorOptions& options) {
+  const std::int64_t width = columns.value_or(rows);
+  check_sizes("eye", {rows, width});
+  const Tensor row = functional::iota_along(0, 2, rows, options.device);
+  const Tensor column = functional::iota_along(1, 2, width, options.device);
+  return with_options(functional::cast(autograd::apply(ops::Op::eq, {row, column}), options.dtype),
+                      options.requires_grad);
+}
+
+}  // namespace russet

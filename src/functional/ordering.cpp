@@ -1,0 +1,71 @@
+// Sorting and searching.
+#include <fmt/format.h>
+#include <russet/functional/comparison.h>
+#include <russet/functional/indexing.h>
+#include <russet/functional/ordering.h>
+
+#include "functional/build.h"
+
+namespace russet {
+
+Tensor argsort(const Tensor& x, std::int64_t axis, bool descending) {
+  const int wrapped = wrap_axis(axis, x.dim());
+  if (x.dim() == 0) return functional::constant(0, DType::int64, x.device());
+  graph::NodeInfo given;
+  given.attributes = ops::Axes{1U << static_cast<unsigned>(wrapped), descending};
+  return autograd::apply(ops::Op::argsort, {x}, std::move(given));
+}
+
+ValuesIndices sort(const Tensor& x, std::int64_t axis, bool descending) {
+  const Tensor order = argsort(x, axis, descending);
+  if (x.dim() == 0) return {functional::copied(x), order};
+  return {gather(x, axis, order), order};
+}
+
+ValuesIndices topk(const Tensor& x, std::int64_t k, std::int64_t axis, bool largest) {
+  const int wrapped = wrap_axis(axis, x.dim());
+  const std::int64_t size = x.dim() == 0 ? 1 : x.sizes()[wrapped];
+  if (k < 0 || k > size) {
+    throw ValueError(fmt::format("topk: there are no {} of {} elements along axis {} of {}", k, size, axis,
+                                 to_string(x.sizes())));
+  }
+  if (x.dim() == 0) return {functional::copied(x), functional::constant(0, DType::int64, x.device())};
+  const Tensor indices = argsort(x, wrapped, largest).narrow(wrapped, 0, k).contiguous();
+  return {gather(x, wrapped, indices), indices};
+}
+
+ValuesIndices kthvalue(const Tensor& x, std::int64_t k, std::int64_t axis, bool keepdim) {
+  const int wrapped = wrap_axis(axis, x.dim());
+  const std::int64_t size = x.dim() == 0 ? 1 : x.sizes()[wrapped];
+  if (k < 1 || k > size) throw ValueError(fmt::format("kthvalue: there is no element {} of {}", k, size));
+  if (x.dim() == 0) return {functional::copied(x), functional::constant(0, DType::int64, x.device())};
+  const Tensor indices = argsort(x, wrapped).narrow(wrapped, k - 1, 1).contiguous();
+  const Tensor values = gather(x, wrapped, indices);
+  if (keepdim) return {values, indices};
+  return {values.squeeze(wrapped), indices.squeeze(wrapped)};
+}
+
+// The place is the number of elements that come before: one fused reduction instead of a search.
+Tensor searchsorted(const Tensor& sorted, const Tensor& values, bool right) {
+  bool fits = sorted.dim() == 1 || sorted.dim() == values.dim();
+  for (int axis = 0; fits && sorted.dim() > 1 && axis + 1 < sorted.dim(); ++axis) {
+    fits = sorted.sizes()[axis] == values.sizes()[axis];
+  }
+  if (!fits || sorted.dim() == 0) {
+    throw ShapeError(fmt::format("searchsorted: the sorted tensor {} is a vector, or has the sizes of the values {} but "
+                                 "for the last",
+                                 to_string(sorted.sizes()), to_string(values.sizes())));
+  }
+  const Tensor table = sorted.dim() == 1 ? sorted : sorted.unsqueeze(-2);
+  const Tensor sought = values.unsqueeze(-1);
+  return sum(right ? le(table, sought) : lt(table, sought), -1);
+}
+
+Tensor bucketize(const Tensor& x, const Tensor& boundaries, bool right) {
+  if (boundaries.dim() != 1) {
+    throw ShapeError(fmt::format("bucketize: the boundaries are a vector, not {}", to_string(boundaries.sizes())));
+  }
+  return searchsorted(boundaries, x, right);
+}
+
+}  // namespace russet

@@ -1,0 +1,161 @@
+// Random tensors. Each random primitive takes the next offset of a generator; the offset is a run-time argument.
+#include <fmt/format.h>
+#include <russet/functional/comparison.h>
+#include <russet/functional/elementwise.h>
+#include <russet/functional/ordering.h>
+#include <russet/functional/random.h>
+#include <russet/functional/reduction.h>
+
+#include <cmath>
+
+#include "functional/build.h"
+#include "functional/write.h"
+
+namespace russet {
+
+using functional::cast;
+using functional::constant;
+using ops::Op;
+
+namespace {
+
+/// float32 for uniform and normal, int64 for random_bits.
+Tensor random(Op op, const Shape& sizes, Device device, Generator* generator) {
+  Generator& source = generator ? *generator : default_generator(device.type);
+  const Generator::State state = source.next();
+  graph::NodeInfo given;
+  given.dtype = op == Op::random_bits ? DType::int64 : DType::float32;
+  given.device = device;
+  given.shape = sizes;
+  given.attributes = ops::Seed{state.seed};
+  given.argument = state.offset;
+  return graph::wrap(graph::record(op, std::array<graph::NodeRef, 3>{}, std::move(given)));
+}
+
+void require_floating_type(const char* function, DType dtype) {
+  if (is_floating(dtype)) return;
+  throw TypeError(fmt::format("{}: gives floating types, not {}", function, name_of(dtype)));
+}
+
+Tensor with_options(Tensor result, bool requires_grad) {
+  if (requires_grad) result.requires_grad_();
+  return result;
+}
+
+/// In [0, 1) in the type: types of few bits keep that many, or rounding would reach 1.
+Tensor uniform(const Shape& sizes, DType dtype, Device device, Generator* generator) {
+  const Tensor u = random(Op::uniform, sizes, device, generator);
+  if (dtype == DType::float32 || dtype == DType::float64) return cast(u, dtype);
+  const double steps = dtype == DType::float16 ? 2048 : 256;
+  return cast(floor(u * constant(steps, u)) * constant(1 / steps, u), dtype);
+}
+
+TensorOptions options_like(const Tensor& x, const InferredOptions& options) {
+  return {options.dtype.value_or(x.dtype()), options.device.value_or(x.device()), options.requires_grad};
+}
+
+Tensor number_like(double value, const Tensor& x) { return functional::number(value, x.dtype(), x.device()); }
+
+/// -log(1 - u): exponential numbers of rate 1, never infinite.
+Tensor exponential(const Shape& sizes, Device device, Generator* generator) {
+  return neg(log1p(neg(random(Op::uniform, sizes, device, generator))));
+}
+
+}  // namespace
+
+Tensor rand(const Shape& sizes, const TensorOptions& options, Generator* generator) {
+  require_floating_type("rand", options.dtype);
+  return with_options(uniform(sizes, options.dtype, options.device, generator), options.requires_grad);
+}
+Tensor rand_like(const Tensor& x, const InferredOptions& options, Generator* generator) {
+  return rand(x.sizes(), options_like(x, options), generator);
+}
+
+Tensor randn(const Shape& sizes, const TensorOptions& options, Generator* generator) {
+  require_floating_type("randn", options.dtype);
+  return with_options(cast(random(Op::normal, sizes, options.device, generator), options.dtype), options.requires_grad);
+}
+Tensor randn_like(const Tensor& x, const InferredOptions& options, Generator* generator) {
+  return randn(x.sizes(), options_like(x, options), generator);
+}
+
+Tensor normal(double mean, double deviation, const Shape& sizes, const TensorOptions& options, Generator* generator) {
+  if (deviation < 0) throw ValueError(fmt::format("normal: the standard deviation is {}", deviation));
+  require_floating_type("normal", options.dtype);
+  const Tensor z = random(Op::normal, sizes, options.device, generator);
+  return with_options(cast(z * number_like(deviation, z) + number_like(mean, z), options.dtype), options.requires_grad);
+}
+
+// The rest of 63 random bits: a bias below range / 2^63.
+Tensor randint(std::int64_t low, std::int64_t high, const Shape& sizes, const InferredOptions& options,
+               Generator* generator) {
+  if (low >= high) throw ValueError(fmt::format("randint: there is no integer in [{}, {})", low, high));
+  const Tensor bits = random(Op::random_bits, sizes, options.device.value_or(Device()), generator);
+  const auto integer = [&](std::int64_t value) { return functional::number(value, DType::int64, bits.device()); };
+  const Tensor value = autograd::apply(Op::fmod, {bits, integer(high - low)}) + integer(low);
+  return with_options(cast(value, options.dtype.value_or(DType::int64)), options.requires_grad);
+}
+Tensor randint(std::int64_t high, const Shape& sizes, const InferredOptions& options, Generator* generator) {
+  return randint(0, high, sizes, options, generator);
+}
+
+Tensor randperm(std::int64_t n, const InferredOptions& options, Generator* generator) {
+  if (n < 0) throw ValueError(fmt::format("randperm: n is {}", n));
+  const Tensor keys = random(Op::random_bits, {n}, options.device.value_or(Device()), generator);
+  return with_options(cast(argsort(keys), options.dtype.value_or(DType::int64)), options.requires_grad);
+}
+
+Tensor bernoulli(const Tensor& p, Generator* generator) {
+  functional::require_floating("bernoulli", p);
+  const Tensor u = random(Op::uniform, p.sizes(), p.device(), generator);
+  return cast(lt(u, cast(p.detach(), DType::float32)), p.dtype());
+}
+
+// With replacement: places of uniform numbers among running sums. Without: the largest of weight / exponential numbers,
+// which orders like a draw one after another (Efraimidis and Spirakis, 2006).
+Tensor multinomial(const Tensor& weights, std::int64_t count, bool replacement, Generator* generator) {
+  functional::require_floating("multinomial", weights);
+  if (weights.dim() != 1 && weights.dim() != 2) {
+    throw ShapeError(fmt::format("multinomial: takes a vector or a matrix of weights, not {}", to_string(weights.sizes())));
+  }
+  const std::int64_t classes = weights.size(-1);
+  if (count < 1 || (!replacement && count > classes)) {
+    throw ValueError(fmt::format("multinomial: {} draws of {} classes{}", count, classes,
+                                 replacement ? "" : " without replacement"));
+  }
+  const Tensor w = functional::wide(weights.detach());
+  if (!replacement) return topk(w / exponential(w.sizes(), w.device(), generator), count).indices;
+  Shape sizes = w.sizes();
+  sizes[sizes.rank() - 1] = count;
+  const Tensor sums = cumsum(w, -1);
+  const Tensor draw = random(Op::uniform, sizes, w.device(), generator) * sums.narrow(-1, classes - 1, 1);
+  const Tensor place = searchsorted(sums, draw, true);
+  return minimum(place, constant(classes - 1, place));
+}
+
+const Tensor& uniform_(const Tensor& x, double from, double to, Generator* generator) {
+  if (from > to) throw ValueError(fmt::format("uniform_: there is no number in [{}, {})", from, to));
+  require_floating_type("uniform_", x.dtype());
+  const Tensor u = uniform(x.sizes(), x.dtype(), x.device(), generator);
+  return functional::write("uniform_", x, u * number_like(to - from, u) + number_like(from, u));
+}
+
+const Tensor& normal_(const Tensor& x, double mean, double deviation, Generator* generator) {
+  return functional::write("normal_", x, normal(mean, deviation, x.sizes(), {x.dtype(), x.device()}, generator));
+}
+
+const Tensor& bernoulli_(const Tensor& x, double p, Generator* generator) {
+  if (!(p >= 0 && p <= 1)) throw ValueError(fmt::format("bernoulli_: {} is no probability", p));
+  const Tensor u = random(Op::uniform, x.sizes(), x.device(), generator);
+  autograd::assign(x, cast(lt(u, number_like(p, u)), x.dtype()));
+  return x;
+}
+
+const Tensor& exponential_(const Tensor& x, double rate, Generator* generator) {
+  if (!(rate > 0)) throw ValueError(fmt::format("exponential_: the rate is {}", rate));
+  require_floating_type("exponential_", x.dtype());
+  const Tensor e = exponential(x.sizes(), x.device(), generator);
+  return functional::write("exponential_", x, cast(e * number_like(1 / rate, e), x.dtype()));
+}
+
+}  // namespace russet

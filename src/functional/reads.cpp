@@ -1,0 +1,148 @@
+// Operators whose result's shape depends on data: they wait for their input.
+#include <fmt/format.h>
+#include <russet/functional/comparison.h>
+#include <russet/functional/creation.h>
+#include <russet/functional/indexing.h>
+#include <russet/functional/movement.h>
+#include <russet/functional/ordering.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "functional/build.h"
+
+namespace russet {
+namespace {
+
+using Integers = std::vector<std::int64_t>;
+
+void require_values(const char* function, const Tensor& x) {
+  if (x.device().type != DeviceType::null) return;
+  throw DeviceError(fmt::format("{}: the result's shape depends on values, and the null device has none", function));
+}
+
+Tensor on(Device device, const Integers& values, const Shape& sizes) {
+  return Tensor::from(std::span<const std::int64_t>(values), sizes, device);
+}
+
+}  // namespace
+
+Tensor nonzero(const Tensor& x) {
+  require_values("nonzero", x);
+  const std::vector<std::byte> holds = functional::truth(x).to_bytes();
+  const int rank = x.dim();
+  Integers found;
+  Dims place(rank, 0);
+  for (const std::byte value : holds) {
+    if (value != std::byte{0}) found.insert(found.end(), place.begin(), place.end());
+    for (int axis = rank - 1; axis >= 0; --axis) {
+      if (++place[axis] < x.sizes()[axis]) break;
+      place[axis] = 0;
+    }
+  }
+  const auto count = rank == 0 ? static_cast<std::int64_t>(holds.front() != std::byte{0})
+                               : static_cast<std::int64_t>(found.size()) / rank;
+  return on(x.device(), found, {count, rank});
+}
+
+Tensor masked_select(const Tensor& x, const Tensor& mask) {
+  if (mask.dtype() != DType::boolean) {
+    throw TypeError(fmt::format("masked_select: the mask is bool, not {}", name_of(mask.dtype())));
+  }
+  require_values("masked_select", mask);
+  const std::vector<Tensor> both = broadcast_tensors({x, mask});
+  const Tensor places = nonzero(both[1].flatten()).flatten();
+  return index_select(both[0].flatten(), 0, places);
+}
+
+Tensor one_hot(const Tensor& x, std::int64_t classes) {
+  functional::require_index_type("one_hot", x);
+  std::int64_t count = classes;
+  if (classes == -1) {
+    require_values("one_hot", x);
+    if (x.numel() == 0) throw ValueError("one_hot: the number of classes does not follow from no elements: pass it");
+    count = amax(x).item<std::int64_t>() + 1;
+  }
+  if (count < 1) throw ValueError(fmt::format("one_hot: {} classes", count));
+  const Tensor number = functional::iota({count}, x.device());
+  return functional::cast(eq(functional::cast(x, DType::int64).unsqueeze(-1), number), DType::int64);
+}
+
+namespace {
+
+/// Positions of `values` in ascending order, NaN last.
+template <class T>
+Integers sorted_positions(const std::vector<T>& values) {
+  Integers order(values.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+    const T left = values[static_cast<std::size_t>(a)];
+    const T right = values[static_cast<std::size_t>(b)];
+    if (right != right) return left == left;
+    return left < right;
+  });
+  return order;
+}
+
+/// Where each distinct value first stands, and what unique_with_counts answers besides.
+struct Distinct {
+  Integers first;
+  Integers inverse;
+  Integers counts;
+};
+
+template <class T>
+Distinct distinct(const std::vector<T>& values) {
+  Distinct result;
+  result.inverse.resize(values.size());
+  const T* previous = nullptr;
+  for (const std::int64_t position : sorted_positions(values)) {
+    const T& value = values[static_cast<std::size_t>(position)];
+    if (!previous || *previous != value) {  // each NaN is distinct, as in PyTorch
+      result.first.push_back(position);
+      result.counts.push_back(0);
+    }
+    ++result.counts.back();
+    result.inverse[static_cast<std::size_t>(position)] = static_cast<std::int64_t>(result.first.size()) - 1;
+    previous = &value;
+  }
+  return result;
+}
+
+Distinct distinct_of(const Tensor& x) {
+  return is_floating(x.dtype()) ? distinct(x.to_vector<double>()) : distinct(x.to_vector<std::int64_t>());
+}
+
+}  // namespace
+
+UniqueResult unique_with_counts(const Tensor& x) {
+  require_values("unique", x);
+  const Distinct found = distinct_of(x);
+  const auto count = static_cast<std::int64_t>(found.first.size());
+  const Tensor first = on(x.device(), found.first, {count});
+  return {index_select(x.detach().flatten(), 0, first), on(x.device(), found.inverse, x.sizes()),
+          on(x.device(), found.counts, {count})};
+}
+
+Tensor unique(const Tensor& x) { return unique_with_counts(x).values; }
+
+Tensor bincount(const Tensor& x, const Tensor& weights, std::int64_t minlength) {
+  functional::require_index_type("bincount", x);
+  require_values("bincount", x);
+  if (x.dim() != 1) throw ShapeError(fmt::format("bincount: takes a vector, not {}", to_string(x.sizes())));
+  if (minlength < 0) throw ValueError(fmt::format("bincount: minlength is {}", minlength));
+  std::int64_t count = minlength;
+  if (x.numel() > 0) {
+    const auto values = x.to_vector<std::int64_t>();
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    if (*least < 0) throw ValueError(fmt::format("bincount: takes no negative numbers; there is {}", *least));
+    count = std::max(count, *most + 1);
+  }
+  Tensor amounts = functional::constant(1, DType::int64, x.device(), x.sizes());
+  if (weights.defined()) amounts = weights.dtype() == DType::float32 ? weights : functional::cast(weights, DType::float64);
+  const Tensor none = functional::constant(0, amounts, {count});
+  return x.numel() == 0 ? none : scatter_add(none, 0, x, amounts);
+}
+
+}  // namespace russet

@@ -1,0 +1,290 @@
+// Tensor's views: other geometries on the same storage.
+#include <fmt/format.h>
+#include <russet/functional/movement.h>
+
+#include <algorithm>
+
+#include "functional/build.h"
+
+namespace russet {
+
+using functional::aliased;
+using functional::geometry_of;
+
+namespace {
+
+/// `sizes` with a -1 replaced by what is left over. Throws ShapeError if the number of elements does not fit.
+Shape completed(const char* function, const Shape& sizes, const Tensor& x) {
+  const auto refuse = [&] {
+    throw ShapeError(fmt::format("{}: {} with {} elements does not become {}", function, to_string(x.sizes()), x.numel(),
+                                 to_string(sizes)));
+  };
+  int open = -1;
+  std::int64_t known = 1;
+  for (int axis = 0; axis < sizes.rank(); ++axis) {
+    if (sizes[axis] == -1 && open < 0) {
+      open = axis;
+    } else if (sizes[axis] < 0) {
+      refuse();
+    } else {
+      known *= sizes[axis];
+    }
+  }
+  Shape result = sizes;
+  if (open >= 0) {
+    if (known == 0 || x.numel() % known != 0) refuse();
+    result[open] = x.numel() / known;
+  } else if (known != x.numel()) {
+    refuse();
+  }
+  return result;
+}
+
+}  // namespace
+
+Tensor Tensor::view(const Shape& sizes) const {
+  const auto geometry = graph::viewed(geometry_of(*this), completed("view", sizes, *this));
+  if (!geometry) {
+    throw ShapeError(fmt::format("view: a tensor of sizes {} and strides {} has no view of sizes {}. Use reshape()",
+                                 russet::to_string(this->sizes()), russet::to_string(strides()),
+                                 russet::to_string(sizes)));
+  }
+  return aliased(*this, *geometry);
+}
+
+Tensor Tensor::reshape(const Shape& sizes) const {
+  const Shape target = completed("reshape", sizes, *this);
+  if (const auto geometry = graph::viewed(geometry_of(*this), target)) return aliased(*this, *geometry);
+  // Row-major order of the elements with other sizes: one copy.
+  return functional::strided(*this, target, contiguous_strides(target));
+}
+
+Tensor Tensor::flatten(std::int64_t start, std::int64_t end) const {
+  if (dim() == 0) return reshape({1});
+  const int first = wrap_axis(start, dim());
+  const int last = wrap_axis(end, dim());
+  if (first > last) throw ValueError(fmt::format("flatten: the first axis {} comes after the last, {}", first, last));
+  if (first == last) return *this;
+  Shape target;
+  for (int axis = 0; axis < dim(); ++axis) {
+    if (axis > first && axis <= last) {
+      target[first] *= sizes()[axis];
+    } else {
+      target.push_back(sizes()[axis]);
+    }
+  }
+  return reshape(target);
+}
+
+Tensor Tensor::permute(const Dims& axes) const { return aliased(*this, graph::permuted(geometry_of(*this), axes)); }
+
+Tensor Tensor::transpose(std::int64_t a, std::int64_t b) const {
+  const int first = wrap_axis(a, dim());
+  const int second = wrap_axis(b, dim());
+  graph::Geometry geometry = geometry_of(*this);
+  if (dim() > 0) {
+    std::swap(geometry.sizes[first], geometry.sizes[second]);
+    std::swap(geometry.strides[first], geometry.strides[second]);
+  }
+  return aliased(*this, std::move(geometry));
+}
+
+Tensor Tensor::t() const {
+  if (dim() > 2) {
+    throw ShapeError(fmt::format("t: takes at most two axes, not {}. Use transpose()", russet::to_string(sizes())));
+  }
+  return dim() < 2 ? transpose(0, 0) : transpose(0, 1);
+}
+
+Tensor Tensor::expand(const Shape& sizes) const { return aliased(*this, graph::expanded(geometry_of(*this), sizes)); }
+
+Tensor Tensor::squeeze() const {
+  return aliased(*this, graph::squeezed(geometry_of(*this), (1U << static_cast<unsigned>(dim())) - 1));
+}
+
+Tensor Tensor::squeeze(std::int64_t axis) const {
+  return aliased(*this, graph::squeezed(geometry_of(*this), 1U << static_cast<unsigned>(wrap_axis(axis, dim()))));
+}
+
+Tensor Tensor::unsqueeze(std::int64_t axis) const {
+  return aliased(*this, graph::unsqueezed(geometry_of(*this), wrap_axis(axis, dim() + 1)));
+}
+
+Tensor Tensor::select(std::int64_t axis, std::int64_t index) const {
+  if (dim() == 0) throw IndexError("select: a tensor of no axes has no elements to choose from. Use item()");
+  return aliased(*this, graph::selected(geometry_of(*this), wrap_axis(axis, dim()), index));
+}
+
+// Python's rules: bounds beyond the ends are clamped.
+Tensor Tensor::slice(std::int64_t axis, Slice range) const {
+  if (dim() == 0) throw IndexError("slice: a tensor of no axes cannot be sliced");
+  if (range.step < 1) throw ValueError(fmt::format("slice: the step is {}, not at least 1. Use flip()", range.step));
+  const int wrapped = wrap_axis(axis, dim());
+  const std::int64_t size = sizes()[wrapped];
+  const auto clamped = [size](std::int64_t bound) {
+    return std::clamp<std::int64_t>(bound < 0 ? bound + size : bound, 0, size);
+  };
+  const std::int64_t start = clamped(range.start.value_or(0));
+  const std::int64_t stop = std::max(clamped(range.stop.value_or(size)), start);
+  const std::int64_t length = (stop - start) / range.step + ((stop - start) % range.step != 0);
+  return aliased(*this, graph::sliced(geometry_of(*this), wrapped, start, length, range.step));
+}
+
+Tensor Tensor::narrow(std::int64_t axis, std::int64_t start, std::int64_t length) const {
+  if (dim() == 0) throw IndexError("narrow: a tensor of no axes cannot be narrowed");
+  const int wrapped = wrap_axis(axis, dim());
+  const std::int64_t size = sizes()[wrapped];
+  const std::int64_t first = start < 0 ? start + size : start;
+  if (first < 0 || first > size) {
+    throw IndexError(fmt::format("narrow: start {} is out of range for axis {} of size {}", start, wrapped, size));
+  }
+  if (length < 0 || length > size - first) {
+    throw ShapeError(fmt::format("narrow: {} elements from {} exceed axis {} of size {}", length, first, wrapped, size));
+  }
+  return aliased(*this, graph::sliced(geometry_of(*this), wrapped, first, length, 1));
+}
+
+Tensor Tensor::diagonal(std::int64_t offset, std::int64_t a, std::int64_t b) const {
+  if (dim() < 2) {
+    throw ShapeError(fmt::format("diagonal: takes at least two axes, not {}", russet::to_string(sizes())));
+  }
+  return aliased(*this, graph::diagonal(geometry_of(*this), offset, wrap_axis(a, dim()), wrap_axis(b, dim())));
+}
+
+Tensor Tensor::as_strided(const Shape& sizes, const Strides& strides, std::int64_t offset) const {
+  if (sizes.rank() != strides.rank()) {
+    throw ShapeError(fmt::format("as_strided: {} sizes but {} strides", sizes.rank(), strides.rank()));
+  }
+  std::int64_t last = offset;
+  for (int axis = 0; axis < sizes.rank(); ++axis) {
+    if (sizes[axis] < 0 || strides[axis] < 0) {
+      throw ShapeError(fmt::format("as_strided: sizes {} and strides {} must not be negative", russet::to_string(sizes),
+                                   russet::to_string(strides)));
+    }
+    last += (sizes[axis] - 1) * strides[axis];
+  }
+  geometry_of(*this);
+  const std::int64_t available = state()->cell->numel();
+  if (russet::numel(sizes) > 0 && (offset < 0 || last >= available)) {
+    throw ShapeError(fmt::format("as_strided: sizes {}, strides {} and offset {} reach element {} of a storage of {}",
+                                 russet::to_string(sizes), russet::to_string(strides), offset, last, available));
+  }
+  return aliased(*this, {sizes, strides, offset});
+}
+
+Tensor unflatten(const Tensor& x, std::int64_t axis, const Shape& sizes) {
+  const int wrapped = wrap_axis(axis, x.dim());
+  if (x.dim() == 0 || sizes.empty()) {
+    throw ShapeError(fmt::format("unflatten: axis {} of {} does not become {}", axis, to_string(x.sizes()),
+                                 to_string(sizes)));
+  }
+  std::int64_t known = 1;
+  for (const std::int64_t size : sizes) known *= size == -1 ? 1 : size;
+  const std::int64_t size = x.sizes()[wrapped];
+  const bool open = std::find(sizes.begin(), sizes.end(), -1) != sizes.end();
+  if (open ? known == 0 || size % known != 0 : known != size) {
+    throw ShapeError(fmt::format("unflatten: axis {} of size {} does not split into {}", axis, size, to_string(sizes)));
+  }
+  Shape target;
+  for (int i = 0; i < wrapped; ++i) target.push_back(x.sizes()[i]);
+  for (const std::int64_t part : sizes) target.push_back(part == -1 ? size / known : part);
+  for (int i = wrapped + 1; i < x.dim(); ++i) target.push_back(x.sizes()[i]);
+  return x.reshape(target);
+}
+
+Tensor swapaxes(const Tensor& x, std::int64_t a, std::int64_t b) { return x.transpose(a, b); }
+
+Tensor movedim(const Tensor& x, const AxisList& source, const AxisList& destination) {
+  const Dims& from = source.dims();
+  const Dims& to = destination.dims();
+  if (from.rank() != to.rank()) {
+    throw ValueError(fmt::format("movedim: {} axes move to {} places", from.rank(), to.rank()));
+  }
+  const std::uint32_t moved = from.empty() ? 0 : source.mask(x.dim());
+  const std::uint32_t taken = to.empty() ? 0 : destination.mask(x.dim());
+  Dims axes(x.dim(), -1);
+  for (int i = 0; i < from.rank(); ++i) axes[wrap_axis(to[i], x.dim())] = wrap_axis(from[i], x.dim());
+  int next = 0;
+  for (int axis = 0; axis < x.dim(); ++axis) {
+    if ((taken >> axis) & 1U) continue;
+    while ((moved >> next) & 1U) ++next;
+    axes[axis] = next++;
+  }
+  return x.permute(axes);
+}
+
+Tensor broadcast_to(const Tensor& x, const Shape& sizes) { return x.expand(sizes); }
+
+std::vector<Tensor> broadcast_tensors(const std::vector<Tensor>& tensors) {
+  Shape common;
+  for (const Tensor& tensor : tensors) common = broadcast(common, tensor.sizes());
+  std::vector<Tensor> result;
+  for (const Tensor& tensor : tensors) result.push_back(tensor.expand(common));
+  return result;
+}
+
+std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, std::int64_t axis) {
+  if (x.dim() == 0) throw ShapeError("split: a tensor of no axes cannot be split");
+  const std::int64_t total = x.size(axis);
+  std::int64_t sum = 0;
+  for (const std::int64_t size : sizes) {
+    if (size < 0) throw ValueError(fmt::format("split: a size is {}", size));
+    sum += size;
+  }
+  if (sum != total) {
+    throw ShapeError(fmt::format("split: the sizes add up to {}, axis {} of {} has {}", sum, axis, to_string(x.sizes()),
+                                 total));
+  }
+  std::vector<Tensor> parts;
+  std::int64_t start = 0;
+  for (const std::int64_t size : sizes) {
+    parts.push_back(x.narrow(axis, start, size));
+    start += size;
+  }
+  return parts;
+}
+
+std::vector<Tensor> split(const Tensor& x, std::int64_t size, std::int64_t axis) {
+  if (x.dim() == 0) throw ShapeError("split: a tensor of no axes cannot be split");
+  const std::int64_t total = x.size(axis);
+  if (size < 0 || (size == 0 && total > 0)) throw ValueError(fmt::format("split: the size is {}", size));
+  std::vector<std::int64_t> sizes;
+  std::int64_t left = total;
+  for (; left > size; left -= size) sizes.push_back(size);
+  sizes.push_back(left);
+  return split(x, sizes, axis);
+}
+
+std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, std::int64_t axis) {
+  if (chunks < 1) throw ValueError(fmt::format("chunk: the number of chunks is {}, not at least 1", chunks));
+  if (x.dim() == 0) throw ShapeError("chunk: a tensor of no axes cannot be split");
+  const std::int64_t total = x.size(axis);
+  if (total == 0) return split(x, std::vector<std::int64_t>(static_cast<std::size_t>(chunks), 0), axis);
+  return split(x, (total + chunks - 1) / chunks, axis);
+}
+
+std::vector<Tensor> unbind(const Tensor& x, std::int64_t axis) {
+  if (x.dim() == 0) throw ShapeError("unbind: a tensor of no axes has no parts");
+  std::vector<Tensor> parts;
+  for (std::int64_t i = 0; i < x.size(axis); ++i) parts.push_back(x.select(axis, i));
+  return parts;
+}
+
+Tensor unfold(const Tensor& x, std::int64_t axis, std::int64_t size, std::int64_t step) {
+  if (step < 1) throw ValueError(fmt::format("unfold: the step is {}, not at least 1", step));
+  graph::Geometry geometry = geometry_of(x);
+  if (geometry.sizes.empty()) geometry = graph::unsqueezed(geometry, 0);
+  const int wrapped = wrap_axis(axis, geometry.sizes.rank());
+  const std::int64_t total = geometry.sizes[wrapped];
+  if (size < 0 || size > total) {
+    throw ShapeError(fmt::format("unfold: windows of {} do not fit in axis {} of size {}", size, wrapped, total));
+  }
+  const std::int64_t stride = geometry.strides[wrapped];
+  geometry.sizes[wrapped] = (total - size) / step + 1;
+  geometry.strides[wrapped] = stride * step;
+  geometry.sizes.push_back(size);
+  geometry.strides.push_back(stride);
+  return aliased(x, std::move(geometry));
+}
+
+}  // namespace russet
