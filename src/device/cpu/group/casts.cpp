@@ -1,0 +1,123 @@
+// Casts between lanes, and rounding within a lane to a narrower type.
+#include "device/cpu/group/install.h"
+#include "device/cpu/group/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "device/cpu/group/casts.cpp"
+#include "hwy/foreach_target.h"
+// After foreach_target.
+#include "device/cpu/group/half-inl.h"
+#include "device/cpu/group/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace russet::cpu::tiles {
+namespace HWY_NAMESPACE {
+namespace {
+
+/// Floating numbers truncate, saturate, and NaN becomes 0; integers wrap.
+template <class To, class From>
+HWY_INLINE To converted(From value) {
+  if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    constexpr From low = static_cast<From>(std::numeric_limits<To>::min());
+    const bool fits = value >= low && value < -low;
+    const To inside = static_cast<To>(fits ? value : From{0});
+    if (fits || value != value) return inside;
+    return value < 0 ? std::numeric_limits<To>::min() : std::numeric_limits<To>::max();
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
+template <class To, class From>
+HWY_ATTR void cast_tile(std::size_t count, const Operands& operands) {
+  const auto* in = static_cast<const From*>(operands.in[0]);
+  auto* out = static_cast<To*>(operands.out);
+  for (std::size_t i = 0; i < count; ++i) out[i] = converted<To>(in[i]);
+}
+
+/// Rounds float32 in place, as if it had been stored in a 16-bit type.
+template <class Half>
+HWY_ATTR void round_half(std::size_t count, const Operands& operands) {
+  const hn::ScalableTag<float> d;
+  const auto* in = static_cast<const float*>(operands.in[0]);
+  auto* out = static_cast<float*>(operands.out);
+  for (std::size_t i = 0; i < count; i += hn::Lanes(d)) {
+    hn::StoreU(rounded_to<Half>(d, hn::LoadU(d, in + i)), d, out + i);
+  }
+}
+
+template <class Small>
+HWY_ATTR void wrap_integer(std::size_t count, const Operands& operands) {
+  const auto* in = static_cast<const std::int32_t*>(operands.in[0]);
+  auto* out = static_cast<std::int32_t*>(operands.out);
+  for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<Small>(in[i]);
+}
+
+HWY_ATTR void to_bool(std::size_t count, const Operands& operands) {
+  const auto* in = static_cast<const std::int32_t*>(operands.in[0]);
+  auto* out = static_cast<std::int32_t*>(operands.out);
+  for (std::size_t i = 0; i < count; ++i) out[i] = in[i] != 0;
+}
+
+template <class Small>
+HWY_ATTR void saturate_integer(std::size_t count, const Operands& operands) {
+  const auto* in = static_cast<const std::int32_t*>(operands.in[0]);
+  auto* out = static_cast<std::int32_t*>(operands.out);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::int32_t above = in[i] < std::numeric_limits<Small>::min() ? std::numeric_limits<Small>::min() : in[i];
+    out[i] = above > std::numeric_limits<Small>::max() ? std::numeric_limits<Small>::max() : above;
+  }
+}
+
+template <class From>
+void install_casts_from(Kernels& kernels, Lane lane) {
+  kernels.cast[at(lane)] = {cast_tile<float, From>, cast_tile<double, From>, cast_tile<std::int32_t, From>,
+                            cast_tile<std::int64_t, From>};
+}
+
+static void install(Kernels& kernels) {
+  install_casts_from<float>(kernels, Lane::f32);
+  install_casts_from<double>(kernels, Lane::f64);
+  install_casts_from<std::int32_t>(kernels, Lane::i32);
+  install_casts_from<std::int64_t>(kernels, Lane::i64);
+  kernels.round[at(DType::float16)] = round_half<float16>;
+  kernels.round[at(DType::bfloat16)] = round_half<bfloat16>;
+  kernels.round[at(DType::uint8)] = wrap_integer<std::uint8_t>;
+  kernels.round[at(DType::int8)] = wrap_integer<std::int8_t>;
+  kernels.round[at(DType::int16)] = wrap_integer<std::int16_t>;
+  kernels.round[at(DType::boolean)] = to_bool;
+  kernels.saturate[at(DType::uint8)] = saturate_integer<std::uint8_t>;
+  kernels.saturate[at(DType::int8)] = saturate_integer<std::int8_t>;
+  kernels.saturate[at(DType::int16)] = saturate_integer<std::int16_t>;
+  kernels.target = hwy::TargetName(HWY_TARGET);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace russet::cpu::tiles
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace russet::cpu::tiles {
+namespace {
+HWY_EXPORT(install);
+}
+void install_casts(Kernels& kernels) { HWY_DYNAMIC_DISPATCH(install)(kernels); }
+
+const Kernels& kernels() {
+  static const Kernels table = [] {
+    Kernels kernels;
+    install_elementwise_f32(kernels);
+    install_elementwise_f64(kernels);
+    install_elementwise_i32(kernels);
+    install_elementwise_i64(kernels);
+    install_casts(kernels);
+    install_memory(kernels);
+    install_reductions(kernels);
+    install_random(kernels);
+    return kernels;
+  }();
+  return table;
+}
+}  // namespace russet::cpu::tiles
+#endif

@@ -1,0 +1,28 @@
+// Elementwise loops on std::int32_t tiles.
+#include "device/cpu/group/install.h"
+#include "device/cpu/group/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "device/cpu/group/elementwise_i32.cpp"
+#include "hwy/foreach_target.h"
+// After foreach_target.
+#include "device/cpu/group/elementwise-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace russet::cpu::tiles {
+namespace HWY_NAMESPACE {
+namespace {
+static void install(Kernels& kernels) { install_elementwise<std::int32_t>(kernels); }
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace russet::cpu::tiles
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace russet::cpu::tiles {
+namespace {
+HWY_EXPORT(install);
+}
+void install_elementwise_i32(Kernels& kernels) { HWY_DYNAMIC_DISPATCH(install)(kernels); }
+}  // namespace russet::cpu::tiles
+#endif

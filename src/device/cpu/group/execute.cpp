@@ -1,0 +1,306 @@
+#include "device/cpu/group/execute.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "device/cpu/group/scalar_math.h"
+
+namespace russet::cpu::tiles {
+namespace {
+
+using ops::Op;
+
+constexpr std::size_t aligned(std::size_t bytes) { return (bytes + tile_alignment - 1) / tile_alignment * tile_alignment; }
+
+/// Calls visitor with the C++ type of a lane.
+template <class Visitor>
+decltype(auto) visit_lane(Lane lane, Visitor&& visitor) {
+  switch (lane) {
+    case Lane::f32: return visitor.template operator()<float>();
+    case Lane::f64: return visitor.template operator()<double>();
+    case Lane::i32: return visitor.template operator()<std::int32_t>();
+    case Lane::i64: break;
+  }
+  return visitor.template operator()<std::int64_t>();
+}
+
+/// Accumulators are wider than tiles: float64 for floating lanes, int64 for the others.
+template <class T>
+using Wide = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
+
+bool is_maximum(Op op) { return op == Op::amax || op == Op::argmax; }
+
+template <class A>
+A identity(Op op) {
+  if (op == Op::sum) return 0;
+  if (op == Op::prod) return 1;
+  if constexpr (std::is_floating_point_v<A>) {
+    return is_maximum(op) ? -std::numeric_limits<A>::infinity() : std::numeric_limits<A>::infinity();
+  } else {
+    return is_maximum(op) ? std::numeric_limits<A>::min() : std::numeric_limits<A>::max();
+  }
+}
+
+/// Whether b replaces a, which came first.
+template <class A>
+bool beats(bool maximum, A b, A a) {
+  return (maximum ? b > a : b < a) || (b != b && a == a);
+}
+
+/// Folds `count` numbers into an accumulator's line. Positions, if any, count from `base`.
+template <class A, class T>
+void fold(Op op, const T* from, const std::int64_t* positions, std::int64_t base, std::int64_t count, A* to,
+          std::int64_t* to_positions) {
+  if (op == Op::sum) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      if constexpr (std::is_integral_v<A>) {
+        to[i] = static_cast<A>(static_cast<std::uint64_t>(to[i]) + static_cast<std::uint64_t>(from[i]));
+      } else {
+        to[i] += from[i];
+      }
+    }
+  } else if (op == Op::prod) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      if constexpr (std::is_integral_v<A>) {
+        to[i] = wrapping_multiply<A>(to[i], from[i]);
+      } else {
+        to[i] *= from[i];
+      }
+    }
+  } else {
+    const bool maximum = is_maximum(op);
+    for (std::int64_t i = 0; i < count; ++i) {
+      // A position below 0 says that nothing has come yet: then even a number that only equals the identity counts.
+      const bool first = to_positions != nullptr && to_positions[i] < 0;
+      if (!first && !beats<A>(maximum, from[i], to[i])) continue;
+      to[i] = from[i];
+      if (to_positions != nullptr) to_positions[i] = positions[i] + base;
+    }
+  }
+}
+
+template <class A>
+A* line(const Accumulation& accumulation, std::int64_t number) {
+  return reinterpret_cast<A*>(accumulation.lines + number * accumulation.stride * 8);
+}
+
+}  // namespace
+
+std::int64_t line_count(const std::vector<Accumulator>& accumulators) {
+  std::int64_t count = 0;
+  for (const Accumulator& accumulator : accumulators) count += accumulator.has_positions() ? 2 : 1;
+  return count;
+}
+
+std::vector<std::int64_t> first_lines(const std::vector<Accumulator>& accumulators) {
+  std::vector<std::int64_t> lines;
+  std::int64_t next = 0;
+  for (const Accumulator& accumulator : accumulators) {
+    lines.push_back(next);
+    next += accumulator.has_positions() ? 2 : 1;
+  }
+  return lines;
+}
+
+void clear(const std::vector<Accumulator>& accumulators, const Accumulation& target, std::int64_t count) {
+  std::int64_t next = 0;
+  for (const Accumulator& accumulator : accumulators) {
+    visit_lane(accumulator.lane, [&]<class T>() {
+      std::fill_n(line<Wide<T>>(target, next), count, identity<Wide<T>>(accumulator.op));
+    });
+    ++next;
+    if (accumulator.has_positions()) std::fill_n(line<std::int64_t>(target, next++), count, std::int64_t{-1});
+  }
+}
+
+void combine(const std::vector<Accumulator>& accumulators, const Accumulation& from, const Accumulation& to,
+             std::int64_t count) {
+  std::int64_t next = 0;
+  for (const Accumulator& accumulator : accumulators) {
+    const bool finds = accumulator.has_positions();
+    visit_lane(accumulator.lane, [&]<class T>() {
+      using A = Wide<T>;
+      fold<A, A>(accumulator.op, line<A>(from, next), finds ? line<std::int64_t>(from, next + 1) : nullptr, 0, count,
+                 line<A>(to, next), finds ? line<std::int64_t>(to, next + 1) : nullptr);
+    });
+    next += finds ? 2 : 1;
+  }
+}
+
+std::size_t Machine::scratch_bytes(const TileProgram& program) {
+  return aligned(program.places.size() * sizeof(std::byte*)) + aligned(program.scratch_bytes);
+}
+
+Machine::Machine(const TileProgram& program, const std::vector<std::int64_t>& lines,
+                 const compile::Bindings& bindings, std::byte* scratch)
+    : program_(program), lines_(lines), bindings_(bindings), values_(reinterpret_cast<std::byte**>(scratch)) {
+  std::byte* registers = scratch + aligned(program.places.size() * sizeof(std::byte*));
+  for (std::size_t i = 0; i < program.places.size(); ++i) {
+    const Place& place = program.places[i];
+    values_[i] = nullptr;
+    if (place.kind == Place::Kind::scratch) values_[i] = registers + place.offset;
+    // Constants are only read.
+    if (place.kind == Place::Kind::constant) values_[i] = const_cast<std::byte*>(program.constants.data()) + place.offset;
+  }
+  for (const TileOp& op : program.prelude) run(op, Box{0, 1, 0, 1}, {}, 0);
+}
+
+void Machine::run(const Box& box, const Accumulation& accumulation, std::int64_t base) {
+  for (const TileOp& op : program_.body) run(op, box, accumulation, base);
+}
+
+/// Values without a column dimension are boxes of one column.
+Box Machine::box_for(const TileOp& op, const Box& box) const {
+  if (op.form == Form::full) return box;
+  if (op.form == Form::rows) return {box.row, box.rows, 0, 1};
+  return {0, 1, 0, 1};
+}
+
+void Machine::run(const TileOp& op, const Box& box, const Accumulation& accumulation, std::int64_t base) {
+  const auto value = [&](std::int16_t id) { return id < 0 ? nullptr : values_[id]; };
+  switch (op.kind) {
+    case TileOp::Kind::compute: {
+      std::int64_t count = static_cast<std::int64_t>(splat_count);
+      if (op.form == Form::full) count = box.rows * box.columns;
+      if (op.form == Form::rows) count = box.rows;
+      op.compute(static_cast<std::size_t>(count),
+                 Operands{value(op.out), {value(op.in[0]), value(op.in[1]), value(op.in[2])}, op.step});
+      break;
+    }
+    case TileOp::Kind::load: load(op, box_for(op, box)); break;
+    case TileOp::Kind::load_here: load_here(op, box); break;
+    case TileOp::Kind::store: store(op, box_for(op, box)); break;
+    case TileOp::Kind::index: index(op, box_for(op, box)); break;
+    case TileOp::Kind::scalar: scalar(op); break;
+    case TileOp::Kind::splat: splat(op); break;
+    case TileOp::Kind::expand:
+      op.expand(static_cast<std::size_t>(box.rows), static_cast<std::size_t>(box.columns), value(op.in[0]),
+                value(op.out));
+      break;
+    case TileOp::Kind::random: {
+      const Box positions = box_for(op, box);
+      const std::uint64_t offset = op.number < 0 ? 0 : bindings_.arguments[op.number];
+      op.random(op.seed, offset, reinterpret_cast<const std::int64_t*>(value(op.in[0])),
+                static_cast<std::size_t>(positions.rows * positions.columns), value(op.out));
+      if (op.form == Form::uniform) splat(TileOp{.lane = op.lane, .out = op.out, .in = {op.out, -1, -1}});
+      break;
+    }
+    case TileOp::Kind::reduce:
+      op.reduce(value(op.in[0]), static_cast<std::size_t>(box.rows), static_cast<std::size_t>(box.columns),
+                value(op.out), reinterpret_cast<std::int64_t*>(value(op.second)));
+      break;
+    case TileOp::Kind::accumulate: {
+      const std::int64_t first = lines_[static_cast<std::size_t>(op.number)];
+      const std::int64_t count = op.form == Form::rows ? box.rows : box.columns;
+      const bool finds = op.in[1] >= 0;
+      visit_lane(op.lane, [&]<class T>() {
+        fold(op.op, reinterpret_cast<const T*>(value(op.in[0])),
+             reinterpret_cast<const std::int64_t*>(value(op.in[1])), base, count,
+             line<Wide<T>>(accumulation, first), finds ? line<std::int64_t>(accumulation, first + 1) : nullptr);
+      });
+      break;
+    }
+    case TileOp::Kind::total: {
+      const std::int64_t first = lines_[static_cast<std::size_t>(op.number)];
+      if (op.op == Op::argmax || op.op == Op::argmin) {
+        auto* out = reinterpret_cast<std::int64_t*>(value(op.out));
+        const auto* positions = line<std::int64_t>(accumulation, first + 1);
+        for (std::int64_t i = 0; i < box.columns; ++i) out[i] = std::max<std::int64_t>(positions[i], 0);
+      } else {
+        visit_lane(op.lane, [&]<class T>() {
+          const auto* totals = line<Wide<T>>(accumulation, first);
+          std::transform(totals, totals + box.columns, reinterpret_cast<T*>(value(op.out)),
+                         [](auto total) { return static_cast<T>(total); });
+        });
+      }
+      break;
+    }
+  }
+}
+
+std::int64_t Machine::start_of(const View& view) const {
+  if (view.offset_argument < 0) return view.offset;
+  return view.offset + static_cast<std::int64_t>(bindings_.arguments[view.offset_argument]);
+}
+
+std::byte* Machine::memory_of(const View& view) const {
+  return bindings_.slots[view.slot] + start_of(view) * static_cast<std::int64_t>(russet::size_of(view.dtype));
+}
+
+void Machine::load(const TileOp& op, const Box& box) {
+  const View& view = program_.nest->views[static_cast<std::size_t>(op.view)];
+  const std::byte* memory = memory_of(view);
+  std::byte* tile = values_[op.out];
+  const auto element = static_cast<std::int64_t>(russet::size_of(view.dtype));
+  if (op.dense) {
+    const std::int64_t start = Cursor(program_.nest->outer, view.outer, box.row).offset() +
+                               Cursor(program_.nest->inner, view.inner, box.column).offset();
+    const std::int64_t count = box.rows * box.columns;
+    op.load(Block{1, 0, count, 1, count}, memory + start * element, tile);
+    return;
+  }
+  const auto lane = static_cast<std::int64_t>(size_of(op.lane));
+  for_each_block(*program_.nest, view, box, [&](std::int64_t offset, std::int64_t position, const Block& block) {
+    op.load(block, memory + offset * element, tile + position * lane);
+  });
+}
+
+void Machine::load_here(const TileOp& op, const Box& box) {
+  const View& view = program_.nest->views[static_cast<std::size_t>(op.view)];
+  const std::int64_t start = Cursor(program_.nest->outer, view.outer, box.row).offset() +
+                             Cursor(program_.nest->inner, view.inner, box.column).offset();
+  values_[op.out] = memory_of(view) + start * static_cast<std::int64_t>(russet::size_of(view.dtype));
+}
+
+void Machine::store(const TileOp& op, const Box& box) {
+  const View& view = program_.nest->views[static_cast<std::size_t>(op.view)];
+  std::byte* memory = memory_of(view);
+  const std::byte* tile = values_[op.in[0]];
+  const auto element = static_cast<std::int64_t>(russet::size_of(view.dtype));
+  if (op.dense) {
+    const std::int64_t start = Cursor(program_.nest->outer, view.outer, box.row).offset() +
+                               Cursor(program_.nest->inner, view.inner, box.column).offset();
+    const std::int64_t count = box.rows * box.columns;
+    op.store(Block{1, 0, count, 1, count}, tile, memory + start * element);
+    return;
+  }
+  const auto lane = static_cast<std::int64_t>(size_of(op.lane));
+  for_each_block(*program_.nest, view, box, [&](std::int64_t offset, std::int64_t position, const Block& block) {
+    op.store(block, tile + position * lane, memory + offset * element);
+  });
+}
+
+void Machine::index(const TileOp& op, const Box& box) {
+  const View& view = program_.nest->views[static_cast<std::size_t>(op.view)];
+  const std::int64_t start = start_of(view);
+  auto* tile = reinterpret_cast<std::int64_t*>(values_[op.out]);
+  for_each_block(*program_.nest, view, box, [&](std::int64_t offset, std::int64_t position, const Block& block) {
+    kernels().index(block, start + offset, tile + position);
+  });
+}
+
+void Machine::scalar(const TileOp& op) {
+  const std::uint64_t bits = bindings_.arguments[op.number];
+  visit_lane(op.lane, [&]<class T>() {
+    auto* out = reinterpret_cast<T*>(values_[op.out]);
+    T number;
+    if constexpr (std::is_floating_point_v<T>) {
+      number = static_cast<T>(std::bit_cast<double>(bits));
+    } else {
+      number = static_cast<T>(static_cast<std::int64_t>(bits));
+      if (op.dtype == DType::boolean) number = bits != 0;
+    }
+    std::fill_n(out, splat_count, number);
+  });
+}
+
+void Machine::splat(const TileOp& op) {
+  visit_lane(op.lane, [&]<class T>() {
+    std::fill_n(reinterpret_cast<T*>(values_[op.out]), splat_count, *reinterpret_cast<const T*>(values_[op.in[0]]));
+  });
+}
+
+}  // namespace russet::cpu::tiles

@@ -1,0 +1,55 @@
+#pragma once
+// Runs tile programs.
+#include "compile/step.h"
+#include "device/cpu/group/program.h"
+
+namespace russet::cpu::tiles {
+
+/// Running results of one kept tile: for each accumulator a line of `stride` numbers of 8 bytes, and for argmax and
+/// argmin a second line of positions.
+struct Accumulation {
+  std::byte* lines = nullptr;
+  std::int64_t stride = 0;
+};
+
+/// The lines that accumulators take.
+std::int64_t line_count(const std::vector<Accumulator>& accumulators);
+/// The first line of each accumulator.
+std::vector<std::int64_t> first_lines(const std::vector<Accumulator>& accumulators);
+
+/// Sets `count` numbers of each accumulator to what the reduction of nothing is.
+void clear(const std::vector<Accumulator>& accumulators, const Accumulation& target, std::int64_t count);
+/// Adds `from` to `to`, which holds what comes before it.
+void combine(const std::vector<Accumulator>& accumulators, const Accumulation& from, const Accumulation& to,
+             std::int64_t count);
+
+/// One program on one worker's scratch memory.
+class Machine {
+ public:
+  /// Bytes of scratch memory that a worker needs.
+  static std::size_t scratch_bytes(const TileProgram& program);
+  /// Runs the prelude.
+  Machine(const TileProgram& program, const std::vector<std::int64_t>& lines, const compile::Bindings& bindings,
+          std::byte* scratch);
+  /// Runs the body on a tile. `base` is the reduced position at which the tile starts.
+  void run(const Box& box, const Accumulation& accumulation = {}, std::int64_t base = 0);
+
+ private:
+  void run(const TileOp& op, const Box& box, const Accumulation& accumulation, std::int64_t base);
+  void load(const TileOp& op, const Box& box);
+  void load_here(const TileOp& op, const Box& box);
+  void store(const TileOp& op, const Box& box);
+  void index(const TileOp& op, const Box& box);
+  void scalar(const TileOp& op);
+  void splat(const TileOp& op);
+  std::int64_t start_of(const View& view) const;
+  std::byte* memory_of(const View& view) const;
+  Box box_for(const TileOp& op, const Box& box) const;
+
+  const TileProgram& program_;
+  const std::vector<std::int64_t>& lines_;
+  const compile::Bindings& bindings_;
+  std::byte** values_;
+};
+
+}  // namespace russet::cpu::tiles

@@ -1,0 +1,98 @@
+#pragma once
+// The loops that tile programs are made of, as tables of function pointers for the best instruction set at hand.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <russet/dtype.h>
+
+#include "ops/op.h"
+
+namespace russet::cpu::tiles {
+
+/// The types that tiles are computed in; narrower types are converted on loading and storing.
+enum class Lane : std::uint8_t { f32, f64, i32, i64 };
+inline constexpr int lane_count = 4;
+
+constexpr Lane lane_of(DType type) {
+  if (type == DType::float64) return Lane::f64;
+  if (type == DType::int64) return Lane::i64;
+  return is_floating(type) ? Lane::f32 : Lane::i32;
+}
+constexpr std::size_t size_of(Lane lane) { return lane == Lane::f32 || lane == Lane::i32 ? 4 : 8; }
+constexpr bool is_floating(Lane lane) { return lane == Lane::f32 || lane == Lane::f64; }
+/// Whether elements of this type lie in memory as they do in tiles.
+constexpr bool is_lane(DType type) {
+  return type == DType::float32 || type == DType::float64 || type == DType::int32 || type == DType::int64;
+}
+
+/// Tiles end on a multiple of this many bytes, and loops may write up to there.
+inline constexpr std::size_t tile_alignment = 128;
+/// Elements of a tile that holds one number many times; it is read with step false.
+inline constexpr std::size_t splat_count = 16;
+
+/// out[i] = f(in[0][i], ...). An input whose `step` is false stays at its first vector (a splat).
+struct Operands {
+  void* out = nullptr;
+  std::array<const void*, 3> in{};
+  std::array<bool, 3> step{true, true, true};
+};
+using Compute = void (*)(std::size_t count, const Operands& operands);
+
+/// A rectangle between memory (strides in elements) and a tile (rows `pitch` elements apart).
+struct Block {
+  std::int64_t rows = 1;
+  std::int64_t row_stride = 0;
+  std::int64_t columns = 1;
+  std::int64_t column_stride = 1;
+  std::int64_t pitch = 0;
+};
+using Load = void (*)(const Block& block, const void* memory, void* tile);
+using Store = void (*)(const Block& block, const void* tile, void* memory);
+/// tile[r][c] = start + r * row_stride + c * column_stride.
+using Index = void (*)(const Block& block, std::int64_t start, std::int64_t* tile);
+
+/// Reduces each row (or each column) of a dense rows x columns tile. `positions`, of argmax and argmin, may be null
+/// for the others.
+using Reduce = void (*)(const void* tile, std::size_t rows, std::size_t columns, void* values,
+                        std::int64_t* positions);
+/// tile[r][c] = values[r].
+using Expand = void (*)(std::size_t rows, std::size_t columns, const void* values, void* tile);
+using Random = void (*)(std::uint64_t seed, std::uint64_t offset, const std::int64_t* positions, std::size_t count,
+                        void* out);
+
+inline constexpr int reduction_count = 6;
+constexpr int reduction_of(ops::Op op) { return static_cast<int>(op) - static_cast<int>(ops::Op::sum); }
+constexpr int random_of(ops::Op op) { return static_cast<int>(op) - static_cast<int>(ops::Op::uniform); }
+
+template <class T>
+using PerLane = std::array<T, lane_count>;
+template <class T>
+using PerType = std::array<T, dtype_count>;
+
+struct Kernels {
+  const char* target = "";
+  /// By operator and lane of the inputs (of the values, for where). Null where an operator does not take a lane.
+  std::array<PerLane<Compute>, ops::op_count> compute{};
+  /// From lane, to lane: integers wrap, floating numbers truncate and saturate.
+  PerLane<PerLane<Compute>> cast{};
+  /// In-place rounding of a tile to a type narrower than its lane; null where there is nothing to do.
+  PerType<Compute> round{};
+  /// Clamping of an int32 tile to a narrow integer type's range.
+  PerType<Compute> saturate{};
+  PerType<Load> load{};
+  PerType<Store> store{};
+  Index index = nullptr;
+  std::array<PerLane<Reduce>, reduction_count> reduce_rows{};
+  std::array<PerLane<Reduce>, reduction_count> reduce_columns{};
+  PerLane<Expand> expand{};
+  std::array<Random, 3> random{};
+};
+
+/// The loops for this machine.
+const Kernels& kernels();
+
+constexpr std::size_t at(Lane lane) { return static_cast<std::size_t>(lane); }
+constexpr std::size_t at(DType type) { return static_cast<std::size_t>(type); }
+constexpr std::size_t at(ops::Op op) { return static_cast<std::size_t>(op); }
+
+}  // namespace russet::cpu::tiles

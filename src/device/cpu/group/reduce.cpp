@@ -1,0 +1,265 @@
+// Reductions of dense tiles along their rows or their columns. Sums run in several accumulators, so that a tile's
+// rounding errors stay near those of a tree.
+#include <algorithm>
+
+#include "device/cpu/group/install.h"
+#include "device/cpu/group/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "device/cpu/group/reduce.cpp"
+#include "hwy/foreach_target.h"
+// After foreach_target.
+#include "device/cpu/group/math-inl.h"
+#include "device/cpu/group/scalar_math.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace russet::cpu::tiles {
+namespace HWY_NAMESPACE {
+namespace {
+
+template <class T>
+HWY_INLINE bool is_nan(T value) {
+  return value != value;
+}
+
+struct Sum {
+  template <class T>
+  static T identity() {
+    return 0;
+  }
+  template <class D, class V>
+  static HWY_INLINE V combine(D, V a, V b) {
+    return hn::Add(a, b);
+  }
+  template <class D, class V>
+  static HWY_INLINE Element<D> across(D d, V v) {
+    return hn::GetLane(hn::SumOfLanes(d, v));
+  }
+};
+
+/// The lanes of a vector multiplied or compared one by one.
+template <class D, class V, class F>
+HWY_INLINE Element<D> across_lanes(D d, V v, F f) {
+  HWY_ALIGN Element<D> lanes[HWY_MAX_BYTES / sizeof(Element<D>)];
+  hn::Store(v, d, lanes);
+  Element<D> result = lanes[0];
+  for (std::size_t i = 1; i < hn::Lanes(d); ++i) result = f(result, lanes[i]);
+  return result;
+}
+
+struct Product {
+  template <class T>
+  static T identity() {
+    return 1;
+  }
+  template <class D, class V>
+  static HWY_INLINE V combine(D d, V a, V b) {
+    if constexpr (std::is_same_v<Element<D>, std::int64_t>) {
+      HWY_ALIGN std::int64_t x[HWY_MAX_BYTES / 8];
+      HWY_ALIGN std::int64_t y[HWY_MAX_BYTES / 8];
+      hn::Store(a, d, x);
+      hn::Store(b, d, y);
+      for (std::size_t i = 0; i < hn::Lanes(d); ++i) x[i] = wrapping_multiply(x[i], y[i]);
+      return hn::Load(d, x);
+    } else {
+      return hn::Mul(a, b);
+    }
+  }
+  template <class D, class V>
+  static HWY_INLINE Element<D> across(D d, V v) {
+    return across_lanes(d, v, [](auto a, auto b) {
+      if constexpr (std::is_integral_v<decltype(a)>) {
+        return wrapping_multiply(a, b);
+      } else {
+        return a * b;
+      }
+    });
+  }
+};
+
+struct Maximum {
+  template <class T>
+  static T identity() {
+    return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::min();
+  }
+  template <class T>
+  static HWY_INLINE bool beats(T a, T b) {
+    return a > b;
+  }
+  template <class D, class V>
+  static HWY_INLINE V combine(D d, V a, V b) {
+    return larger(d, a, b);
+  }
+  template <class D, class V>
+  static HWY_INLINE Element<D> across(D d, V v) {
+    if constexpr (std::is_floating_point_v<Element<D>>) {
+      if (HWY_UNLIKELY(!hn::AllFalse(d, hn::Ne(v, v)))) return std::numeric_limits<Element<D>>::quiet_NaN();
+    }
+    return hn::GetLane(hn::MaxOfLanes(d, v));
+  }
+};
+
+struct Minimum {
+  template <class T>
+  static T identity() {
+    return std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+  }
+  template <class T>
+  static HWY_INLINE bool beats(T a, T b) {
+    return a < b;
+  }
+  template <class D, class V>
+  static HWY_INLINE V combine(D d, V a, V b) {
+    return smaller(d, a, b);
+  }
+  template <class D, class V>
+  static HWY_INLINE Element<D> across(D d, V v) {
+    if constexpr (std::is_floating_point_v<Element<D>>) {
+      if (HWY_UNLIKELY(!hn::AllFalse(d, hn::Ne(v, v)))) return std::numeric_limits<Element<D>>::quiet_NaN();
+    }
+    return hn::GetLane(hn::MinOfLanes(d, v));
+  }
+};
+
+template <class Reduction, class T>
+HWY_INLINE T reduce_row(const T* row, std::size_t columns) {
+  const hn::ScalableTag<T> d;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto identity = hn::Set(d, Reduction::template identity<T>());
+  auto a0 = identity;
+  std::size_t c = 0;
+  if (columns >= 4 * lanes) {
+    auto a1 = identity;
+    auto a2 = identity;
+    auto a3 = identity;
+    for (; c + 4 * lanes <= columns; c += 4 * lanes) {
+      a0 = Reduction::combine(d, a0, hn::LoadU(d, row + c));
+      a1 = Reduction::combine(d, a1, hn::LoadU(d, row + c + lanes));
+      a2 = Reduction::combine(d, a2, hn::LoadU(d, row + c + 2 * lanes));
+      a3 = Reduction::combine(d, a3, hn::LoadU(d, row + c + 3 * lanes));
+    }
+    a0 = Reduction::combine(d, Reduction::combine(d, a0, a1), Reduction::combine(d, a2, a3));
+  }
+  for (; c + lanes <= columns; c += lanes) a0 = Reduction::combine(d, a0, hn::LoadU(d, row + c));
+  if (c < columns) a0 = Reduction::combine(d, a0, load_partial(d, row + c, columns - c, identity));
+  return Reduction::across(d, a0);
+}
+
+template <class Reduction, class T>
+HWY_ATTR void reduce_rows(const void* tile, std::size_t rows, std::size_t columns, void* values, std::int64_t*) {
+  const T* row = static_cast<const T*>(tile);
+  T* out = static_cast<T*>(values);
+  for (std::size_t r = 0; r < rows; ++r, row += columns) out[r] = reduce_row<Reduction>(row, columns);
+}
+
+template <class Reduction, class T>
+HWY_ATTR void reduce_columns(const void* tile, std::size_t rows, std::size_t columns, void* values, std::int64_t*) {
+  const hn::ScalableTag<T> d;
+  const T* in = static_cast<const T*>(tile);
+  T* out = static_cast<T*>(values);
+  const auto identity = hn::Set(d, Reduction::template identity<T>());
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t c = 0;
+  for (; c + lanes <= columns; c += lanes) {
+    auto a0 = identity;
+    auto a1 = identity;
+    auto a2 = identity;
+    auto a3 = identity;
+    std::size_t r = 0;
+    const T* p = in + c;
+    for (; r + 4 <= rows; r += 4, p += 4 * columns) {
+      a0 = Reduction::combine(d, a0, hn::LoadU(d, p));
+      a1 = Reduction::combine(d, a1, hn::LoadU(d, p + columns));
+      a2 = Reduction::combine(d, a2, hn::LoadU(d, p + 2 * columns));
+      a3 = Reduction::combine(d, a3, hn::LoadU(d, p + 3 * columns));
+    }
+    for (; r < rows; ++r, p += columns) a0 = Reduction::combine(d, a0, hn::LoadU(d, p));
+    const auto total = Reduction::combine(d, Reduction::combine(d, a0, a1), Reduction::combine(d, a2, a3));
+    hn::StoreU(total, d, out + c);
+  }
+  if (c == columns) return;
+  auto a0 = identity;
+  auto a1 = identity;
+  for (std::size_t r = 0; r < rows; ++r) {
+    a0 = Reduction::combine(d, a0, load_partial(d, in + r * columns + c, columns - c, identity));
+    std::swap(a0, a1);
+  }
+  hn::StoreU(Reduction::combine(d, a0, a1), d, out + c);
+}
+
+/// The first position of the extreme; NaN counts as more extreme than any number.
+template <class Reduction, class T>
+HWY_ATTR void find_in_rows(const void* tile, std::size_t rows, std::size_t columns, void* values,
+                           std::int64_t* positions) {
+  const hn::ScalableTag<T> d;
+  const T* row = static_cast<const T*>(tile);
+  T* out = static_cast<T*>(values);
+  const std::size_t lanes = hn::Lanes(d);
+  for (std::size_t r = 0; r < rows; ++r, row += columns) {
+    const T extreme = reduce_row<Reduction>(row, columns);
+    const bool nan = is_nan(extreme);
+    const auto wanted = hn::Set(d, extreme);
+    std::size_t c = 0;
+    for (; c + lanes <= columns; c += lanes) {
+      const auto x = hn::LoadU(d, row + c);
+      const auto found = nan ? hn::Not(hn::Eq(x, x)) : hn::Eq(x, wanted);
+      if (!hn::AllFalse(d, found)) break;
+    }
+    while (c < columns && !(nan ? is_nan(row[c]) : row[c] == extreme)) ++c;
+    out[r] = extreme;
+    positions[r] = static_cast<std::int64_t>(c == columns ? 0 : c);
+  }
+}
+
+template <class Reduction, class T>
+HWY_ATTR void find_in_columns(const void* tile, std::size_t rows, std::size_t columns, void* values,
+                              std::int64_t* positions) {
+  const T* in = static_cast<const T*>(tile);
+  T* out = static_cast<T*>(values);
+  if (rows == 0) std::fill(out, out + columns, Reduction::template identity<T>());
+  std::fill(positions, positions + columns, std::int64_t{0});
+  if (rows != 0) std::copy(in, in + columns, out);
+  for (std::size_t r = 1; r < rows; ++r) {
+    const T* row = in + r * columns;
+    for (std::size_t c = 0; c < columns; ++c) {
+      const bool better = Reduction::beats(row[c], out[c]) || (is_nan(row[c]) && !is_nan(out[c]));
+      out[c] = better ? row[c] : out[c];
+      positions[c] = better ? static_cast<std::int64_t>(r) : positions[c];
+    }
+  }
+}
+
+template <class T>
+void install_lane(Kernels& kernels, Lane lane) {
+  const auto enter = [&](ops::Op op, Reduce rows, Reduce columns) {
+    kernels.reduce_rows[static_cast<std::size_t>(reduction_of(op))][at(lane)] = rows;
+    kernels.reduce_columns[static_cast<std::size_t>(reduction_of(op))][at(lane)] = columns;
+  };
+  enter(ops::Op::sum, reduce_rows<Sum, T>, reduce_columns<Sum, T>);
+  enter(ops::Op::prod, reduce_rows<Product, T>, reduce_columns<Product, T>);
+  enter(ops::Op::amax, reduce_rows<Maximum, T>, reduce_columns<Maximum, T>);
+  enter(ops::Op::amin, reduce_rows<Minimum, T>, reduce_columns<Minimum, T>);
+  enter(ops::Op::argmax, find_in_rows<Maximum, T>, find_in_columns<Maximum, T>);
+  enter(ops::Op::argmin, find_in_rows<Minimum, T>, find_in_columns<Minimum, T>);
+}
+
+static void install(Kernels& kernels) {
+  install_lane<float>(kernels, Lane::f32);
+  install_lane<double>(kernels, Lane::f64);
+  install_lane<std::int32_t>(kernels, Lane::i32);
+  install_lane<std::int64_t>(kernels, Lane::i64);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace russet::cpu::tiles
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace russet::cpu::tiles {
+namespace {
+HWY_EXPORT(install);
+}
+void install_reductions(Kernels& kernels) { HWY_DYNAMIC_DISPATCH(install)(kernels); }
+}  // namespace russet::cpu::tiles
+#endif
