@@ -2,6 +2,7 @@
 
 #include <russet/error.h>
 
+#include "autograd/rules_detail.h"
 #include "autograd/tape.h"
 #include "graph/recorder.h"
 #include "graph/tensor_state.h"
@@ -34,42 +35,8 @@ Tensor zeros(const Shape& shape, const Tensor& like) {
   return graph::wrap(graph::constant(0, like.dtype(), like.device(), shape));
 }
 
-/// Axes along which all indices address the same elements count once.
-Tensor sum_overlaps(const Tensor& gradient, Geometry& geometry) {
-  std::uint32_t mask = 0;
-  Shape kept = geometry.sizes;
-  for (int axis = 0; axis < kept.rank(); ++axis) {
-    if (geometry.strides[axis] == 0 && kept[axis] > 1) {
-      mask |= 1U << axis;
-      kept[axis] = 1;
-    }
-  }
-  if (mask == 0) return gradient;
-  geometry.sizes = kept;
-  return apply(Op::sum, {gradient}, info_of({}, ops::Axes{mask}));
-}
-
-Tensor into_storage(const Tensor& gradient, Geometry view, std::int64_t numel) {
-  const Tensor summed = sum_overlaps(gradient, view);
-  if (covers(view, numel)) return strided(summed, Geometry::contiguous({numel}));
-  if (!is_non_overlapping(view)) {
-    // Elements that several indices share: add up by position.
-    Tensor position;
-    for (int axis = 0; axis < view.sizes.rank(); ++axis) {
-      Shape along(view.sizes.rank(), 1);
-      along[axis] = view.sizes[axis];
-      graph::NodeInfo info = info_of(along, {});
-      info.device = gradient.device();
-      const Tensor count = graph::wrap(graph::record(Op::iota, std::array<graph::NodeRef, 3>{}, std::move(info)));
-      const Tensor step = graph::wrap(graph::constant(view.strides[axis], DType::int64, gradient.device()));
-      const Tensor term = apply(Op::mul, {count, step});
-      position = position.defined() ? apply(Op::add, {position, term}) : term;
-    }
-    const Tensor start = graph::wrap(graph::constant(view.offset, DType::int64, gradient.device()));
-    return apply(Op::put, {zeros({numel}, gradient), apply(Op::add, {position, start}), summed},
-                 info_of({}, ops::Accumulate{true}));
-  }
-  return overwrite(zeros({numel}, gradient), summed, view);
+Tensor into_storage(const Tensor& gradient, const Geometry& view, std::int64_t numel) {
+  return transposed_view(gradient, {view.strides, view.offset, false}, 0, {numel});
 }
 
 Tensor as_storage(const Tensor& root_gradient, const Geometry& root, std::int64_t numel) {
@@ -84,6 +51,7 @@ Tensor as_storage(const Tensor& root_gradient, const Geometry& root, std::int64_
 }  // namespace
 
 Tensor scatter_to_root(const Tensor& gradient, const Geometry& root, const Geometry& view, std::int64_t numel) {
+  if (covers(root, numel)) return transposed_view(gradient, {view.strides, view.offset, false}, 0, root.sizes);
   const Tensor storage = into_storage(gradient, view, numel);
   if (!is_non_overlapping(root)) return as_storage(gradient, root, numel);  // throws
   return strided(storage, root);

@@ -77,7 +77,7 @@ Fit fit(const Shape& shape, const Cluster& cluster) {
 std::vector<std::vector<ValueId>> readers_of(const Program& program) {
   std::vector<std::vector<ValueId>> readers(program.values.size());
   for (std::size_t id = 0; id < program.values.size(); ++id) {
-    if (is_view(program.values[id])) continue;
+    if (is_view(program.values[id]) && !is_owned(program, static_cast<ValueId>(id))) continue;
     for (const ValueId input : program.values[id].inputs) {
       if (input < 0) continue;
       auto& list = readers[static_cast<std::size_t>(base_of(program, input))];
