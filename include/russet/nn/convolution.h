@@ -1,0 +1,73 @@
+#pragma once
+// Convolutions. Initial values: uniform within 1 / sqrt(fan_in).
+#include <russet/nn/module.h>
+#include <russet/nn_functional/convolution.h>
+
+namespace russet::nn {
+
+struct Conv1dOptions {
+  std::int64_t stride = 1;
+  ConvPadding padding = 0;
+  std::int64_t dilation = 1;
+  std::int64_t groups = 1;
+  bool bias = true;
+};
+/// [n, in, l] to [n, out, l']. weight: [out, in / groups, kernel].
+class Conv1d : public Module {
+ public:
+  /// Throws ValueError unless both numbers of channels split into the groups.
+  Conv1d(std::int64_t in_channels, std::int64_t out_channels, std::int64_t kernel, const Conv1dOptions& options = {});
+  Tensor forward(const Tensor& x) override;
+
+  Parameter weight;
+  Parameter bias;
+
+ private:
+  russet::Conv1dOptions options_;
+};
+
+struct Conv2dOptions {
+  Size2 stride = 1;
+  ConvPadding padding = 0;
+  Size2 dilation = 1;
+  std::int64_t groups = 1;
+  bool bias = true;
+};
+/// [n, in, h, w] to [n, out, h', w']. weight: [out, in / groups, kh, kw].
+class Conv2d : public Module {
+ public:
+  /// Throws ValueError unless both numbers of channels split into the groups.
+  Conv2d(std::int64_t in_channels, std::int64_t out_channels, Size2 kernel, const Conv2dOptions& options = {});
+  Tensor forward(const Tensor& x) override;
+
+  Parameter weight;
+  Parameter bias;
+
+ private:
+  russet::Conv2dOptions options_;
+};
+
+struct ConvTranspose2dOptions {
+  Size2 stride = 1;
+  Size2 padding = 0;
+  Size2 output_padding = 0;
+  std::int64_t groups = 1;
+  bool bias = true;
+  Size2 dilation = 1;
+};
+/// [n, in, h, w] to [n, out, h', w'], where conv2d would go from h' to h. weight: [in, out / groups, kh, kw].
+class ConvTranspose2d : public Module {
+ public:
+  /// Throws ValueError unless both numbers of channels split into the groups.
+  ConvTranspose2d(std::int64_t in_channels, std::int64_t out_channels, Size2 kernel,
+                  const ConvTranspose2dOptions& options = {});
+  Tensor forward(const Tensor& x) override;
+
+  Parameter weight;
+  Parameter bias;
+
+ private:
+  russet::ConvTranspose2dOptions options_;
+};
+
+}  // namespace russet::nn
