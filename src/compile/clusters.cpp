@@ -180,12 +180,12 @@ Group::Kind kind_of(const Program& program, const Cluster& cluster) {
 }
 
 bool is_runnable(const Program& program, const Cluster& cluster, const Target& target) {
-  if (cluster.reduced == 0) return true;
   std::int64_t row = 1;
   for (int axis = 0; axis < cluster.space.rank(); ++axis) {
     if ((cluster.reduced >> axis) & 1U) row *= cluster.space[axis];
   }
-  const bool two_sweeps = kind_of(program, cluster) == Group::Kind::row && row <= target.longest_row();
+  const bool two_sweeps =
+      cluster.reduced == 0 || (kind_of(program, cluster) == Group::Kind::row && row <= target.longest_row());
   std::vector<ValueId> after;  // members that depend on a reduction of this group; ascending
   for (const ValueId member : cluster.members) {
     const Value& value = value_at(program, member);
@@ -195,7 +195,8 @@ bool is_runnable(const Program& program, const Cluster& cluster, const Target& t
       follows |= std::binary_search(after.begin(), after.end(), input);
       // A view of a member would have to be read from memory that this group has not written yet.
       const ValueId base = base_of(program, input);
-      if (base != input && std::binary_search(cluster.members.begin(), cluster.members.end(), base)) return false;
+      const bool through_view = base != input || is_view(value);
+      if (through_view && std::binary_search(cluster.members.begin(), cluster.members.end(), base)) return false;
     }
     if (is_reduction(value)) {
       after.push_back(member);

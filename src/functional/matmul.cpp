@@ -6,6 +6,7 @@
 #include <russet/functional/matmul.h>
 #include <russet/functional/reduction.h>
 
+#include "functional/autocast.h"
 #include "functional/build.h"
 
 namespace russet {
@@ -23,7 +24,9 @@ namespace {
 }
 
 /// The primitive: matrices, or batches of equal rank. Booleans have no products.
-Tensor product(const Tensor& a, const Tensor& b) { return autograd::apply(Op::matmul, {a, b}); }
+Tensor product(const Tensor& a, const Tensor& b) {
+  return autograd::apply(Op::matmul, {functional::autocast(Op::matmul, a), functional::autocast(Op::matmul, b)});
+}
 
 void require_rank(const char* function, const Tensor& a, int rank_a, const Tensor& b, int rank_b) {
   if (a.dim() == rank_a && b.dim() == rank_b) return;
@@ -58,8 +61,12 @@ Tensor combined(const char* function, const Tensor& x, const Tensor& product, co
                                  to_string(product.sizes())));
   }
   const Tensor second = scaled(product, alpha);
-  // A beta of 0 hides x, NaN included.
-  return beta.to_double() == 0 ? second : scaled(cast(x, second.dtype()), beta) + second;
+  if (beta.to_double() != 0) return scaled(cast(x, second.dtype()), beta) + second;
+  // A beta of 0 hides x, NaN included; its gradient is zero.
+  if (!x.requires_grad()) return second;
+  return autograd::with_gradient(function, {x, second}, second, {}, false, [](const Tensor& g, std::span<const Tensor>) {
+    return std::vector<Tensor>{functional::constant(0, g, g.sizes()), g};
+  });
 }
 
 }  // namespace

@@ -139,8 +139,10 @@ void Engine::bind(const graph::Work& work, const compile::Plan& plan, std::vecto
 void Engine::run(const compile::Plan& plan) {
   const compile::Program& program = plan.program;
   std::byte* arena = memory_.arena(program.arena_bytes);
+  static const base::Log log("run");  // the last line before a crash
   Profiler* profiler = Profiler::active();
   for (std::size_t i = 0; i < plan.kernels.size(); ++i) {
+    if (log.enabled()) log("step {}: {} {}", i, plan.kernels[i]->name(), describe(program.steps[i]));
     const compile::Bindings bindings{slots_.data(), arguments_.data(), arena + program.scratch[i]};
     if (profiler) {
       profiler->step(plan, i, [&] { plan.kernels[i]->run(bindings); });

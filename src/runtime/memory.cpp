@@ -99,6 +99,13 @@ std::byte* MemoryPool::arena(std::size_t bytes) {
   return arena_;
 }
 
+void MemoryPool::drop_arena() {
+  const std::lock_guard lock(mutex_);
+  if (arena_) driver_.release(arena_, arena_bytes_);
+  arena_ = nullptr;
+  arena_bytes_ = 0;
+}
+
 void MemoryPool::note_peak() { peak_bytes_ = std::max(peak_bytes_, used_bytes_ + arena_bytes_); }
 
 void MemoryPool::check(std::size_t more, std::size_t arena) const {

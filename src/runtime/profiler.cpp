@@ -5,6 +5,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "base/log.h"
 #include "ops/table.h"
 
 namespace russet::runtime {
@@ -72,6 +73,8 @@ std::string describe_steps(const compile::Plan& plan) {
   for (std::size_t i = 0; i < plan.program.steps.size(); ++i) {
     text += fmt::format("{:4} {:24} {:>12} B  {}\n", i, plan.kernels[i]->name(), plan.step_bytes[i],
                         describe(plan.program.steps[i]));
+    const auto* group = std::get_if<compile::Group>(&plan.program.steps[i]);
+    if (group && base::log_enabled("code")) text += to_string(*group);
   }
   return text;
 }

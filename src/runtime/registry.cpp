@@ -123,7 +123,9 @@ void plan_null_as(Device device) {
   if (!driver)
     throw DeviceError(
         fmt::format("the device {} is not available: {}", to_string(device), runtime::unavailable_reason(device.type)));
-  runtime::engine_of(Device(DeviceType::null)).set_target(driver->target());
+  runtime::Engine& engine = runtime::engine_of(Device(DeviceType::null));
+  engine.set_target(driver->target());
+  engine.memory().drop_arena();  // an earlier program's arena must not count for the next one
 }
 
 void start_profile() {

@@ -74,7 +74,24 @@ std::size_t place(std::vector<Span>& spans) {
   return (total + alignment - 1) / alignment * alignment;
 }
 
-/// Whether a step reads the leaf only where, and in the order in which, it writes the output.
+/// Whether every instruction that reads the leaf comes before the first store to the output: a device may use loaded
+/// memory in place, so nothing may look at it after the store.
+bool reads_before_store(const Group& group, std::int32_t leaf, std::int32_t output) {
+  const auto slot_of = [&](const Instruction& in) { return group.accesses[static_cast<std::size_t>(in.access)].slot; };
+  bool stored = false;
+  for (const Instruction& in : group.code) {
+    if (stored && in.kind == Instruction::Kind::load && slot_of(in) == leaf) return false;
+    for (const std::int16_t input : in.inputs) {
+      if (!stored || input < 0) continue;
+      const Instruction& read = group.code[static_cast<std::size_t>(input)];
+      if (read.kind == Instruction::Kind::load && slot_of(read) == leaf) return false;
+    }
+    if (in.kind == Instruction::Kind::store && slot_of(in) == output) stored = true;
+  }
+  return true;
+}
+
+/// Whether a step reads the leaf only where, and before, it writes the output.
 bool reads_in_place(const Step& step, std::int32_t leaf, std::int32_t output) {
   const auto* group = std::get_if<Group>(&step);
   if (!group || group->kind != Group::Kind::elementwise) return false;
@@ -85,11 +102,13 @@ bool reads_in_place(const Step& step, std::int32_t leaf, std::int32_t output) {
       target = &access;
     }
   }
-  return target && std::all_of(group->accesses.begin(), group->accesses.end(), [&](const Access& access) {
-           return access.slot != leaf ||
-                  (access.strides == target->strides && access.offset == 0 && target->offset == 0 &&
-                   access.offset_argument < 0 && access.dtype == target->dtype);
-         });
+  if (!target) return false;
+  const bool same_places =
+      std::all_of(group->accesses.begin(), group->accesses.end(), [&](const Access& access) {
+        return access.slot != leaf || (access.strides == target->strides && access.offset == 0 && target->offset == 0 &&
+                                       access.offset_argument < 0 && access.dtype == target->dtype);
+      });
+  return same_places && reads_before_store(*group, leaf, output);
 }
 
 /// Outputs that may lie where a leaf lay: the leaf's last reader runs before the output's first writer, or is the same

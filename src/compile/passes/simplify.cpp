@@ -128,18 +128,63 @@ class Simplifier {
         return view(std::move(value));
       }
     }
+    if (source.op == Op::matmul && is_used_once()) {
+      if (const std::optional<ValueId> swapped = transposed_product(value, source)) return *swapped;
+    }
     if (can_push(source)) {
       if (const std::optional<ValueId> pushed = push(value, source)) return *pushed;
     }
     return add(std::move(value));
   }
 
-  /// Values that are computed once and read once may as well be computed at the view's indices.
-  bool can_push(const Value& source) const {
-    if (source.op == Op::where || ops::row(source.op).family != ops::Family::elementwise) return false;
+  /// Whether the view that is being simplified is the only reader of its input.
+  bool is_used_once() const {
     const ValueId input = program_.values[old_].inputs[0];
     return program_.values[old_].op == Op::strided && input >= 0 && uses_[static_cast<std::size_t>(input)] == 1 &&
            !outputs_[static_cast<std::size_t>(input)];
+  }
+
+  /// (a b)^T = b^T a^T: what transposed a result transposes the operands, which costs nothing.
+  std::optional<ValueId> transposed_product(const Value& value, const Value& source) {
+    const int rank = source.shape.rank();
+    if (value.shape.rank() != rank || !is_transpose(std::get<View>(value.attributes), value.shape, source.shape)) {
+      return std::nullopt;
+    }
+    Value product = source;
+    product.shape = value.shape;
+    product.inputs = {transpose(source.inputs[1]), transpose(source.inputs[0]), -1};
+    return add(std::move(product));
+  }
+
+  static bool is_transpose(const View& view, const Shape& sizes, const Shape& base) {
+    const int rank = base.rank();
+    if (view.dynamic || view.offset != 0) return false;
+    const Strides order = contiguous_strides(base);
+    for (int axis = 0; axis < rank; ++axis) {
+      const int from = axis < rank - 2 ? axis : (axis == rank - 1 ? rank - 2 : rank - 1);
+      if (sizes[axis] != base[from] || (sizes[axis] > 1 && view.strides[axis] != order[from])) return false;
+    }
+    return true;
+  }
+
+  ValueId transpose(ValueId id) {
+    const Value& source = at(id);
+    const int rank = source.shape.rank();
+    Value swapped;
+    swapped.op = Op::strided;
+    swapped.dtype = source.dtype;
+    swapped.shape = source.shape;
+    std::swap(swapped.shape[rank - 1], swapped.shape[rank - 2]);
+    Strides strides = contiguous_strides(source.shape);
+    std::swap(strides[rank - 1], strides[rank - 2]);
+    swapped.attributes = View{strides, 0, false};
+    swapped.inputs = {id, -1, -1};
+    return nested_view(std::move(swapped));
+  }
+
+  /// Values that are computed once and read once may as well be computed at the view's indices.
+  bool can_push(const Value& source) const {
+    return source.op != Op::where && ops::row(source.op).family == ops::Family::elementwise && is_used_once();
   }
 
   std::optional<ValueId> push(const Value& value, const Value& source) {
@@ -187,11 +232,20 @@ class Simplifier {
     return add(std::move(value));
   }
 
+  /// A view of all elements in their order is the same memory: the value behind it, if no other output has that.
+  ValueId memory_of(ValueId id, const std::vector<bool>& taken) const {
+    const Value& value = at(id);
+    if (value.op != Op::strided) return id;
+    const ValueId source = value.inputs[0];
+    const bool whole = is_whole(std::get<View>(value.attributes), value.shape, at(source).shape);
+    return whole && at(source).leaf < 0 && !taken[static_cast<std::size_t>(source)] ? source : id;
+  }
+
   /// Each output keeps memory of its own: an output that became another value, or a leaf, is copied.
   void separate_outputs() {
     std::vector<bool> taken(values_.size(), false);
     for (Output& output : program_.outputs) {
-      const ValueId target = place_[static_cast<std::size_t>(output.value)];
+      const ValueId target = memory_of(place_[static_cast<std::size_t>(output.value)], taken);
       if (at(target).leaf < 0 && !taken[static_cast<std::size_t>(target)]) {
         taken[static_cast<std::size_t>(target)] = true;
         output.value = target;
