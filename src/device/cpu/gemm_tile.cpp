@@ -1,0 +1,127 @@
+// A block of c stays in registers while rows of b are loaded and elements of a broadcast.
+#include "device/cpu/gemm_tile.h"
+
+#include <utility>
+
+#include "device/cpu/group/targets.h"
+#include "device/cpu/operand.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "device/cpu/gemm_tile.cpp"
+#include "hwy/foreach_target.h"
+// After foreach_target.
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace russet::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// As many accumulators as leave room for two vectors of b and one of a: 28 of 32 registers, 12 of 16.
+constexpr int vectors = 2;
+constexpr int max_rows = HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86 ? 14 : HWY_ARCH_ARM ? 8 : 6;
+
+template <int rows, class T>
+void run_rows(const TileArguments<T>& t) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  constexpr int lanes = static_cast<int>(hn::MaxLanes(d));
+  V sums[rows][vectors];
+  for (int i = 0; i < rows; ++i) {
+    for (int v = 0; v < vectors; ++v) sums[i][v] = hn::Zero(d);
+  }
+  const T* HWY_RESTRICT a = t.a;
+  const T* HWY_RESTRICT b = t.b;
+  for (std::int64_t k = 0; k < t.inner; ++k) {
+    const V first = hn::LoadU(d, b);
+    const V second = hn::LoadU(d, b + lanes);
+    for (int i = 0; i < rows; ++i) {
+      const V factor = hn::Set(d, a[i * t.a_row]);
+      sums[i][0] = hn::MulAdd(factor, first, sums[i][0]);
+      sums[i][1] = hn::MulAdd(factor, second, sums[i][1]);
+    }
+    a += t.a_inner;
+    b += t.b_inner;
+  }
+  if (t.columns == vectors * lanes) {
+    for (int i = 0; i < rows; ++i) {
+      for (int v = 0; v < vectors; ++v) {
+        T* const at = t.c + i * t.c_row + v * lanes;
+        hn::StoreU(t.accumulate ? hn::Add(hn::LoadU(d, at), sums[i][v]) : sums[i][v], d, at);
+      }
+    }
+    return;
+  }
+  HWY_ALIGN T row[vectors * lanes];
+  for (int i = 0; i < rows; ++i) {
+    for (int v = 0; v < vectors; ++v) hn::Store(sums[i][v], d, row + v * lanes);
+    T* const at = t.c + i * t.c_row;
+    for (int j = 0; j < t.columns; ++j) at[j] = t.accumulate ? at[j] + row[j] : row[j];
+  }
+}
+
+template <class T, int... row>
+void dispatch(const TileArguments<T>& t, std::integer_sequence<int, row...>) {
+  using Run = void (*)(const TileArguments<T>&);
+  static constexpr Run table[] = {run_rows<row + 1, T>...};
+  table[t.rows - 1](t);
+}
+
+template <class T>
+void run(const TileArguments<T>& t) {
+  dispatch(t, std::make_integer_sequence<int, max_rows>{});
+}
+
+template <class T>
+Tile<T> tile() {
+  return {max_rows, vectors * static_cast<int>(hn::MaxLanes(hn::ScalableTag<T>())), run<T>};
+}
+
+Tile<float> float_tile() { return tile<float>(); }
+Tile<double> double_tile() { return tile<double>(); }
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace russet::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace russet::cpu {
+namespace {
+
+HWY_EXPORT(float_tile);
+HWY_EXPORT(double_tile);
+
+void integer_tile(const TileArguments<std::int64_t>& t) {
+  constexpr int columns = 8;
+  for (int i = 0; i < t.rows; ++i) {
+    std::int64_t sums[columns] = {};
+    for (std::int64_t k = 0; k < t.inner; ++k) {
+      const std::int64_t factor = t.a[i * t.a_row + k * t.a_inner];
+      const std::int64_t* const b = t.b + k * t.b_inner;
+      for (int j = 0; j < columns; ++j) sums[j] = wrapping_add(sums[j], wrapping_multiply(factor, b[j]));
+    }
+    std::int64_t* const at = t.c + i * t.c_row;
+    for (int j = 0; j < t.columns; ++j) at[j] = t.accumulate ? wrapping_add(at[j], sums[j]) : sums[j];
+  }
+}
+
+}  // namespace
+
+template <>
+Tile<float> best_tile<float>() {
+  return HWY_DYNAMIC_DISPATCH(float_tile)();
+}
+template <>
+Tile<double> best_tile<double>() {
+  return HWY_DYNAMIC_DISPATCH(double_tile)();
+}
+template <>
+Tile<std::int64_t> best_tile<std::int64_t>() {
+  return {4, 8, integer_tile};
+}
+
+}  // namespace russet::cpu
+#endif

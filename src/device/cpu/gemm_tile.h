@@ -1,0 +1,39 @@
+#pragma once
+// The innermost loops of our matrix products, compiled for each instruction set.
+#include <cstdint>
+
+namespace russet::cpu {
+
+/// c[i, j] (+)= sum over k of a[i * a_row + k * a_inner] * b[k * b_inner + j] for i < rows, j < columns; where b has
+/// Tile::columns readable elements in each row.
+template <class T>
+struct TileArguments {
+  std::int64_t inner;
+  const T* a;
+  std::int64_t a_row, a_inner;
+  const T* b;
+  std::int64_t b_inner;
+  T* c;
+  std::int64_t c_row;
+  int rows, columns;
+  bool accumulate;
+};
+
+template <class T>
+struct Tile {
+  int rows = 4;     // at most
+  int columns = 8;  // at most
+  void (*run)(const TileArguments<T>&) = nullptr;
+};
+
+/// The tile for T (float, double, std::int64_t) on this machine.
+template <class T>
+Tile<T> best_tile();
+template <>
+Tile<float> best_tile<float>();
+template <>
+Tile<double> best_tile<double>();
+template <>
+Tile<std::int64_t> best_tile<std::int64_t>();
+
+}  // namespace russet::cpu

@@ -1,0 +1,350 @@
+// Matrix products and convolutions by oneDNN.
+#include "device/cpu/onednn_contraction.h"
+
+#include <fmt/format.h>
+
+#include "device/cpu/epilogue.h"
+#include "device/cpu/onednn_kernel.h"
+
+namespace russet::cpu {
+namespace {
+
+using compile::Access;
+using compile::Operand;
+using compile::Primitive;
+using onednn::Desc;
+using onednn::Place;
+using Argument = onednn::Kernel::Argument;
+using ops::Op;
+
+using Sizes = onednn::Dims;
+
+Sizes to_sizes(const russet::Dims& dims) { return {dims.begin(), dims.end()}; }
+
+/// oneDNN's post-ops for an epilogue. A first addition of a row is the bias.
+struct Extras {
+  dnnl::primitive_attr attributes = onednn::attributes();
+  std::optional<Argument> bias;
+  std::vector<Argument> operands;
+  std::string refusal;
+};
+
+/// Whether an operand of the epilogue is one row: a value for each index of `axis`, next to each other.
+bool is_row(const Access& operand, const Shape& sizes, int axis) {
+  for (int i = 0; i < sizes.rank(); ++i) {
+    const std::int64_t expected = i == axis ? 1 : 0;
+    if (sizes[i] != 1 && operand.strides[i] != expected) return false;
+  }
+  return true;
+}
+
+Desc operand_desc(const Access& operand, const Shape& sizes) {
+  Sizes dims;
+  Sizes strides;
+  for (int i = 0; i < sizes.rank(); ++i) {
+    const bool repeats = operand.strides[i] == 0;
+    dims.push_back(repeats ? 1 : sizes[i]);
+    strides.push_back(repeats ? 1 : operand.strides[i]);
+  }
+  return {dims, onednn::type_of(operand.dtype), strides};
+}
+
+Extras read_extras(const Primitive& primitive, int bias_axis) {
+  Extras extras;
+  const Epilogue epilogue = read_epilogue(primitive);
+  extras.refusal = epilogue.refusal;
+  if (!extras.refusal.empty()) return extras;
+  const Shape& sizes = primitive.output.sizes;
+  dnnl::post_ops ops;
+  for (std::size_t i = 0; i < epilogue.ops.size(); ++i) {
+    const PostOp& op = epilogue.ops[i];
+    const bool typed = op.operand.dtype == DType::float32 || op.operand.dtype == DType::bfloat16;
+    switch (op.kind) {
+      case PostOp::Kind::add:
+      case PostOp::Kind::multiply: {
+        if (!typed) {
+          extras.refusal = "an operand of the epilogue is neither float32 nor bfloat16";
+          return extras;
+        }
+        const bool add = op.kind == PostOp::Kind::add;
+        if (add && i == 0 && is_row(op.operand, sizes, bias_axis)) {
+          Sizes dims(bias_axis == 1 && sizes.rank() == 4 && primitive.op != Op::matmul ? 1U : sizes.size(), 1);
+          dims.back() = sizes[bias_axis];
+          const Desc desc(dims, onednn::type_of(op.operand.dtype), Sizes(dims.size(), 1));
+          extras.bias = Argument{DNNL_ARG_BIAS, desc, Place::operand(op.operand)};
+          break;
+        }
+        const Desc desc = operand_desc(op.operand, sizes);
+        extras.operands.push_back(
+            {DNNL_ARG_ATTR_MULTIPLE_POST_OP(ops.len()) | DNNL_ARG_SRC_1, desc, Place::operand(op.operand)});
+        ops.append_binary(add ? dnnl::algorithm::binary_add : dnnl::algorithm::binary_mul, desc);
+        break;
+      }
+      case PostOp::Kind::scale:
+        onednn::append_eltwise(ops, dnnl::algorithm::eltwise_linear, static_cast<float>(op.number), 0);
+        break;
+      case PostOp::Kind::shift:
+        onednn::append_eltwise(ops, dnnl::algorithm::eltwise_linear, 1, static_cast<float>(op.number));
+        break;
+      default:
+        extras.refusal = "oneDNN's activation functions turn NaN into numbers";
+        return extras;
+    }
+  }
+  extras.attributes.set_post_ops(ops);
+  return extras;
+}
+
+/// The types that oneDNN takes here, or why these are none.
+std::string check_types(const Primitive& primitive) {
+  const DType type = input_access(primitive, 0).dtype;
+  if (type != DType::float32 && type != DType::bfloat16) {
+    return fmt::format("oneDNN's {} is not used for {}", ops::row(primitive.op).name, name_of(type));
+  }
+  const DType result = primitive.output.access.dtype;
+  if (input_access(primitive, 1).dtype != type || (result != type && result != DType::float32)) {
+    return "a mix of types";
+  }
+  for (const Operand* operand : {&primitive.inputs[0], &primitive.inputs[1], &primitive.output}) {
+    if (numel(operand->sizes) == 0) return "there is nothing to compute";
+    for (const std::int64_t size : operand->sizes) {
+      if (size > std::numeric_limits<std::int32_t>::max()) return "an axis beyond 2^31";
+    }
+  }
+  return {};
+}
+
+// ---- matmul
+
+/// An operand as oneDNN sees it: rank of the result, repeated batch axes of size 1, and strides for axes of size 1 that
+/// fit their neighbours.
+std::optional<Desc> matrix_desc(const Operand& operand, int rank) {
+  const int missing = rank - operand.sizes.rank();
+  Sizes dims(static_cast<std::size_t>(rank), 1);
+  Sizes strides(static_cast<std::size_t>(rank), 0);
+  for (int axis = 0; axis < operand.sizes.rank(); ++axis) {
+    const auto at = static_cast<std::size_t>(missing + axis);
+    const std::int64_t stride = operand.access.strides[axis];
+    if (operand.sizes[axis] == 1) continue;
+    if (stride < 0 || (stride == 0 && missing + axis >= rank - 2)) return std::nullopt;
+    dims[at] = stride == 0 ? 1 : operand.sizes[axis];
+    strides[at] = stride;
+  }
+  const std::size_t row = static_cast<std::size_t>(rank) - 2;
+  const std::size_t column = row + 1;
+  if (strides[column] == 0) strides[column] = dims[row] > 1 && strides[row] == 1 ? dims[row] : 1;
+  if (strides[row] == 0) strides[row] = strides[column] == 1 ? dims[column] : 1;
+  if (strides[row] != 1 && strides[column] != 1) return std::nullopt;
+  std::int64_t reach = std::max(strides[row] * dims[row], strides[column] * dims[column]);
+  for (std::size_t axis = row; axis-- > 0;) {
+    if (strides[axis] == 0) strides[axis] = reach;
+    reach = std::max(reach, strides[axis] * dims[axis]);
+  }
+  return Desc(dims, onednn::type_of(operand.access.dtype), strides);
+}
+
+KernelPtr build_matmul(const Primitive& primitive, const dnnl::matmul::primitive_desc& description,
+                       const Extras& extras, const Desc& a, const Desc& b, const Desc& c) {
+  auto kernel = std::make_unique<onednn::Kernel>(fmt::format("onednn:{}", description.impl_info_str()));
+  std::vector<Argument> arguments{{DNNL_ARG_SRC, a, Place::operand(input_access(primitive, 0))},
+                                  {DNNL_ARG_WEIGHTS, b, Place::operand(input_access(primitive, 1))},
+                                  {DNNL_ARG_DST, c, Place::operand(primitive.output.access)}};
+  if (extras.bias) arguments.push_back(*extras.bias);
+  arguments.insert(arguments.end(), extras.operands.begin(), extras.operands.end());
+  kernel->add(dnnl::matmul(description), std::move(arguments), description.scratchpad_desc());
+  return kernel;
+}
+
+// ---- convolution
+
+Strides channels_last(const Shape& sizes) {
+  return {sizes[1] * sizes[2] * sizes[3], 1, sizes[3] * sizes[1], sizes[1]};
+}
+
+bool matches(const Operand& operand, const Strides& strides) {
+  for (int axis = 0; axis < 4; ++axis) {
+    if (operand.sizes[axis] != 1 && operand.access.strides[axis] != strides[axis]) return false;
+  }
+  return true;
+}
+
+struct Layout {
+  Desc desc;       // of the operand as it lies in memory
+  bool last;       // channels-last
+};
+
+std::optional<Layout> activation_layout(const Operand& operand) {
+  const bool last = matches(operand, channels_last(operand.sizes));
+  const Strides strides = last ? channels_last(operand.sizes) : contiguous_strides(operand.sizes);
+  if (!matches(operand, strides)) return std::nullopt;
+  return Layout{{to_sizes(operand.sizes), onednn::type_of(operand.access.dtype), to_sizes(strides)}, last};
+}
+
+/// [o, c / groups, kh, kw], with an axis for groups in front if there are several.
+std::optional<Desc> weight_desc(const Operand& operand, std::int64_t groups, bool any) {
+  Sizes dims = to_sizes(operand.sizes);
+  Sizes strides = to_sizes(operand.access.strides);
+  for (const std::int64_t stride : strides) {
+    if (stride <= 0) return std::nullopt;
+  }
+  if (groups > 1) {
+    dims[0] /= groups;
+    dims.insert(dims.begin(), groups);
+    strides.insert(strides.begin(), strides[0] * dims[1]);
+  }
+  const auto type = onednn::type_of(operand.access.dtype);
+  if (any) return Desc(dims, type, dnnl::memory::format_tag::any);
+  return Desc(dims, type, strides);
+}
+
+onednn::Window window_of(const ops::Window& w) {
+  return {{w.stride[0], w.stride[1]},
+          {w.dilation[0] - 1, w.dilation[1] - 1},
+          {w.padding[0], w.padding[1]},
+          {w.padding_after[0], w.padding_after[1]}};
+}
+
+/// Padding after as oneDNN checks it: what the last window needs, which may be less than what was stated.
+onednn::Window exact_window(const ops::Window& w, const Shape& x, const Shape& weight, const Shape& y) {
+  onednn::Window window = window_of(w);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const int axis = static_cast<int>(i) + 2;
+    const std::int64_t reach = (y[axis] - 1) * w.stride[i] + (weight[axis] - 1) * w.dilation[i] + 1;
+    window.after[i] = reach - x[axis] - w.padding[i];
+  }
+  return window;
+}
+
+class ConvolutionMaker {
+ public:
+  ConvolutionMaker(const Primitive& primitive, Extras extras) : primitive_(primitive), extras_(std::move(extras)) {
+    const auto position = [&](Op op, const Operand& otherwise) -> const Operand& {
+      return primitive.op == op ? primitive.output : otherwise;
+    };
+    const Operand& first = primitive.inputs[0];
+    const Operand& second = primitive.inputs[1];
+    x_ = &position(Op::convolution_input, first);
+    weight_ = &position(Op::convolution_weight, second);
+    y_ = primitive.op == Op::convolution ? &primitive.output : primitive.op == Op::convolution_input ? &first : &second;
+    window_ = exact_window(attribute<ops::Window>(primitive), x_->sizes, weight_->sizes, y_->sizes);
+    groups_ = attribute<ops::Window>(primitive).groups;
+  }
+
+  /// The kernel, or a refusal. `blocked` lets oneDNN choose the layouts of activations, which are then copied.
+  Verdict make(bool blocked) {
+    const auto x = activation_layout(*x_);
+    const auto y = activation_layout(*y_);
+    const auto weight = weight_desc(*weight_, groups_, false);
+    if (!x || !y || !weight) return decline("an operand is neither row-major nor channels-last");
+    const auto any = [&](const Desc& desc, const Operand& operand) {
+      if (!blocked) return desc;
+      return Desc(to_sizes(operand.sizes), onednn::type_of(operand.access.dtype), dnnl::memory::format_tag::any);
+    };
+    const Desc x_wish = any(x->desc, *x_);
+    const Desc y_wish = any(y->desc, *y_);
+    const Desc w_wish = *weight_desc(*weight_, groups_, true);
+    const Places given{Placed{x->desc, Place::operand(x_->access)}, Placed{*weight, Place::operand(weight_->access)},
+                       Placed{y->desc, Place::operand(y_->access)}};
+    switch (primitive_.op) {
+      case Op::convolution: {
+        const Desc* const bias = extras_.bias ? &extras_.bias->desc : nullptr;
+        const auto made = onednn::forward(extras_.attributes, x_wish, w_wish, bias, y_wish, window_);
+        if (!made) break;
+        return assemble<onednn::Forward>(*made, given, {made->src_desc(), made->weights_desc(), made->dst_desc()},
+                                         {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST}, 2);
+      }
+      case Op::convolution_input: {
+        const auto made = onednn::backward<onednn::BackwardData>(extras_.attributes, x_wish, w_wish, y_wish, window_);
+        if (!made) break;
+        return assemble<onednn::BackwardData>(
+            *made, given, {made->diff_src_desc(), made->weights_desc(), made->diff_dst_desc()},
+            {DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_DST}, 0);
+      }
+      default: {
+        const auto made =
+            onednn::backward<onednn::BackwardWeights>(extras_.attributes, x_wish, w_wish, y_wish, window_);
+        if (!made) break;
+        return assemble<onednn::BackwardWeights>(
+            *made, given, {made->src_desc(), made->diff_weights_desc(), made->diff_dst_desc()},
+            {DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST}, 1);
+      }
+    }
+    return decline(blocked ? "oneDNN has no implementation that keeps to our scratch space"
+                           : "oneDNN has no such implementation for plain layouts");
+  }
+
+ private:
+  struct Placed {
+    Desc desc;
+    Place place;
+  };
+  using Places = std::array<Placed, 3>;  // x, weight, y
+
+  /// Copies to the layouts that the primitive wants, the primitive, and a copy of its result if it is laid out otherwise.
+  template <class Convolution>
+  Verdict assemble(const typename Convolution::primitive_desc& made, const Places& given, std::array<Desc, 3> wanted,
+                   std::array<int, 3> ids, std::size_t result) const {
+    const std::string name = fmt::format("onednn:{}", made.impl_info_str());
+    return accept([=, extras = extras_]() -> KernelPtr {
+      int copies = 0;
+      for (std::size_t i = 0; i < 3; ++i) copies += given[i].desc != wanted[i] && i != 1 ? 1 : 0;
+      auto kernel = std::make_unique<onednn::Kernel>(copies > 0 ? name + ":blocked" : name);
+      std::vector<Argument> arguments;
+      for (std::size_t i = 0; i < 3; ++i) {
+        Place place = given[i].place;
+        if (given[i].desc != wanted[i]) {
+          place = kernel->reserve(wanted[i]);
+          if (i != result) kernel->add_reorder(given[i].desc, given[i].place, wanted[i], place);
+        }
+        arguments.push_back({ids[i], wanted[i], place});
+      }
+      const Place written = arguments[result].place;
+      if (extras.bias) arguments.push_back(*extras.bias);
+      arguments.insert(arguments.end(), extras.operands.begin(), extras.operands.end());
+      kernel->add(Convolution(made), std::move(arguments), made.scratchpad_desc());
+      if (given[result].desc != wanted[result]) {
+        kernel->add_reorder(wanted[result], written, given[result].desc, given[result].place);
+      }
+      return kernel;
+    });
+  }
+
+  const Primitive& primitive_;
+  Extras extras_;
+  const Operand* x_;
+  const Operand* weight_;
+  const Operand* y_;
+  onednn::Window window_;
+  std::int64_t groups_;
+};
+
+Verdict judge_convolution(const Primitive& primitive, bool blocked) {
+  if (std::string reason = check_types(primitive); !reason.empty()) return decline(std::move(reason));
+  Extras extras = read_extras(primitive, 1);
+  if (!extras.refusal.empty()) return decline(std::move(extras.refusal));
+  return ConvolutionMaker(primitive, std::move(extras)).make(blocked);
+}
+
+}  // namespace
+
+Verdict judge_onednn_matmul(const Primitive& primitive) {
+  if (std::string reason = check_types(primitive); !reason.empty()) return decline(std::move(reason));
+  const int rank = primitive.output.sizes.rank();
+  if (rank > 6) return decline("oneDNN takes at most six axes here");
+  const Extras extras = read_extras(primitive, rank - 1);
+  if (!extras.refusal.empty()) return decline(extras.refusal);
+  const auto a = matrix_desc(primitive.inputs[0], rank);
+  const auto b = matrix_desc(primitive.inputs[1], rank);
+  const auto c = matrix_desc(primitive.output, rank);
+  if (!a || !b || !c) return decline("a matrix has gaps along both axes");
+  const auto made = extras.bias ? onednn::make<dnnl::matmul>(extras.attributes, *a, *b, extras.bias->desc, *c)
+                                : onednn::make<dnnl::matmul>(extras.attributes, *a, *b, *c);
+  if (!made) return decline("oneDNN has no implementation that keeps to our scratch space");
+  return accept([=] { return build_matmul(primitive, *made, extras, *a, *b, *c); });
+}
+
+Verdict judge_onednn_convolution(const Primitive& primitive) { return judge_convolution(primitive, false); }
+
+Verdict judge_onednn_blocked(const Primitive& primitive) { return judge_convolution(primitive, true); }
+
+}  // namespace russet::cpu

@@ -1,0 +1,206 @@
+// What goes along one axis in order.
+#include <bit>
+#include <numeric>
+
+#include "base/parallel.h"
+#include "device/cpu/operand.h"
+#include "device/cpu/plain.h"
+
+namespace russet::cpu {
+namespace {
+
+using compile::Bindings;
+using compile::Operand;
+using compile::Primitive;
+using ops::Op;
+
+/// The lines of an array along one axis.
+class Lines {
+ public:
+  explicit Lines(const Primitive& primitive) {
+    const Operand& input = primitive.inputs[0];
+    const int axis = input.sizes.empty() ? -1 : std::countr_zero(attribute<ops::Axes>(primitive).mask);
+    for (int i = 0; i < input.sizes.rank(); ++i) {
+      if (i == axis) {
+        length = input.sizes[i];
+        from_step = input.access.strides[i];
+        to_step = primitive.output.access.strides[i];
+      } else {
+        sizes_.push_back(input.sizes[i]);
+        from_.push_back(input.access.strides[i]);
+        to_.push_back(primitive.output.access.strides[i]);
+      }
+    }
+    count = numel(sizes_);
+  }
+
+  struct Start {
+    std::int64_t from = 0, to = 0;
+  };
+  Start start(std::int64_t line) const {
+    Start start;
+    for (int axis = sizes_.rank() - 1; axis >= 0; --axis) {
+      start.from += line % sizes_[axis] * from_[axis];
+      start.to += line % sizes_[axis] * to_[axis];
+      line /= sizes_[axis];
+    }
+    return start;
+  }
+
+  std::int64_t count = 1, length = 1, from_step = 0, to_step = 0;
+
+ private:
+  Shape sizes_;
+  Strides from_, to_;
+};
+
+template <class Element>
+struct Entry {
+  Element key;
+  std::int64_t position;
+};
+
+template <class Element>
+bool precedes(const Element& a, const Element& b, bool descending) {
+  if constexpr (std::is_same_v<Element, float16> || std::is_same_v<Element, bfloat16>) {
+    return precedes(static_cast<float>(a), static_cast<float>(b), descending);
+  } else {
+    return descending ? exceeds(a, b) : exceeds(b, a);
+  }
+}
+
+/// Merge sort between the array of entries and as much scratch space; a line longer than a chunk is sorted in chunks in
+/// parallel, which are merged in pairs. std::stable_sort would allocate.
+class Argsort final : public compile::Kernel {
+ public:
+  explicit Argsort(const Primitive& primitive)
+      : primitive_(primitive), lines_(primitive), threads_(base::thread_count()) {
+    visit_dtype(input_access(primitive, 0).dtype, [&]<class Element>() { entry_bytes_ = sizeof(Entry<Element>); });
+  }
+
+  std::size_t scratch_bytes() const override {
+    return static_cast<std::size_t>(threads()) * 2 * static_cast<std::size_t>(lines_.length) * entry_bytes_;
+  }
+  std::string name() const override { return "merge sort"; }
+
+  void run(const Bindings& bindings) const override {
+    if (lines_.count == 0 || lines_.length == 0) return;
+    visit_dtype(input_access(primitive_, 0).dtype, [&]<class Element>() { sort_all<Element>(bindings); });
+  }
+
+ private:
+  static constexpr std::int64_t chunk = 1 << 14;
+
+  bool long_lines() const { return lines_.length > chunk; }
+  int threads() const { return long_lines() ? 1 : static_cast<int>(std::min<std::int64_t>(threads_, lines_.count)); }
+
+  template <class Element>
+  void sort_all(const Bindings& bindings) const {
+    auto* const scratch = reinterpret_cast<Entry<Element>*>(bindings.scratch);
+    if (long_lines()) {
+      for (std::int64_t line = 0; line < lines_.count; ++line) sort_line(bindings, line, scratch, true);
+      return;
+    }
+    const auto work = [&](int thread, int threads) {
+      for (std::int64_t line = thread; line < lines_.count; line += threads) {
+        sort_line(bindings, line, scratch + thread * 2 * lines_.length, false);
+      }
+    };
+    if (threads() == 1 || lines_.count * lines_.length < 2048) return work(0, 1);
+    base::parallel_region([&](int thread, int count) {
+      if (thread < threads()) work(thread, std::min(count, threads()));
+    });
+  }
+
+  template <class Element>
+  void sort_line(const Bindings& bindings, std::int64_t line, Entry<Element>* scratch, bool parallel) const {
+    const bool descending = attribute<ops::Axes>(primitive_).descending;
+    const std::int64_t length = lines_.length;
+    const Lines::Start start = lines_.start(line);
+    const auto* const from = address_as<const Element>(input_access(primitive_, 0), bindings) + start.from;
+    auto* const to = address_as<std::int64_t>(primitive_.output.access, bindings) + start.to;
+    const auto before = [descending](const auto& a, const auto& b) { return precedes(a.key, b.key, descending); };
+    Entry<Element>* sorted = scratch;
+    Entry<Element>* other = scratch + length;
+    // Runs of eight by insertion.
+    constexpr std::int64_t run = 8;
+    const auto in_parallel = [&](std::int64_t pieces, double cost, auto&& body) {
+      if (parallel) {
+        base::parallel_for(pieces, cost, body);
+      } else {
+        body(0, pieces);
+      }
+    };
+    in_parallel((length + run - 1) / run, 40, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin * run; i < std::min(end * run, length); ++i) {
+        const Entry<Element> entry{from[i * lines_.from_step], i};
+        std::int64_t at = i;
+        for (; at > i / run * run && before(entry, sorted[at - 1]); --at) sorted[at] = sorted[at - 1];
+        sorted[at] = entry;
+      }
+    });
+    for (std::int64_t width = run; width < length; width *= 2) {
+      const std::int64_t pairs = (length + 2 * width - 1) / (2 * width);
+      in_parallel(pairs, 4 * static_cast<double>(width), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t pair = begin; pair < end; ++pair) {
+          const std::int64_t first = pair * 2 * width;
+          const std::int64_t middle = std::min(first + width, length);
+          const std::int64_t last = std::min(first + 2 * width, length);
+          std::merge(sorted + first, sorted + middle, sorted + middle, sorted + last, other + first, before);
+        }
+      });
+      std::swap(sorted, other);
+    }
+    in_parallel(length, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) to[i * lines_.to_step] = sorted[i].position;
+    });
+  }
+
+  Primitive primitive_;
+  Lines lines_;
+  int threads_;
+  std::size_t entry_bytes_ = 0;
+};
+
+/// Running sums. Lines next to each other in memory advance together.
+class Cumsum final : public compile::Kernel {
+ public:
+  explicit Cumsum(const Primitive& primitive) : primitive_(primitive), lines_(primitive) {}
+
+  std::string name() const override { return "running sums"; }
+
+  void run(const Bindings& bindings) const override {
+    visit_dtype(input_access(primitive_, 0).dtype, [&]<class Element>() {
+      visit_dtype(primitive_.output.access.dtype, [&]<class Result>() {
+        const auto* const from = address_as<const Element>(input_access(primitive_, 0), bindings);
+        auto* const to = address_as<Result>(primitive_.output.access, bindings);
+        base::parallel_for(lines_.count, static_cast<double>(lines_.length), [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t line = begin; line < end; ++line) {
+            const Lines::Start start = lines_.start(line);
+            using Sum = std::conditional_t<std::is_same_v<Accumulator<Result>, float>, double, Accumulator<Result>>;
+            Sum sum{};
+            for (std::int64_t i = 0; i < lines_.length; ++i) {
+              sum = wrapping_add(sum, convert_element<Sum>(from[start.from + i * lines_.from_step]));
+              to[start.to + i * lines_.to_step] = convert_element<Result>(sum);
+            }
+          }
+        });
+      });
+    });
+  }
+
+ private:
+  Primitive primitive_;
+  Lines lines_;
+};
+
+}  // namespace
+
+Verdict judge_ordering(const Primitive& primitive) {
+  return accept([&primitive]() -> KernelPtr {
+    if (primitive.op == Op::argsort) return std::make_unique<Argsort>(primitive);
+    return std::make_unique<Cumsum>(primitive);
+  });
+}
+
+}  // namespace russet::cpu

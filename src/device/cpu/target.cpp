@@ -1,0 +1,105 @@
+#include "device/cpu/target.h"
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "base/parallel.h"
+#include "device/cpu/group/group_kernel.h"
+#include "device/cpu/onednn_contraction.h"
+#include "device/cpu/operand.h"
+#include "device/cpu/plain.h"
+
+namespace russet::cpu {
+namespace {
+
+using compile::Group;
+using compile::Primitive;
+using ops::Family;
+using ops::Op;
+
+constexpr Implementation matmuls[] = {
+    {"onednn", judge_onednn_matmul},
+    {"tiles", judge_product},
+};
+constexpr Implementation convolutions[] = {
+    {"onednn", judge_onednn_convolution},
+    {"onednn blocked", judge_onednn_blocked},
+    {"tiles", judge_product},
+};
+constexpr Implementation windows[] = {{"pool", judge_pool}};
+constexpr Implementation indexing[] = {{"rows", judge_indexing}};
+constexpr Implementation orderings[] = {{"ordering", judge_ordering}};
+constexpr Implementation others[] = {
+    {"group", judge_groups},
+    {"plain", judge_movement},
+};
+
+const base::Log& kernel_log() {
+  static const base::Log log("kernels");
+  return log;
+}
+
+std::string describe(const Primitive& primitive) {
+  std::string text(ops::row(primitive.op).name);
+  for (const compile::Operand& input : primitive.inputs) {
+    text += fmt::format(" {}{}", name_of(input.access.dtype), to_string(input.sizes));
+  }
+  return fmt::format("{} -> {}{}", text, name_of(primitive.output.access.dtype), to_string(primitive.output.sizes));
+}
+
+class CpuTarget final : public compile::Target {
+ public:
+  KernelPtr compile(const compile::Step& step) const override {
+    if (const auto* group = std::get_if<Group>(&step)) return make_group_kernel(*group);
+    const auto& primitive = std::get<Primitive>(step);
+    const Verdict verdict = choose(primitive, true);
+    if (!verdict.accepted()) throw TypeError(fmt::format("cpu: {}: {}", describe(primitive), verdict.reason));
+    KernelPtr kernel = verdict.make();
+    kernel_log()("{}: {}", describe(primitive), kernel->name());
+    return kernel;
+  }
+
+  bool accepts_epilogue(const Primitive& contraction) const override { return choose(contraction, false).accepted(); }
+
+  Strides preferred_strides(const Primitive& contraction, int operand) const override {
+    const Shape& sizes =
+        operand < 0 ? contraction.output.sizes : contraction.inputs[static_cast<std::size_t>(operand)].sizes;
+    const bool weight = (contraction.op == Op::convolution_weight && operand == -1) ||
+                        (contraction.op != Op::convolution_weight && operand == 1);
+    if (contraction.op == Op::matmul || weight) return contiguous_strides(sizes);
+    return {sizes[1] * sizes[2] * sizes[3], 1, sizes[3] * sizes[1], sizes[1]};
+  }
+
+  std::uint64_t key() const override { return static_cast<std::uint64_t>(base::thread_count()); }
+};
+
+}  // namespace
+
+std::span<const Implementation> implementations(Op op) {
+  switch (ops::row(op).family) {
+    case Family::contraction:
+      if (op == Op::matmul) return matmuls;
+      return convolutions;
+    case Family::window: return windows;
+    case Family::indexing: return indexing;
+    case Family::ordering: return orderings;
+    default: return others;
+  }
+}
+
+Verdict choose(const Primitive& primitive, bool log) {
+  Verdict verdict;
+  for (const Implementation& implementation : implementations(primitive.op)) {
+    verdict = implementation.judge(primitive);
+    if (verdict.accepted()) break;
+    if (log) kernel_log()("{}: {} declined: {}", describe(primitive), implementation.name, verdict.reason);
+  }
+  return verdict;
+}
+
+const compile::Target& target() {
+  static const CpuTarget target;
+  return target;
+}
+
+}  // namespace russet::cpu
