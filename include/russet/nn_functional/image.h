@@ -16,7 +16,7 @@ Tensor channel_shuffle(const Tensor& x, std::int64_t groups);
 enum class Interpolation : std::uint8_t { nearest, nearest_exact, linear, bilinear };
 struct InterpolateOptions {
   /// The output's height and width (its length is the width for [n, c, l]), or factors; exactly one of both.
-  std::optional<Size2> size{};
+  OptionalSize2 size{};
   std::optional<double> scale_factor{};
   Interpolation mode = Interpolation::nearest;
   bool align_corners = false;

@@ -15,7 +15,7 @@ struct MaxPool1dOptions {
   bool ceil_mode = false;
 };
 struct MaxPool2dOptions {
-  std::optional<Size2> stride{};
+  OptionalSize2 stride{};
   Size2 padding = 0;
   Size2 dilation = 1;
   bool ceil_mode = false;
@@ -36,7 +36,7 @@ struct AvgPool1dOptions {
   bool count_include_pad = true;
 };
 struct AvgPool2dOptions {
-  std::optional<Size2> stride{};
+  OptionalSize2 stride{};
   Size2 padding = 0;
   bool ceil_mode = false;
   bool count_include_pad = true;
