@@ -40,7 +40,6 @@ class BertForSequenceClassification : public nn::Module {
   }
 
  private:
-  class Layer;
   class Bert;
   BertConfig config_;
   nn::AnyModule bert_;

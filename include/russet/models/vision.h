@@ -72,7 +72,7 @@ class ResNet : public nn::Module {
 ResNet resnet18(ResNetOptions options = {});
 ResNet resnet50(ResNetOptions options = {});
 /// resnet18 with the stem for small images and ten classes.
-ResNet resnet18_cifar(ResNetOptions options = {});
+ResNet resnet18_cifar(ResNetOptions options = {.num_classes = 10});
 
 struct VisionTransformerOptions {
   std::int64_t image_size = 224;

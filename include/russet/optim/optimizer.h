@@ -5,6 +5,7 @@
 #include <russet/tensor.h>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,7 +62,7 @@ class Optimizer {
   struct GroupSlots {
     std::vector<Tensor> parameters;
     std::vector<Slot> slots;
-    double initial_lr = -1;  // below zero: lr()
+    std::optional<double> initial_lr{};
   };
 
   /// Throws ValueError for no parameters, one given twice, or one that is no floating leaf.
@@ -74,14 +75,25 @@ class Optimizer {
   virtual std::map<std::string, double> options(std::size_t group) const = 0;
   virtual void set_options(std::size_t group, const std::map<std::string, double>& numbers) = 0;
 
+  static constexpr std::size_t max_coefficients = 8;
+  /// Number `place` (below max_coefficients) of this update, as a tensor of no axes which parameters of one group, type
+  /// and count of steps share.
+  const Tensor& coefficient(std::size_t place, const Slot& slot, double value);
+
  private:
+  struct Coefficients {
+    std::int64_t steps = 0;
+    DType dtype = DType::float32;
+    Device device{};
+    std::vector<Tensor> values;
+  };
   void prepare(std::size_t group, Slot& slot);
-  template <class F>
-  void for_each_slot(F&& f) const;
+  void check_state(const State& state) const;
 
   const char* name_;
   std::vector<std::string> state_names_;
   std::vector<GroupSlots> groups_;
+  Coefficients coefficients_;
 };
 
 /// Parameters with options of their own.

@@ -1,0 +1,222 @@
+// BERT with a classification head, in Hugging Face's form. Between embeddings and pooler everything is rows of tokens,
+// [n * l, e], which keeps biases, activations and residuals beside their products.
+#include <fmt/format.h>
+#include <russet/autograd.h>
+#include <russet/functional.h>
+#include <russet/models/bert.h>
+#include <russet/nn/containers.h>
+#include <russet/nn/init.h>
+#include <russet/nn_functional.h>
+
+namespace russet::models {
+namespace {
+
+const BertConfig& checked(const BertConfig& config) {
+  if (config.num_attention_heads < 1 || config.hidden_size < 1 ||
+      config.hidden_size % config.num_attention_heads != 0) {
+    throw ValueError(fmt::format("bert: a width of {} does not split into {} heads", config.hidden_size,
+                                 config.num_attention_heads));
+  }
+  if (config.num_hidden_layers < 1 || config.max_position_embeddings < 1 || config.type_vocab_size < 1) {
+    throw ValueError(fmt::format("bert: {} layers, {} positions, {} token types", config.num_hidden_layers,
+                                 config.max_position_embeddings, config.type_vocab_size));
+  }
+  return config;
+}
+
+nn::Linear linear_of(std::int64_t in, std::int64_t out, const BertConfig& config) {
+  nn::Linear linear(in, out);
+  nn::init::normal_(linear.weight, 0, config.initializer_range);
+  nn::init::zeros_(linear.bias);
+  return linear;
+}
+
+nn::Embedding embedding_of(std::int64_t entries, const BertConfig& config, std::optional<std::int64_t> padding = {}) {
+  nn::Embedding table(entries, config.hidden_size, {.padding_idx = padding});
+  nn::init::normal_(table.weight, 0, config.initializer_range);
+  const NoGrad guard;
+  if (padding) table.weight.select(0, *padding).zero_();
+  return table;
+}
+
+/// Sum of the embeddings of token, position and type; norm; dropout.
+class Embeddings : public nn::Module {
+ public:
+  explicit Embeddings(const BertConfig& config)
+      : words_(register_module("word_embeddings", embedding_of(config.vocab_size, config, config.pad_token_id))),
+        positions_(register_module("position_embeddings", embedding_of(config.max_position_embeddings, config))),
+        types_(register_module("token_type_embeddings", embedding_of(config.type_vocab_size, config))),
+        norm_(register_module("LayerNorm", nn::LayerNorm(config.hidden_size, {.eps = config.layer_norm_eps}))),
+        dropout_(register_module("dropout", nn::Dropout(config.hidden_dropout_prob))) {}
+  // Returns [n * l, e].
+  Tensor embed(const Tensor& ids, const Tensor& types) {
+    const std::int64_t length = ids.size(1);
+    const Tensor kinds = types.defined() ? types_(types) : types_.weight.narrow(0, 0, 1);
+    const Tensor sum = words_(ids) + kinds + positions_.weight.narrow(0, 0, length);
+    return dropout_(norm_(sum.reshape({ids.size(0) * length, sum.size(2)})));
+  }
+
+ private:
+  nn::Embedding words_;
+  nn::Embedding positions_;
+  nn::Embedding types_;
+  nn::LayerNorm norm_;
+  nn::Dropout dropout_;
+};
+
+/// A linear layer, dropout, residual and norm.
+class Output : public nn::Module {
+ public:
+  Output(std::int64_t in, const BertConfig& config)
+      : dense_(register_module("dense", linear_of(in, config.hidden_size, config))),
+        norm_(register_module("LayerNorm", nn::LayerNorm(config.hidden_size, {.eps = config.layer_norm_eps}))),
+        dropout_(register_module("dropout", nn::Dropout(config.hidden_dropout_prob))) {}
+  Tensor add(const Tensor& x, const Tensor& residual) { return norm_(dropout_(dense_(x)) + residual); }
+
+ private:
+  nn::Linear dense_;
+  nn::LayerNorm norm_;
+  nn::Dropout dropout_;
+};
+
+class SelfAttention : public nn::Module {
+ public:
+  explicit SelfAttention(const BertConfig& config)
+      : query_(register_module("query", linear_of(config.hidden_size, config.hidden_size, config))),
+        key_(register_module("key", linear_of(config.hidden_size, config.hidden_size, config))),
+        value_(register_module("value", linear_of(config.hidden_size, config.hidden_size, config))),
+        heads_(config.num_attention_heads),
+        dropout_(config.attention_probs_dropout_prob) {}
+  Tensor attend(const Tensor& rows, std::int64_t samples, const Tensor& mask) {
+    const std::int64_t width = rows.size(1);
+    const std::int64_t length = samples > 0 ? rows.size(0) / samples : 0;
+    const auto heads = [&](const Tensor& x) {
+      return x.reshape({samples, length, heads_, width / heads_}).transpose(1, 2);
+    };
+    AttentionOptions options;
+    options.dropout_p = is_training() ? dropout_ : 0;
+    const Tensor y =
+        scaled_dot_product_attention(heads(query_(rows)), heads(key_(rows)), heads(value_(rows)), mask, options);
+    return y.transpose(1, 2).reshape({samples * length, width});
+  }
+
+ private:
+  nn::Linear query_;
+  nn::Linear key_;
+  nn::Linear value_;
+  std::int64_t heads_;
+  double dropout_;
+};
+
+class Attention : public nn::Module {
+ public:
+  explicit Attention(const BertConfig& config)
+      : self_(register_module("self", SelfAttention(config))),
+        output_(register_module("output", Output(config.hidden_size, config))) {}
+  Tensor attend(const Tensor& rows, std::int64_t samples, const Tensor& mask) {
+    return output_.add(self_.attend(rows, samples, mask), rows);
+  }
+
+ private:
+  SelfAttention self_;
+  Output output_;
+};
+
+class Dense : public nn::Module {
+ public:
+  Dense(std::int64_t in, std::int64_t out, const BertConfig& config)
+      : dense_(register_module("dense", linear_of(in, out, config))) {}
+  Tensor forward(const Tensor& x) override { return dense_(x); }
+
+ private:
+  nn::Linear dense_;
+};
+
+class Layer : public nn::Module {
+ public:
+  explicit Layer(const BertConfig& config)
+      : attention_(register_module("attention", Attention(config))),
+        intermediate_(register_module("intermediate", Dense(config.hidden_size, config.intermediate_size, config))),
+        output_(register_module("output", Output(config.intermediate_size, config))) {}
+  Tensor run(const Tensor& rows, std::int64_t samples, const Tensor& mask) {
+    const Tensor x = attention_.attend(rows, samples, mask);
+    return output_.add(gelu(intermediate_(x)), x);
+  }
+
+ private:
+  Attention attention_;
+  Dense intermediate_;
+  Output output_;
+};
+
+void check_inputs(const Tensor& ids, const Tensor& mask, const Tensor& types, const BertConfig& config) {
+  if (ids.dim() != 2 || ids.size(1) < 1) {
+    throw ShapeError(fmt::format("bert: input_ids are [n, l], not {}", to_string(ids.sizes())));
+  }
+  if (ids.size(1) > config.max_position_embeddings) {
+    throw ShapeError(
+        fmt::format("bert: sequences of {} tokens; {} at most", ids.size(1), config.max_position_embeddings));
+  }
+  for (const auto& [name, tensor] : {std::pair("attention_mask", mask), std::pair("token_type_ids", types)}) {
+    if (tensor.defined() && tensor.sizes() != ids.sizes()) {
+      throw ShapeError(
+          fmt::format("bert: input_ids are {} but {} are {}", to_string(ids.sizes()), name, to_string(tensor.sizes())));
+    }
+  }
+}
+
+}  // namespace
+
+class BertForSequenceClassification::Bert : public nn::Module {
+ public:
+  explicit Bert(const BertConfig& config)
+      : embeddings_(register_module("embeddings", Embeddings(config))),
+        pooler_(Dense(config.hidden_size, config.hidden_size, config)) {
+    nn::ModuleList list;
+    for (std::int64_t i = 0; i < config.num_hidden_layers; ++i) {
+      layers_.emplace_back(config);
+      list.push_back(layers_.back());
+    }
+    nn::Module encoder;
+    encoder.register_module("layer", list);
+    register_module("encoder", encoder);
+    register_module("pooler", pooler_);
+  }
+  // Returns [n, e].
+  Tensor pooled(const Tensor& ids, const Tensor& attention_mask, const Tensor& types) {
+    const std::int64_t samples = ids.size(0);
+    Tensor mask;
+    if (attention_mask.defined()) mask = ne(attention_mask, 0).reshape({samples, 1, 1, ids.size(1)});
+    Tensor rows = embeddings_.embed(ids, types);
+    for (Layer& layer : layers_) rows = layer.run(rows, samples, mask);
+    const Tensor first = rows.reshape({samples, ids.size(1), rows.size(1)}).select(1, 0);
+    return tanh(pooler_(first));
+  }
+
+ private:
+  Embeddings embeddings_;
+  std::vector<Layer> layers_;
+  Dense pooler_;
+};
+
+BertForSequenceClassification::BertForSequenceClassification(const BertConfig& config)
+    : config_(checked(config)),
+      bert_(register_module("bert", nn::AnyModule(Bert(config)))),
+      dropout_(register_module("dropout", nn::Dropout(config.hidden_dropout_prob))),
+      classifier_(register_module("classifier", linear_of(config.hidden_size, config.num_labels, config))) {}
+
+Tensor BertForSequenceClassification::forward(const Tensor& input_ids, const Tensor& attention_mask,
+                                              const Tensor& token_type_ids) {
+  check_inputs(input_ids, attention_mask, token_type_ids, config_);
+  return classifier_(dropout_(bert_.as<Bert>()->pooled(input_ids, attention_mask, token_type_ids)));
+}
+
+Tensor BertForSequenceClassification::forward_all(std::span<const Tensor> inputs) {
+  if (inputs.empty() || inputs.size() > 3) {
+    throw ValueError(fmt::format(
+        "bert: takes input_ids and, if wanted, attention_mask and token_type_ids, not {} tensors", inputs.size()));
+  }
+  return forward(inputs[0], inputs.size() > 1 ? inputs[1] : Tensor(), inputs.size() > 2 ? inputs[2] : Tensor());
+}
+
+}  // namespace russet::models

@@ -1,0 +1,59 @@
+// The perceptron and LeNet-5.
+#include <fmt/format.h>
+#include <russet/functional/elementwise.h>
+#include <russet/models/vision.h>
+#include <russet/nn/activation.h>
+#include <russet/nn/convolution.h>
+#include <russet/nn/dropout.h>
+#include <russet/nn/pooling.h>
+#include <russet/nn_functional/activation.h>
+#include <russet/nn_functional/dropout.h>
+
+namespace russet::models {
+
+Mlp::Mlp(const MlpOptions& options)
+    : options_(options),
+      fc1_(register_module("fc1", nn::Linear(options.in_features, 512))),
+      fc2_(register_module("fc2", nn::Linear(512, 256))),
+      fc3_(register_module("fc3", nn::Linear(256, options.num_classes))) {}
+
+Tensor Mlp::forward(const Tensor& x) {
+  const Tensor flat = x.dim() > 2 ? x.flatten(1) : x;
+  const Tensor h1 = dropout(relu(fc1_(flat)), options_.dropout, is_training());
+  const Tensor h2 = dropout(relu(fc2_(h1)), options_.dropout, is_training());
+  return fc3_(h2);
+}
+
+namespace {
+
+/// The size of LeNet's images after its convolutions and pools.
+std::int64_t lenet_size(std::int64_t image) {
+  const std::int64_t size = (image / 2 - 4) / 2;
+  if (image >= 12 && size >= 1) return size;
+  throw ValueError(fmt::format("lenet5: images of {} x {} are too small; 12 x 12 at least", image, image));
+}
+
+}  // namespace
+
+LeNet5::LeNet5(const LeNet5Options& options) : options_(options) {
+  const std::int64_t size = lenet_size(options.image_size);
+  f_ = nn::Sequential(nn::Conv2d(options.in_channels, 6, 5, {.padding = 2}), nn::Tanh(), nn::AvgPool2d(2),
+                      nn::Conv2d(6, 16, 5), nn::Tanh(), nn::AvgPool2d(2));
+  c_ = nn::Sequential(nn::Linear(16 * size * size, 120), nn::Tanh(), nn::Linear(120, 84), nn::Tanh(),
+                      nn::Linear(84, options.num_classes));
+  register_module("f", f_);
+  register_module("c", c_);
+}
+
+Tensor LeNet5::forward(const Tensor& x) {
+  const Tensor features = f_(x).flatten(1);
+  if (options_.dropout == 0) return c_(features);
+  Tensor y = features;
+  for (std::size_t place = 0; place < c_.size(); ++place) {
+    y = c_[place].get().forward(y);
+    if (c_[place].as<nn::Tanh>()) y = dropout(y, options_.dropout, is_training());
+  }
+  return y;
+}
+
+}  // namespace russet::models

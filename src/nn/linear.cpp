@@ -1,0 +1,69 @@
+// Linear layers and lookups.
+#include <fmt/format.h>
+#include <russet/functional.h>
+#include <russet/nn/linear.h>
+#include <russet/nn_functional.h>
+
+#include "new_parameters.h"
+
+namespace russet::nn {
+
+Linear::Linear(std::int64_t in_features, std::int64_t out_features, bool with_bias) {
+  if (in_features < 0 || out_features < 0) {
+    throw ValueError(fmt::format("Linear: {} inputs and {} outputs", in_features, out_features));
+  }
+  const double bound = default_bound(in_features);
+  weight = register_parameter("weight", new_uniform({out_features, in_features}, bound));
+  bias = register_parameter("bias", with_bias ? new_uniform({out_features}, bound) : Tensor());
+}
+
+Tensor Linear::forward(const Tensor& x) {
+  if (x.dim() <= 2) return linear(x, weight, bias);
+  // One matrix product for all rows: bias and activation stay next to it.
+  Shape sizes = x.sizes();
+  const std::int64_t width = sizes.back();
+  if (width != weight.size(1)) return linear(x, weight, bias);  // says what does not fit
+  sizes.pop_back();
+  const std::int64_t rows = numel(sizes);
+  sizes.push_back(weight.size(0));
+  return linear(x.reshape({rows, width}), weight, bias).reshape(sizes);
+}
+
+Bilinear::Bilinear(std::int64_t in1_features, std::int64_t in2_features, std::int64_t out_features, bool with_bias) {
+  if (in1_features < 1 || in2_features < 0 || out_features < 0) {
+    throw ValueError(fmt::format("Bilinear: {} and {} inputs, {} outputs", in1_features, in2_features, out_features));
+  }
+  const double bound = default_bound(in1_features);
+  weight = register_parameter("weight", new_uniform({out_features, in1_features, in2_features}, bound));
+  bias = register_parameter("bias", with_bias ? new_uniform({out_features}, bound) : Tensor());
+}
+
+Tensor Bilinear::forward(const Tensor& x1, const Tensor& x2) {
+  const Tensor y = einsum("...i,oij,...j->...o", {x1, weight, x2});
+  return bias.defined() ? y + bias : y;
+}
+
+Tensor Bilinear::forward_all(std::span<const Tensor> inputs) {
+  if (inputs.size() == 2) return forward(inputs[0], inputs[1]);
+  throw ValueError(fmt::format("Bilinear: takes two inputs, not {}", inputs.size()));
+}
+
+Embedding::Embedding(std::int64_t num_embeddings, std::int64_t embedding_dim, const EmbeddingOptions& options)
+    : padding_idx_(options.padding_idx) {
+  if (num_embeddings < 0 || embedding_dim < 0) {
+    throw ValueError(fmt::format("Embedding: {} entries of {} numbers", num_embeddings, embedding_dim));
+  }
+  if (padding_idx_ && (*padding_idx_ < -num_embeddings || *padding_idx_ >= num_embeddings)) {
+    throw ValueError(fmt::format("Embedding: padding_idx {} is outside {} entries", *padding_idx_, num_embeddings));
+  }
+  const Tensor made = empty({num_embeddings, embedding_dim}, NewModules::options());
+  init::normal_(made);
+  if (padding_idx_) made.select(0, *padding_idx_).zero_();
+  weight = register_parameter("weight", made);
+}
+
+Tensor Embedding::forward(const Tensor& indices) { return embedding(indices, weight, padding_idx_); }
+
+Tensor Unflatten::forward(const Tensor& x) { return unflatten(x, axis_, sizes_); }
+
+}  // namespace russet::nn

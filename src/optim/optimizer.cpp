@@ -1,0 +1,210 @@
+// Optimizer: parameters, state and steps.
+#include <fmt/format.h>
+#include <russet/autocast.h>
+#include <russet/autograd.h>
+#include <russet/functional/creation.h>
+#include <russet/optim/optimizer.h>
+#include <russet/runtime.h>
+
+#include <algorithm>
+
+namespace russet::optim {
+namespace {
+
+void check_parameter(const char* name, const Tensor& parameter, const std::vector<Tensor>& seen) {
+  if (!parameter.defined()) throw ValueError(fmt::format("{}: a parameter is undefined", name));
+  if (!parameter.is_leaf() || !is_floating(parameter.dtype())) {
+    throw ValueError(fmt::format("{}: parameters are floating leaves, not results of operators: {} of {}", name,
+                                 name_of(parameter.dtype()), to_string(parameter.sizes())));
+  }
+  for (const Tensor& other : seen) {
+    if (other.state() == parameter.state()) throw ValueError(fmt::format("{}: a parameter was given twice", name));
+  }
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 20;
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < most; ++i) text += (i == 0 ? "" : ", ") + names[i];
+  if (names.size() > most) text += fmt::format(" and {} more", names.size() - most);
+  return text;
+}
+
+std::string group_prefix(std::size_t group) { return fmt::format("group.{}.", group); }
+
+}  // namespace
+
+Optimizer::Optimizer(const char* name, std::vector<std::string> state_names, std::vector<std::vector<Tensor>> groups)
+    : name_(name), state_names_(std::move(state_names)) {
+  std::vector<Tensor> seen;
+  for (const std::vector<Tensor>& parameters : groups) {
+    GroupSlots made;
+    for (const Tensor& parameter : parameters) {
+      check_parameter(name, parameter, seen);
+      seen.push_back(parameter);
+      made.slots.push_back({parameter, std::vector<Tensor>(state_names_.size()), 0});
+    }
+    made.parameters = parameters;
+    groups_.push_back(std::move(made));
+  }
+  if (seen.empty()) throw ValueError(fmt::format("{}: there are no parameters", name));
+}
+
+void Optimizer::prepare(std::size_t group, Slot& slot) {
+  for (std::size_t place = 0; place < state_names_.size(); ++place) {
+    if (slot.tensors[place].defined() || !keeps(group, place)) continue;
+    slot.tensors[place] = zeros(slot.parameter.sizes(), {slot.parameter.dtype(), slot.parameter.device()});
+  }
+}
+
+void Optimizer::step() {
+  const NoGrad guard;
+  const Autocast full_precision(DType::bfloat16, false);
+  bool is_new = false;
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    for (Slot& slot : groups_[group].slots) {
+      if (!slot.parameter.grad().defined()) continue;
+      is_new |= slot.steps == 0;
+      prepare(group, slot);
+    }
+  }
+  // State that is memory already: the first step's plan is then that of all others.
+  if (is_new) flush();
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    coefficients_ = {};
+    for (Slot& slot : groups_[group].slots) {
+      const Tensor gradient = slot.parameter.grad();
+      if (!gradient.defined()) continue;
+      ++slot.steps;
+      update(group, slot, gradient.detach());
+    }
+  }
+  coefficients_ = {};
+  flush();
+}
+
+const Tensor& Optimizer::coefficient(std::size_t place, const Slot& slot, double value) {
+  const Tensor& parameter = slot.parameter;
+  if (coefficients_.values.empty() || coefficients_.steps != slot.steps || coefficients_.dtype != parameter.dtype() ||
+      coefficients_.device != parameter.device()) {
+    coefficients_ = {slot.steps, parameter.dtype(), parameter.device(), std::vector<Tensor>(max_coefficients)};
+  }
+  Tensor& kept = coefficients_.values.at(place);
+  if (!kept.defined()) kept = scalar_tensor(value, {.dtype = parameter.dtype(), .device = parameter.device()});
+  return kept;
+}
+
+void Optimizer::zero_grad() {
+  for (GroupSlots& group : groups_) {
+    for (Slot& slot : group.slots) {
+      if (slot.parameter.grad().defined()) slot.parameter.set_grad({});
+    }
+  }
+}
+
+const std::vector<Tensor>& Optimizer::parameters(std::size_t group) const {
+  if (group < groups_.size()) return groups_[group].parameters;
+  throw IndexError(fmt::format("{}: there is no group {} among {}", name_, group, groups_.size()));
+}
+
+std::vector<Tensor> Optimizer::all_parameters() const {
+  std::vector<Tensor> all;
+  for (const GroupSlots& group : groups_) all.insert(all.end(), group.parameters.begin(), group.parameters.end());
+  return all;
+}
+
+void Optimizer::set_lr(double lr) {
+  for (std::size_t group = 0; group < groups_.size(); ++group) set_lr(lr, group);
+}
+
+double Optimizer::initial_lr(std::size_t group) const {
+  parameters(group);  // checks the number
+  return groups_[group].initial_lr.value_or(lr(group));
+}
+
+void Optimizer::set_initial_lr(double lr, std::size_t group) {
+  parameters(group);
+  groups_[group].initial_lr = lr;
+}
+
+State Optimizer::state_dict() const {
+  State state;
+  std::size_t index = 0;
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    for (const auto& [name, value] : options(group)) state.numbers[group_prefix(group) + name] = value;
+    if (groups_[group].initial_lr) state.numbers[group_prefix(group) + "initial_lr"] = *groups_[group].initial_lr;
+    for (const Slot& slot : groups_[group].slots) {
+      state.numbers[fmt::format("{}.step", index)] = static_cast<double>(slot.steps);
+      for (std::size_t place = 0; place < state_names_.size(); ++place) {
+        if (slot.tensors[place].defined()) {
+          state.tensors.insert(fmt::format("{}.{}", index, state_names_[place]), slot.tensors[place].detach());
+        }
+      }
+      ++index;
+    }
+  }
+  return state;
+}
+
+void Optimizer::check_state(const State& state) const {
+  std::vector<std::string> missing, misshaped, unexpected;
+  std::map<std::string, Shape> wanted;
+  std::map<std::string, double> numbers;
+  std::size_t index = 0;
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    for (const auto& [name, value] : options(group)) numbers[group_prefix(group) + name] = value;
+    for (const Slot& slot : groups_[group].slots) {
+      numbers[fmt::format("{}.step", index)] = 0;
+      for (const std::string& name : state_names_) wanted[fmt::format("{}.{}", index, name)] = slot.parameter.sizes();
+      ++index;
+    }
+  }
+  for (const auto& [name, value] : numbers) {
+    if (!state.numbers.contains(name)) missing.push_back(name);
+  }
+  for (const auto& [name, value] : state.numbers) {
+    if (!numbers.contains(name) && !name.ends_with(".initial_lr")) unexpected.push_back(name);
+  }
+  for (const auto& [name, tensor] : state.tensors) {
+    const auto found = wanted.find(name);
+    if (found == wanted.end()) {
+      unexpected.push_back(name);
+    } else if (tensor.sizes() != found->second) {
+      misshaped.push_back(fmt::format("{} ({} in the state, {} of the parameter)", name, to_string(tensor.sizes()),
+                                      to_string(found->second)));
+    }
+  }
+  std::string message;
+  if (!missing.empty()) message += "\n  missing: " + listed(missing);
+  if (!unexpected.empty()) message += "\n  unexpected: " + listed(unexpected);
+  if (!misshaped.empty()) message += "\n  of another shape: " + listed(misshaped);
+  if (!message.empty()) throw ValueError(fmt::format("{}: the state does not fit the optimizer:{}", name_, message));
+}
+
+void Optimizer::load_state_dict(const State& state) {
+  check_state(state);
+  const NoGrad guard;
+  std::size_t index = 0;
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    std::map<std::string, double> own;
+    const std::string prefix = group_prefix(group);
+    for (const auto& [name, value] : state.numbers) {
+      if (name.starts_with(prefix)) own[name.substr(prefix.size())] = value;
+    }
+    const auto initial = own.find("initial_lr");
+    groups_[group].initial_lr = initial == own.end() ? std::nullopt : std::optional<double>(initial->second);
+    set_options(group, own);
+    for (Slot& slot : groups_[group].slots) {
+      slot.steps = static_cast<std::int64_t>(state.numbers.at(fmt::format("{}.step", index)));
+      for (std::size_t place = 0; place < state_names_.size(); ++place) {
+        const Tensor* saved = state.tensors.find(fmt::format("{}.{}", index, state_names_[place]));
+        slot.tensors[place] =
+            saved ? saved->detach().to(slot.parameter.dtype()).to(slot.parameter.device()).clone() : Tensor();
+      }
+      ++index;
+    }
+  }
+  flush();
+}
+
+}  // namespace russet::optim
