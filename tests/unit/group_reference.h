@@ -242,12 +242,14 @@ class GroupReference {
     return slots_[access.slot] + address(access, index) * static_cast<std::int64_t>(size_of(access.dtype));
   }
   Number input(std::int16_t id, const Dims& index, std::int64_t point, bool reduced) const {
+    const compile::Instruction& source = group_.code[static_cast<std::size_t>(id)];
+    if (source.kind == Kind::scalar || source.kind == Kind::constant) return evaluate(source, 0, true);
     const auto& values = values_[static_cast<std::size_t>(id)];
-    const bool input_reduced = group_.code[static_cast<std::size_t>(id)].extent == compile::Extent::reduced;
+    const bool input_reduced = source.extent == compile::Extent::reduced;
     return values[static_cast<std::size_t>(input_reduced && !reduced ? position(index, false) : point)];
   }
 
-  Number evaluate(const compile::Instruction& instruction, std::int64_t point, bool reduced) {
+  Number evaluate(const compile::Instruction& instruction, std::int64_t point, bool reduced) const {
     const Dims index = index_of(point, reduced);
     const auto in = [&](int i) { return input(instruction.inputs[static_cast<std::size_t>(i)], index, point, reduced); };
     const auto access = [&]() -> const compile::Access& {

@@ -237,6 +237,9 @@ class Fuzzer {
       const int i = pick(static_cast<int>(b.group.code.size()));
       const Instruction& instruction = b.group.code[static_cast<std::size_t>(i)];
       if (instruction.kind == Kind::store || instruction.op == Op::random_bits || instruction.op == Op::uniform) continue;
+      // Fractions would make sums depend on their order.
+      const std::int16_t source = instruction.inputs[0];
+      if (source >= 0 && b.group.code[static_cast<std::size_t>(source)].op == Op::uniform) continue;
       const bool uniform = instruction.kind == Kind::constant || instruction.kind == Kind::scalar;
       if (extent == Extent::reduced && instruction.extent == Extent::full && !uniform) continue;
       return static_cast<std::int16_t>(i);

@@ -221,6 +221,16 @@ void Machine::run(const TileOp& op, const Box& box, const Accumulation& accumula
   }
 }
 
+/// The pieces of an access in its box; axes along which its form does not vary do not count.
+template <class Body>
+void Machine::for_each_block_of(const TileOp& op, const Box& box, Body&& body) const {
+  static const Shape none;
+  const Nest& nest = *program_.nest;
+  const View& view = nest.views[static_cast<std::size_t>(op.view)];
+  for_each_block(op.form == Form::uniform ? none : nest.outer, op.form == Form::full ? nest.inner : none, view, box,
+                 body);
+}
+
 std::int64_t Machine::start_of(const View& view) const {
   if (view.offset_argument < 0) return view.offset;
   return view.offset + static_cast<std::int64_t>(bindings_.arguments[view.offset_argument]);
@@ -243,7 +253,7 @@ void Machine::load(const TileOp& op, const Box& box) {
     return;
   }
   const auto lane = static_cast<std::int64_t>(size_of(op.lane));
-  for_each_block(*program_.nest, view, box, [&](std::int64_t offset, std::int64_t position, const Block& block) {
+  for_each_block_of(op, box, [&](std::int64_t offset, std::int64_t position, const Block& block) {
     op.load(block, memory + offset * element, tile + position * lane);
   });
 }
@@ -268,7 +278,7 @@ void Machine::store(const TileOp& op, const Box& box) {
     return;
   }
   const auto lane = static_cast<std::int64_t>(size_of(op.lane));
-  for_each_block(*program_.nest, view, box, [&](std::int64_t offset, std::int64_t position, const Block& block) {
+  for_each_block_of(op, box, [&](std::int64_t offset, std::int64_t position, const Block& block) {
     op.store(block, tile + position * lane, memory + offset * element);
   });
 }
@@ -277,7 +287,7 @@ void Machine::index(const TileOp& op, const Box& box) {
   const View& view = program_.nest->views[static_cast<std::size_t>(op.view)];
   const std::int64_t start = start_of(view);
   auto* tile = reinterpret_cast<std::int64_t*>(values_[op.out]);
-  for_each_block(*program_.nest, view, box, [&](std::int64_t offset, std::int64_t position, const Block& block) {
+  for_each_block_of(op, box, [&](std::int64_t offset, std::int64_t position, const Block& block) {
     kernels().index(block, start + offset, tile + position);
   });
 }

@@ -45,6 +45,8 @@ class Machine {
   std::int64_t start_of(const View& view) const;
   std::byte* memory_of(const View& view) const;
   Box box_for(const TileOp& op, const Box& box) const;
+  template <class Body>
+  void for_each_block_of(const TileOp& op, const Box& box, Body&& body) const;
 
   const TileProgram& program_;
   const std::vector<std::int64_t>& lines_;

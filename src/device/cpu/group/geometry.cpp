@@ -212,8 +212,8 @@ void plan_whole_rows(Plan& plan) {
 void plan_accumulation(Plan& plan) {
   Nest& nest = plan.nest;
   if (plan.reduces_columns) {
-    const std::int64_t run = nest.inner.empty() ? 1 : nest.inner.back();
-    const std::int64_t before = nest.inner.rank() > 1 ? nest.inner[nest.inner.rank() - 2] : 1;
+    const std::int64_t run = nest.inner.empty() ? 1 : std::max<std::int64_t>(nest.inner.back(), 1);
+    const std::int64_t before = nest.inner.rank() > 1 ? std::max<std::int64_t>(nest.inner[nest.inner.rank() - 2], 1) : 1;
     if (run >= 256 || nest.inner.rank() == 1) {
       nest.tile_columns = even_piece(run, tile_target);
     } else {
@@ -222,8 +222,9 @@ void plan_accumulation(Plan& plan) {
       nest.tile_columns = run * std::clamp<std::int64_t>(tile_target / (run * nest.tile_rows), 1, before);
     }
   } else {
-    nest.tile_columns = even_piece(nest.inner.empty() ? 1 : nest.inner.back(), 512);
-    nest.tile_rows = std::clamp<std::int64_t>(tile_target / nest.tile_columns, 1, nest.rows());
+    nest.tile_columns = even_piece(nest.inner.empty() ? 1 : std::max<std::int64_t>(nest.inner.back(), 1), 512);
+    nest.tile_rows = std::clamp<std::int64_t>(tile_target / nest.tile_columns, 1,
+                                                std::max<std::int64_t>(nest.rows(), 1));
   }
   const std::int64_t kept = plan.reduces_columns ? divide_up(nest.rows(), nest.tile_rows)
                                                  : divide_up(nest.columns(), nest.tile_columns);

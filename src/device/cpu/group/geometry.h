@@ -104,19 +104,20 @@ struct Box {
   std::int64_t columns = 0;
 };
 
-/// Calls body(element offset in memory, position in the tile, block) for the affine pieces of a box.
+/// Calls body(element offset in memory, position in the tile, block) for the affine pieces of a box in a space of
+/// these outer and inner axes.
 template <class Body>
-void for_each_block(const Nest& nest, const View& view, const Box& box, Body&& body) {
-  Cursor outer(nest.outer, view.outer, box.row);
+void for_each_block(const Shape& outer_sizes, const Shape& inner_sizes, const View& view, const Box& box, Body&& body) {
+  Cursor outer(outer_sizes, view.outer, box.row);
   for (std::int64_t r = 0; r < box.rows;) {
     const std::int64_t rows = std::min(box.rows - r, outer.room());
-    Cursor inner(nest.inner, view.inner, box.column);
+    Cursor inner(inner_sizes, view.inner, box.column);
     for (std::int64_t c = 0; c < box.columns;) {
       const std::int64_t left = box.columns - c;
       const std::int64_t position = r * box.columns + c;
       const std::int64_t offset = outer.offset() + inner.offset();
       const std::int64_t run = std::min(left, inner.room());
-      if (rows == 1 && nest.inner.rank() > 1 && inner.at_start() && left >= 2 * run && run != 0) {
+      if (rows == 1 && inner_sizes.rank() > 1 && inner.at_start() && left >= 2 * run && run != 0) {
         // One row of several runs: the runs are rows of a block.
         const std::int64_t runs = std::min(left / run, inner.room_before());
         body(offset, position, Block{runs, inner.stride_before(), run, inner.stride(), run});

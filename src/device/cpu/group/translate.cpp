@@ -128,7 +128,7 @@ class Translator {
     return static_cast<std::int16_t>(values_.size() - 1);
   }
 
-  const Value& value(std::int16_t id) const { return values_[index_of(id)]; }
+  Value value(std::int16_t id) const { return values_[index_of(id)]; }
   bool rows_are_single() const { return program_.nest->tile_rows == 1; }
 
   void emit(TileOp op) {
@@ -282,7 +282,7 @@ class Translator {
 
   /// A value that truly fills a tile, for what cannot read splats.
   std::int16_t materialised(std::int16_t id, Form form) {
-    const Value& have = value(id);
+    const Value have = value(id);
     if (have.form == form) return id;
     if (have.form == Form::rows && !rows_are_single()) return in_form(id, form);
     const std::int16_t source = have.form == Form::rows ? in_form(id, Form::full) : id;
@@ -357,13 +357,7 @@ class Translator {
 
   std::int16_t compute(std::size_t position) {
     const Instruction& instruction = group_.code[position];
-    std::int16_t result = -1;
-    if (instruction.op == Op::cast) {
-      result = cast(instruction);
-      if (result == results_[index_of(instruction.inputs[0])]) return result;
-    } else {
-      result = apply(instruction);
-    }
+    const std::int16_t result = instruction.op == Op::cast ? cast(instruction) : apply(instruction);
     // Stores round by themselves; a boolean must be 0 or 1 for other readers only.
     if (is_exact(group_, instruction) || only_stored_[position]) return result;
     return rounded(result, instruction.dtype);
