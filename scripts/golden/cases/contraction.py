@@ -35,6 +35,9 @@ CASES += [("conv2d", T(2, 3, 5, 6), T(4, 3, 3, 3)), ("conv2d", T(2, 3, 5, 6), T(
           ("conv2d", T(2, 3, 6, 6), T(4, 3, 3, 3), None, 1, "valid")]
 CASES += [("conv_transpose2d", T(1, 3, 4, 4), T(3, 2, 3, 3), T(2), 2, 1),
           ("conv_transpose2d", T(1, 4, 3, 3), T(4, 2, 3, 3), T(4), 2, 1, 1, 2)]
+CASES += [("conv_transpose1d", T(2, 3, 5), T(3, 4, 3), T(4), 2, 1, 1), ("kron", T(2, 3), T(2, 2)),
+          ("conv_transpose2d", T(1, 2, 3, 4), T(2, 3, 2, 3), None, [2, 1], [1, 0], 0, 1, [2, 1]),
+          ("tensordot", T(2, 3, 4), T(3, 4, 2)), ("tensordot", T(2, 3), T(3, 4), 1)]
 
 CALLS = {
     "addmm": lambda c, a, b, beta=1, alpha=1: torch.addmm(c, a, b, beta=beta, alpha=alpha),

@@ -77,7 +77,19 @@ CASES += [("addcmul", T(3), T(3), T(3), 0.5), ("addcdiv", T(3), T(3), T(3, lo=0.
           ("addcmul", T(2, 3), T(3), T(2, 1)), ("addcdiv", T(2, 3), T(3), T(2, 1, lo=0.5))]
 CASES += [("nan_to_num", V([float("nan"), 1.0, float("inf"), float("-inf")], grad=False), 0.5, 9.0, -9.0)]
 
+CASES += [(name, T(6, lo=-3, hi=3)) for name in ("sinc", "deg2rad", "rad2deg")] + [("sinc", V([0.0, 1.0]))]
+CASES += [(name, T(2, 4), T(4)) for name in ("logaddexp2", "copysign", "fmax", "fmin")]
+CASES += [(name, _NON_FINITE) for name in ("isposinf", "isneginf")] + [("round", T(6, lo=-9, hi=9), 1)]
+CASES += [(name, V([float("nan"), 1.0, 2.0], grad=False), V([3.0, float("nan"), 1.0], grad=False))
+          for name in ("fmax", "fmin")]
+CASES += [("heaviside", V([-1.0, 0.0, 2.0], grad=False), V([0.5, 0.25, 0.75], grad=False)),
+          ("isclose", V([1.0, 1.0001, 2.0], grad=False), V([1.0, 1.0, 2.1], grad=False)),
+          ("isclose", V([1.0, float("nan")], grad=False), V([1.1, float("nan")], grad=False), 0.0, 0.2, True),
+          ("logit", T(7, lo=-0.2, hi=1.2), 0.1)]
+
 CALLS = {
+    "round": lambda x, decimals=None: torch.round(x) if decimals is None else torch.round(x, decimals=decimals),
+    "logit": lambda x, eps=None: torch.logit(x, eps),
     "sub": lambda a, b, alpha=1: torch.sub(a, b, alpha=alpha),
     "add": lambda a, b, alpha=1: torch.add(a, b, alpha=alpha),
     "div_floor": lambda a, b: torch.div(a, b, rounding_mode="floor"),

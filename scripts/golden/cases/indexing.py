@@ -22,6 +22,8 @@ CASES += [("masked_fill", T(2, 3), B(2, 3), 7.5), ("masked_fill", T(2, 3), B(3),
           ("nonzero", V([0, 0], "int64"))]
 CASES += [("one_hot", V([0, 2, 1], "int64"), 4), ("one_hot", V([0, 2, 1], "int64")), ("one_hot", I(2, 3, hi=3), 3),
           ("take", T(3, 4), V([0, 11, 5], "int64"))]
+CASES += [("index_copy", T(4, 3), 0, V([2, 0], "int64"), T(2, 3)), ("index_fill", T(4, 3), 1, V([2, 0], "int64"), 3.5),
+          ("take_along_dim", T(3, 4), I(5, hi=12))]
 # x[...]: an index is "i:3" for an integer, "s:start:stop:step" for a slice, ":" for all, "..." and "new".
 CASES += [("index", T(4, 3), [_ROWS]), ("index", T(4, 3), [":", V([2, 0], "int64")]),
           ("index", T(4, 3), [V([0, 3], "int64"), V([1, 2], "int64")]),

@@ -43,8 +43,30 @@ CASES += [("binary_cross_entropy_with_logits", T(3, 4), T(3, 4, lo=0, grad=False
 # kl_div: input, target, reduction, whether the target is in logarithms
 CASES += [("kl_div", T(3, 4, hi=0), T(3, 4, lo=0.1, grad=False), r) for r in (*_REDUCTIONS, "batchmean")]
 CASES += [("kl_div", T(3, 4, hi=0), T(3, 4, hi=0), "sum", True)]
+_SIGNS = V([1.0, -1.0, 1.0], grad=False)
+CASES += [("poisson_nll_loss", T(3, 4), T(3, 4, lo=1, hi=5, grad=False)), ("poisson_nll_loss", T(3, 4, lo=0.1),
+                                                                        T(3, 4, lo=1.5, hi=5, grad=False), False, True),
+          ("gaussian_nll_loss", T(3, 4), T(3, 4), T(3, 4, lo=0.2, hi=2)),
+          ("gaussian_nll_loss", T(3, 4), T(3, 4), T(3, 4, lo=0.2, hi=2), True),
+          ("cosine_embedding_loss", T(3, 4), T(3, 4), _SIGNS), ("cosine_embedding_loss", T(3, 4), T(3, 4), _SIGNS, -0.5),
+          ("margin_ranking_loss", T(3), T(3), _SIGNS), ("margin_ranking_loss", T(3), T(3), _SIGNS, 0.7),
+          ("hinge_embedding_loss", T(3, 3), _SIGNS), ("hinge_embedding_loss", T(3), _SIGNS, 0.3),
+          ("soft_margin_loss", T(3), _SIGNS), ("multi_margin_loss", T(5, 4), _C), ("multi_margin_loss", T(5, 4), _C, 2, 0.7),
+          ("multilabel_soft_margin_loss", T(3, 4), V([[1.0, 0.0, 1.0, 0.0]] * 3, grad=False)),
+          ("triplet_margin_loss", T(3, 4), T(3, 4), T(3, 4)), ("triplet_margin_loss", T(3, 4), T(3, 4), T(3, 4), 0.5, 1.0,
+                                                              True),
+          ("pairwise_distance", T(3, 4), T(3, 4)), ("pairwise_distance", T(3, 4), T(3, 4), 1.0)]
 
 CALLS = {
+    "poisson_nll_loss": lambda x, y, log=True, full=False: F.poisson_nll_loss(x, y, log, full),
+    "gaussian_nll_loss": lambda x, y, v, full=False: F.gaussian_nll_loss(x, y, v, full),
+    "cosine_embedding_loss": lambda a, b, y, margin=0.0: F.cosine_embedding_loss(a, b, y, margin),
+    "margin_ranking_loss": lambda a, b, y, margin=0.0: F.margin_ranking_loss(a, b, y, margin),
+    "hinge_embedding_loss": lambda x, y, margin=1.0: F.hinge_embedding_loss(x, y, margin),
+    "soft_margin_loss": lambda x, y: F.soft_margin_loss(x, y),
+    "multi_margin_loss": lambda x, y, p=1, margin=1.0: F.multi_margin_loss(x, y, p, margin),
+    "triplet_margin_loss": lambda a, p, n, margin=1.0, power=2.0, swap=False:
+        F.triplet_margin_loss(a, p, n, margin, power, swap=swap),
     "mse_loss": lambda x, y, r="mean": F.mse_loss(x, y, reduction=r),
     "l1_loss": lambda x, y, r="mean": F.l1_loss(x, y, reduction=r),
     "smooth_l1_loss": lambda x, y, r="mean", beta=1.0: F.smooth_l1_loss(x, y, reduction=r, beta=beta),

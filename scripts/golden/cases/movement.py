@@ -41,6 +41,15 @@ CASES += [("pad", T(1, 2, 4), [2, 1], mode) for mode in ("reflect", "replicate",
 CASES += [("pad", T(1, 1, 3, 4), [1, 2, 2, 1], mode) for mode in ("reflect", "replicate", "circular")]
 CASES += [("meshgrid", [T(2), T(3)]), ("rot90", T(2, 3)), ("pixel_shuffle", T(1, 8, 2, 2), 2),
           ("unfold", T(1, 2, 4, 4), 2, 1, 0, 2), ("clone", T(2, 3)), ("contiguous", T(2, 3))]
+CASES += [("pixel_unshuffle", T(1, 2, 4, 4), 2), ("channel_shuffle", T(1, 6, 2, 2), 3), ("diag_embed", T(2, 3)),
+          ("diag_embed", T(3), 1), ("trace", T(3, 4)), ("fold", T(1, 8, 4), [4, 4], 2, 1, 0, 2),
+          ("fold", T(1, 4, 9), [4, 4], 2, 1, 0, 1), ("unfold", T(1, 2, 5, 4), [2, 3], 1, 1, 2)]
+# interpolate: size, factor, mode, align_corners
+CASES += [("interpolate", T(1, 2, 3, 4), [6, 8]), ("interpolate", T(1, 2, 3, 4), [5, 3], None, "nearest"),
+          ("interpolate", T(1, 2, 3, 4), None, 2.0, "nearest"), ("interpolate", T(1, 2, 3, 4), [5, 3], None, "bilinear"),
+          ("interpolate", T(1, 2, 3, 4), [5, 7], None, "bilinear", True),
+          ("interpolate", T(1, 2, 3, 4), None, 1.7, "bilinear"), ("interpolate", T(1, 2, 5), [8], None, "linear"),
+          ("interpolate", T(1, 2, 3, 4), [5, 3], None, "nearest-exact")]
 CASES += [("to_float64", I(3)), ("to_int64", V([1.7, -1.7, 0.0])), ("to_bool", V([0.0, 0.5, -2.0])),
           ("to_float16", T(4, grad=False)), ("to_bfloat16", T(6, grad=False)), ("to_uint8", I(4)),
           ("to_int8", V([200, 127, -129], "int64")), ("to_int32", V([2.9, -2.9, 0.5])), ("to_float32", B(3))]
@@ -58,6 +67,9 @@ CALLS = {
     "rot90": lambda x: torch.rot90(x),
     "repeat_interleave": lambda x, n, dim=None: torch.repeat_interleave(x, n, dim),
     "unfold": lambda x, k, d, p, s: F.unfold(x, k, d, p, s),
+    "fold": lambda x, o, k, d, p, s: F.fold(x, o, k, d, p, s),
+    "interpolate": lambda x, size=None, factor=None, mode="nearest", align=None:
+        F.interpolate(x, size, factor, mode, align),
     "t": lambda x: torch.t(x),
     "select": lambda x, dim, i: torch.select(x, dim, i),
 } | {f"to_{name}": (lambda dtype: lambda x: x.to(dtype))(getattr(torch, name))

@@ -23,6 +23,8 @@ CASES += [("max_pool2d", T(2, 3, 6, 6), 2), ("max_pool2d", T(2, 3, 7, 6), 3, 2, 
           ("max_pool2d", T(1, 2, 7, 7), 2, 2, 0, 2), ("max_pool2d", T(1, 2, 5, 5), 2, 2, 0, 1, True),
           ("max_pool2d", T(2, 5, 5), 2), ("max_pool2d", V([[[[1.0, 1.0], [1.0, 1.0]]]]), 2),
           ("max_pool1d", T(2, 3, 8), 2), ("max_pool1d", T(2, 3, 8), 3, 1, 1)]
+CASES += [("max_pool2d_with_indices", T(1, 2, 6, 5), 2), ("max_pool2d_with_indices", T(1, 2, 6, 5), 3, 2, 1),
+          ("avg_pool2d", T(1, 2, 6, 6), 2, 2, 0, False, True, 3)]
 CASES += [("avg_pool2d", T(2, 3, 6, 6), 2), ("avg_pool2d", T(2, 3, 7, 6), 3, 2, 1),
           ("avg_pool2d", T(1, 2, 7, 7), 3, 2, 1, False, False), ("avg_pool2d", T(1, 2, 7, 7), [3, 2], [2, 1], [1, 0]),
           ("avg_pool2d", T(1, 2, 5, 5), 2, 2, 0, True), ("avg_pool2d", T(2, 5, 5), 2), ("avg_pool1d", T(2, 3, 8), 2),
@@ -67,6 +69,8 @@ CALLS = {
     "gelu": lambda x, approximate="none": F.gelu(x, approximate=approximate),
     "relu": lambda x: F.relu(x),
     "softmax": lambda x, dim: F.softmax(x, dim),
+    "max_pool2d_with_indices": F.max_pool2d_with_indices,
+    "avg_pool2d": F.avg_pool2d,
     "logsigmoid": F.logsigmoid,
     "instance_norm": F.instance_norm,
     "adaptive_max_pool1d": F.adaptive_max_pool1d,

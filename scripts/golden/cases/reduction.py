@@ -41,6 +41,13 @@ CASES += [("cumsum", T(3, 4), 0), ("cumsum", T(3, 4), -1), ("cumsum", I(3, 4), 1
 CASES += [("sort", T(3, 5)), ("sort", T(3, 5), 0), ("sort", T(3, 5), 1, True), ("sort", I(6, hi=1000), 0)]
 CASES += [("argsort", T(3, 5)), ("argsort", T(3, 5), 0, True), ("topk", T(3, 5), 2), ("topk", T(3, 5), 2, 0, False)]
 CASES += [("count_nonzero", I(3, 4, hi=2)), ("count_nonzero", I(3, 4, hi=2), 1), ("nansum", T(3, 2))]
+CASES += [("median", T(7)), ("median", T(6)), ("median", T(3, 5), 1), ("median", T(3, 5), 0, True),
+          ("kthvalue", T(3, 5), 2), ("kthvalue", T(3, 5), 3, 0, True)]
+_SORTED = V([1.0, 3.0, 5.0, 7.0], grad=False)
+_SOUGHT = V([[0.0, 1.0, 3.5], [7.0, 9.0, 3.0]], grad=False)
+CASES += [("searchsorted", _SORTED, _SOUGHT), ("searchsorted", _SORTED, _SOUGHT, True), ("bucketize", _SOUGHT, _SORTED),
+          ("bucketize", _SOUGHT, _SORTED, True), ("unique", I(12, hi=5)), ("bincount", I(12, hi=5)),
+          ("bincount", I(12, hi=5), T(12, grad=False))]
 
 
 def _sum(x, dim=None, keepdim=False):
@@ -58,6 +65,9 @@ def _spread(function):
 
 
 CALLS = {
+    "searchsorted": lambda s, v, right=False: torch.searchsorted(s, v, right=right),
+    "bucketize": lambda v, s, right=False: torch.bucketize(v, s, right=right),
+    "unique": lambda x: torch.unique(x, return_inverse=True, return_counts=True),
     "sum": _sum,
     "mean": _mean,
     "var": _spread(torch.var),

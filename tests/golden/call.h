@@ -1,0 +1,83 @@
+#pragma once
+// A recorded call of a function, and the table of functions that such calls name.
+#include <russet/functional.h>
+#include <russet/nn_functional.h>
+
+#include <map>
+#include <optional>
+#include <string_view>
+
+#include "golden/golden.h"
+
+namespace golden {
+
+using russet::Scalar;
+using russet::Tensor;
+
+/// The arguments of a recorded call, by position; its floating tensors are made in one type.
+class Call {
+ public:
+  static constexpr std::uint64_t seed = 2026;
+
+  Call(const Json& arguments, russet::DType floating, russet::Device device);
+
+  /// Whether argument i is there, and not None.
+  bool has(std::size_t i) const { return i < arguments_.size() && !arguments_[i].value.is_null(); }
+  bool is_tensor(std::size_t i) const { return has(i) && arguments_[i].tensor.defined(); }
+  bool is_text(std::size_t i) const { return has(i) && arguments_[i].value.is_string(); }
+  bool is_list(std::size_t i) const { return has(i) && arguments_[i].value.is_array(); }
+  /// Undefined if the argument is not there.
+  Tensor tensor(std::size_t i) const { return has(i) ? arguments_[i].tensor : Tensor(); }
+  const std::vector<Tensor>& tensors(std::size_t i) const { return arguments_.at(i).tensors; }
+  Scalar scalar(std::size_t i) const;
+  std::int64_t integer(std::size_t i) const { return value(i).get<std::int64_t>(); }
+  double real(std::size_t i) const;
+  bool flag(std::size_t i) const { return value(i).get<bool>(); }
+  std::string text(std::size_t i) const { return value(i).get<std::string>(); }
+  std::vector<std::int64_t> integers(std::size_t i) const;
+  russet::Dims dims(std::size_t i) const { return russet::Dims(std::span<const std::int64_t>(integers(i))); }
+  /// No axes if the argument is not there.
+  russet::AxisList axes(std::size_t i) const { return has(i) ? russet::AxisList(dims(i)) : russet::AxisList(); }
+  russet::Size2 size2(std::size_t i) const;
+  const Json& value(std::size_t i) const { return arguments_.at(i).value; }
+  russet::Device device() const { return device_; }
+
+  /// The tensors that take a gradient, in order.
+  const std::vector<Tensor>& leaves() const { return leaves_; }
+  /// The generator's offset of the last tensor.
+  std::uint64_t offset() const { return offset_; }
+
+ private:
+  struct Argument {
+    Json value;
+    Tensor tensor;
+    std::vector<Tensor> tensors;
+  };
+  Tensor make(const Json& spec);
+
+  russet::DType floating_;
+  russet::Device device_;
+  std::uint64_t offset_ = 0;
+  std::vector<Argument> arguments_;
+  std::vector<Tensor> leaves_;
+};
+
+using Results = std::vector<Tensor>;
+using Function = Results (*)(const Call&);
+using Functions = std::map<std::string_view, Function>;
+
+/// Every function that golden calls name.
+const Functions& functions();
+
+void add_elementwise(Functions& table);
+void add_reductions(Functions& table);
+void add_movement(Functions& table);
+void add_indexing(Functions& table);
+void add_contractions(Functions& table);
+void add_layers(Functions& table);
+void add_losses(Functions& table);
+
+/// The index that an indexing call names: integers, slices, new axes, ellipses, tensors.
+std::vector<russet::Index> index_of(const Call& call, std::size_t argument);
+
+}  // namespace golden
