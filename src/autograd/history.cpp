@@ -31,6 +31,14 @@ class ViewFunction final : public Function {
   DType dtype_;
 };
 
+/// Hands the gradient on as it is.
+class PassFunction final : public Function {
+ public:
+  explicit PassFunction(Edge to) : Function({std::move(to)}) {}
+  std::vector<Tensor> gradients(const Tensor& gradient) override { return {gradient}; }
+  std::string_view name() const override { return "pass"; }
+};
+
 }  // namespace
 
 Function::Function(std::vector<Edge> inputs)
@@ -93,8 +101,11 @@ Edge edge_of(const Tensor& tensor) {
 Tensor connected(const graph::NodeRef& value, const Edge& edge) {
   Tensor tensor = graph::wrap(value);
   if (!edge || !is_grad_enabled()) return tensor;
-  if (edge.leaf) {
+  if (edge.leaf && edge.leaf->root == tensor.state()->geometry) {
     tensor.state()->history = edge.leaf;
+  } else if (edge.leaf) {
+    // The leaf lies in its cell in another way than this value does: views of the one are no views of the other.
+    require_history(tensor)->function = make_ref<PassFunction>(edge);
   } else {
     require_history(tensor)->function = edge.function;
   }

@@ -1,0 +1,335 @@
+#include "conformance/cases.h"
+
+#include <fmt/format.h>
+#include <russet/functional.h>
+
+#include <cmath>
+
+#include "base/philox.h"
+
+namespace russet::conformance {
+namespace {
+
+using ops::Family;
+using ops::Op;
+using ops::TypeRule;
+
+bool takes(const ops::OpRow& row, DType dtype) {
+  switch (row.type) {
+    case TypeRule::floating: return is_floating(dtype);
+    case TypeRule::integral: return !is_floating(dtype);
+    case TypeRule::numeric: return dtype != DType::boolean;
+    default: return true;
+  }
+}
+
+Domain domain_of(Op op, std::size_t input, DType dtype) {
+  if (dtype == DType::boolean) return {0, 1, true};
+  const bool whole = !is_floating(dtype);
+  const double low = dtype == DType::uint8 ? 0 : -5;
+  switch (op) {
+    case Op::log:
+    case Op::sqrt:
+    case Op::rsqrt: return {0.2, 4};
+    case Op::log1p: return {-0.7, 3};
+    case Op::asin:
+    case Op::acos: return {-0.9, 0.9};
+    case Op::tan: return {-1.2, 1.2};
+    case Op::div: return {-3, 3, false, input == 1 ? 0.5 : 0.0};
+    case Op::floor_divide:
+    case Op::fmod: return {whole ? low : -5, 5, whole, input == 1 ? 0.6 : 0.0};
+    case Op::pow:
+      if (whole) return {input == 1 ? 0.0 : low, 4, true};
+      return input == 0 ? Domain{0.3, 2} : Domain{-2, 2};
+    case Op::shift_left:
+    case Op::shift_right: return {0, 6, true};
+    case Op::abs:
+    case Op::sign: return {whole ? low : -3, 3, whole, 0.1};
+    case Op::prod: return whole ? Domain{low, 3, true} : Domain{-1.5, 1.5, false, 0.3};
+    case Op::convolution:
+    case Op::convolution_input:
+    case Op::convolution_weight:
+    case Op::matmul: return {whole ? low : -1, whole ? 5 : 1.0, whole};
+    default: return {whole ? low : -2.5, whole ? 5 : 2.5, whole};
+  }
+}
+
+graph::NodeInfo with(ops::Attributes attributes, Shape shape = {}) {
+  graph::NodeInfo info;
+  info.attributes = std::move(attributes);
+  info.shape = shape;
+  return info;
+}
+
+std::vector<Sample> elementwise(const ops::OpRow& row, DType dtype) {
+  const std::vector<std::vector<Shape>> shapes = {
+      {{3, 4, 5}, {3, 4, 5}, {3, 4, 5}}, {{7, 33}, {33}, {7, 1}}, {{1, 5}, {6, 1}, {6, 5}},    {{}, {}, {}},
+      {{2, 0, 3}, {2, 0, 3}, {3}},       {{4099}, {4099}, {}},    {{2, 3, 1, 5}, {4, 1}, {5}},
+  };
+  std::vector<Sample> result;
+  for (const std::vector<Shape>& chosen : shapes) {
+    Sample sample;
+    for (int i = 0; i < row.inputs; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      Input input{chosen[at], domain_of(row.op, at, dtype), {}};
+      if (row.op == Op::where && i == 0) input = {chosen[at], {0, 1, true}, DType::boolean};
+      sample.inputs.push_back(input);
+      sample.name += to_string(chosen[at]);
+    }
+    if (row.op != Op::cast) {
+      result.push_back(sample);
+      continue;
+    }
+    for (int to = 0; to < dtype_count; ++to) {
+      sample.given.dtype = static_cast<DType>(to);
+      if (sample.given.dtype == DType::uint8) sample.inputs[0].domain.low = 0;  // negative to unsigned is undefined
+      result.push_back(sample);
+      result.back().name += fmt::format(" to {}", name_of(sample.given.dtype));
+    }
+  }
+  return result;
+}
+
+std::vector<Sample> reductions(const ops::OpRow& row, DType dtype) {
+  std::vector<Sample> result;
+  const bool position = row.op == Op::argmax || row.op == Op::argmin;
+  const bool needs_elements = position || row.op == Op::amax || row.op == Op::amin;
+  const std::vector<std::pair<Shape, std::vector<std::uint32_t>>> cases = {
+      {{3, 4, 5}, {1, 2, 4, 3, 5, 6, 7}},
+      {{2, 17, 1, 3}, {2, 4, 5, 15}},
+      {{}, {0}},
+      {{5000}, {1}},
+      {{0, 3}, {1, 2}},
+      {{33, 40}, {1, 2, 3}},
+      {{2, 3, 4, 5}, {13, 2}},
+  };
+  for (const auto& [shape, masks] : cases) {
+    for (const std::uint32_t mask : masks) {
+      std::int64_t reduced = 1;
+      int axes = 0;
+      for (int axis = 0; axis < shape.rank(); ++axis) {
+        if (!((mask >> axis) & 1U)) continue;
+        reduced *= shape[axis];
+        ++axes;
+      }
+      if (needs_elements && reduced == 0) continue;
+      if (position && axes > 1 && axes < shape.rank()) continue;
+      Domain domain = domain_of(row.op, 0, dtype);
+      if (row.op == Op::prod && reduced > 20) domain = {0.999, 1.001, domain.whole};
+      result.push_back(
+          {fmt::format("{} over {:b}", to_string(shape), mask), {{shape, domain, {}}}, with(ops::Axes{mask})});
+    }
+  }
+  return result;
+}
+
+std::vector<Sample> products(DType dtype) {
+  const Domain domain = domain_of(Op::matmul, 0, dtype);
+  std::vector<Sample> result;
+  const std::pair<Shape, Shape> cases[] = {
+      {{3, 4}, {4, 5}}, {{1, 7}, {7, 1}},       {{33, 65}, {65, 17}},         {{2, 3, 4}, {2, 4, 5}},
+      {{5, 1}, {1, 3}}, {{2, 3, 4}, {1, 4, 2}}, {{2, 1, 3, 4}, {1, 3, 4, 2}}, {{3, 0}, {0, 2}},
+      {{0, 4}, {4, 2}},
+  };
+  for (const auto& [a, b] : cases) {
+    result.push_back({to_string(a) + to_string(b), {{a, domain, {}}, {b, domain, {}}}, {}});
+  }
+  return result;
+}
+
+struct Convolution {
+  Shape x;
+  Shape weight;
+  ops::Window window;
+};
+
+std::vector<Convolution> convolutions() {
+  std::vector<Convolution> cases = {
+      {{2, 3, 7, 6}, {4, 3, 3, 3}, {}}, {{1, 4, 9, 9}, {6, 2, 3, 2}, {}},  {{2, 4, 8, 8}, {4, 1, 5, 5}, {}},
+      {{2, 3, 5, 5}, {8, 3, 1, 1}, {}}, {{1, 2, 10, 7}, {3, 2, 3, 3}, {}}, {{1, 16, 6, 6}, {32, 16, 3, 3}, {}},
+  };
+  cases[0].window.padding = cases[0].window.padding_after = {1, 1};
+  cases[1].window.groups = 2;
+  cases[1].window.stride = {2, 2};
+  cases[1].window.padding = {1, 0};
+  cases[1].window.padding_after = {0, 1};
+  cases[2].window.groups = 4;
+  cases[2].window.padding = cases[2].window.padding_after = {2, 2};
+  cases[3].window.stride = {2, 2};
+  cases[4].window.dilation = {2, 2};
+  cases[4].window.padding = cases[4].window.padding_after = {2, 2};
+  cases[5].window.padding = cases[5].window.padding_after = {1, 1};
+  return cases;
+}
+
+Shape output_of(const Convolution& c) {
+  Shape result{c.x[0], c.weight[0]};
+  for (std::size_t i = 0; i < 2; ++i) {
+    const int axis = static_cast<int>(i) + 2;
+    result.push_back(ops::window_output(c.x[axis], c.weight[axis], c.window.stride[i], c.window.padding[i],
+                                        c.window.padding_after[i], c.window.dilation[i]));
+  }
+  return result;
+}
+
+std::vector<Sample> convolutions(Op op, DType dtype) {
+  const Domain domain = domain_of(op, 0, dtype);
+  std::vector<Sample> result;
+  for (const Convolution& c : convolutions()) {
+    const Shape y = output_of(c);
+    const std::string name = to_string(c.x) + to_string(c.weight);
+    if (op == Op::convolution) result.push_back({name, {{c.x, domain, {}}, {c.weight, domain, {}}}, with(c.window)});
+    if (op == Op::convolution_input) {
+      result.push_back({name, {{y, domain, {}}, {c.weight, domain, {}}}, with(c.window, c.x)});
+    }
+    if (op == Op::convolution_weight)
+      result.push_back({name, {{c.x, domain, {}}, {y, domain, {}}}, with(c.window, c.weight)});
+  }
+  return result;
+}
+
+std::vector<Sample> windows(Op op, DType dtype) {
+  const Domain domain = domain_of(op, 0, dtype);
+  std::vector<Sample> result;
+  for (int i = 0; i < 3; ++i) {
+    const Shape x = i == 2 ? Shape{1, 16, 5, 4} : Shape{2, 3, 7, 6};
+    ops::Window window;
+    window.kernel = i == 1 ? std::array<std::int32_t, 2>{3, 3} : std::array<std::int32_t, 2>{2, 2};
+    window.stride = {2, 2};
+    if (i == 1) window.padding = window.padding_after = {1, 1};
+    if (i == 2) window.stride = {1, 1};
+    Shape y{x[0], x[1]};
+    for (std::size_t d = 0; d < 2; ++d) {
+      y.push_back(ops::window_output(x[static_cast<int>(d) + 2], window.kernel[d], window.stride[d], window.padding[d],
+                                     window.padding_after[d], 1));
+    }
+    const std::string name = fmt::format("{} window {}", to_string(x), window.kernel[0]);
+    if (op == Op::max_pool) result.push_back({name, {{x, domain, {}}, {x, domain, {}}}, with(window)});
+    if (op == Op::max_unpool) result.push_back({name, {{x, domain, {}}, {y, domain, {}}}, with(window)});
+    if (op == Op::sum_pool) result.push_back({name, {{x, domain, {}}}, with(window)});
+    if (op == Op::sum_unpool) result.push_back({name, {{y, domain, {}}}, with(window, x)});
+  }
+  return result;
+}
+
+std::vector<Sample> indexing(Op op, DType dtype) {
+  const Domain domain = domain_of(op, 0, dtype);
+  const Input index{{4, 2}, {0, 5, true}, DType::int64};
+  if (op == Op::take) {
+    return {{"rows", {{{6, 3}, domain, {}}, index}, {}},
+            {"elements", {{{6}, domain, {}}, index}, {}},
+            {"none", {{{6, 3}, domain, {}}, {{0}, {0, 5, true}, DType::int64}}, {}}};
+  }
+  std::vector<Sample> result;
+  for (const bool accumulate : {false, true}) {
+    result.push_back({fmt::format("rows, accumulate {}", accumulate),
+                      {{{6, 3}, domain, {}}, index, {{4, 2, 3}, domain, {}}},
+                      with(ops::Accumulate{accumulate})});
+  }
+  return result;
+}
+
+std::vector<Sample> ordering(Op op, DType dtype) {
+  const Domain domain = domain_of(op, 0, dtype);
+  std::vector<Sample> result;
+  for (const auto& [shape, axis] :
+       {std::pair(Shape{4, 9}, 1), std::pair(Shape{5, 3, 2}, 0), std::pair(Shape{0, 3}, 1)}) {
+    result.push_back(
+        {fmt::format("{} axis {}", to_string(shape), axis), {{shape, domain, {}}}, with(ops::Axes{1U << axis})});
+    if (op == Op::argsort) {
+      result.push_back({fmt::format("{} axis {} descending", to_string(shape), axis),
+                        {{shape, domain, {}}},
+                        with(ops::Axes{1U << axis, true})});
+    }
+  }
+  return result;
+}
+
+std::vector<Sample> movement(Op op, DType dtype) {
+  const Domain domain = domain_of(op, 0, dtype);
+  const std::pair<Shape, ops::View> views[] = {
+      {{5, 4}, {{1, 5}, 0, false}},   {{4, 2}, {{5, 2}, 1, false}}, {{20}, {{1}, 0, false}},
+      {{2, 3}, {{10, -1}, 4, false}}, {{3, 2}, {{0, 1}, 2, false}}, {{}, {{}, 7, false}},
+      {{0, 3}, {{1, 1}, 0, false}},   {{3, 3}, {{5, 1}, 1, false}},
+  };
+  std::vector<Sample> result;
+  for (const auto& [shape, view] : views) {
+    if (op == Op::strided) {
+      Sample sample{to_string(shape), {{{4, 5}, domain, {}}}, with(view, shape)};
+      result.push_back(sample);
+    } else if (shape != Shape{3, 2}) {
+      result.push_back({to_string(shape), {{{4, 5}, domain, {}}, {shape, domain, {}}}, with(view)});
+    }
+  }
+  return result;
+}
+
+double value_at(const Domain& domain, int seed, std::int64_t position) {
+  const double share = base::uniform_at(static_cast<std::uint64_t>(seed) + 1, 77, static_cast<std::uint64_t>(position));
+  double value = domain.low + share * (domain.high - domain.low);
+  if (domain.whole) value = std::floor(domain.low + share * (domain.high - domain.low + 1));
+  if (std::abs(value) < domain.away_from)
+    value = domain.whole ? 1 : (value < 0 ? value - domain.away_from : value + domain.away_from);
+  return value;
+}
+
+/// Strides that lay `shape` out as asked, and how many elements the memory has.
+Tensor laid_out(const std::vector<double>& values, const Shape& shape, DType dtype, DType stored, Layout layout,
+                Device device) {
+  const Tensor plain = Tensor::from(values, shape, device).to(dtype).to(stored);
+  const int rank = shape.rank();
+  if (layout == Layout::transposed && rank >= 2) return plain.transpose(0, rank - 1).clone().transpose(0, rank - 1);
+  if (layout == Layout::sliced && rank >= 1) {
+    Shape wide = shape;
+    wide[rank - 1] = 2 * shape[rank - 1] + 3;
+    const Tensor memory = zeros(wide, {.dtype = stored, .device = device});
+    const Tensor inside = memory.slice(rank - 1, {1, 1 + 2 * shape[rank - 1], 2});
+    inside.copy_(plain);
+    return inside;
+  }
+  return plain;
+}
+
+}  // namespace
+
+std::string name_of(Layout layout) {
+  constexpr const char* names[] = {"contiguous", "transposed", "sliced", "expanded"};
+  return names[static_cast<int>(layout)];
+}
+
+std::vector<Sample> samples(const ops::OpRow& row, DType dtype) {
+  if (!takes(row, dtype)) return {};
+  switch (row.family) {
+    case Family::elementwise: return elementwise(row, dtype);
+    case Family::reduction: return reductions(row, dtype);
+    case Family::contraction: return row.op == Op::matmul ? products(dtype) : convolutions(row.op, dtype);
+    case Family::window: return windows(row.op, dtype);
+    case Family::indexing: return indexing(row.op, dtype);
+    case Family::ordering: return ordering(row.op, dtype);
+    case Family::movement: return movement(row.op, dtype);
+    default: return {};
+  }
+}
+
+Tensor make(const Input& input, DType dtype, DType stored, Layout layout, int seed, Device device) {
+  if (input.dtype) dtype = stored = *input.dtype;
+  std::vector<double> values;
+  Shape shape = input.shape;
+  const bool expand = layout == Layout::expanded && shape.rank() > 0 && numel(shape) > 0;
+  if (expand) shape[0] = 1;
+  for (std::int64_t i = 0; i < numel(shape); ++i) values.push_back(value_at(input.domain, seed, i));
+  const Tensor tensor = laid_out(values, shape, dtype, stored, layout, device);
+  return expand ? tensor.expand(input.shape) : tensor;
+}
+
+double tolerance(const ops::OpRow& row, DType dtype) {
+  switch (dtype) {
+    case DType::bfloat16: return 1.0 / 128;
+    case DType::float16: return 1.0 / 1024;
+    case DType::float32: return std::max(row.tolerance.float32, 2.5e-7);
+    case DType::float64: return std::max(row.tolerance.float64, 5e-16);
+    default: return 0;
+  }
+}
+
+}  // namespace russet::conformance
