@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 
+#include "functional/autocast.h"
 #include "functional/build.h"
 
 namespace russet {
@@ -127,15 +128,18 @@ Tensor remainder(Scalar x, const Tensor& y) { return floored_remainder(x, y); }
 Tensor fmod(const Tensor& x, const Tensor& y) { return truncated_remainder(x, y); }
 Tensor fmod(const Tensor& x, Scalar y) { return truncated_remainder(x, y); }
 
-Tensor pow(const Tensor& x, const Tensor& y) {
+namespace {
+
+Tensor power_of(const Operand& x, const Operand& y) {
   const Promoted both = promoted_numbers(x, y);
-  return autograd::apply(Op::pow, {both.x, both.y});
+  return autograd::apply(Op::pow, {functional::autocast(Op::pow, both.x), functional::autocast(Op::pow, both.y)});
 }
+
+}  // namespace
+
+Tensor pow(const Tensor& x, const Tensor& y) { return power_of(x, y); }
 Tensor pow(const Tensor& x, Scalar y) { return power(x, y); }
-Tensor pow(Scalar x, const Tensor& y) {
-  const Promoted both = promoted_numbers(x, y);
-  return autograd::apply(Op::pow, {both.x, both.y});
-}
+Tensor pow(Scalar x, const Tensor& y) { return power_of(x, y); }
 
 Tensor maximum(const Tensor& x, const Tensor& y) { return binary(Op::maximum, x, y); }
 Tensor minimum(const Tensor& x, const Tensor& y) { return binary(Op::minimum, x, y); }

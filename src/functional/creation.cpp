@@ -120,4 +120,32 @@ Tensor eye(std::int64_t rows, std::optional<std::int64_t> columns, const TensorO
                       options.requires_grad);
 }
 
+namespace {
+
+/// Rows and columns of the places of a matrix that `holds(column - row)`, row by row.
+template <class Holds>
+Tensor places(const char* function, std::int64_t rows, std::int64_t columns, Device device, Holds&& holds) {
+  check_sizes(function, {rows, columns});
+  std::vector<std::int64_t> found[2];
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t column = 0; column < columns; ++column) {
+      if (!holds(column - row)) continue;
+      found[0].push_back(row);
+      found[1].push_back(column);
+    }
+  }
+  const auto count = static_cast<std::int64_t>(found[0].size());
+  found[0].insert(found[0].end(), found[1].begin(), found[1].end());
+  return Tensor::from(found[0], {2, count}, device);
+}
+
+}  // namespace
+
+Tensor tril_indices(std::int64_t rows, std::int64_t columns, std::int64_t offset, Device device) {
+  return places("tril_indices", rows, columns, device, [=](std::int64_t diagonal) { return diagonal <= offset; });
+}
+Tensor triu_indices(std::int64_t rows, std::int64_t columns, std::int64_t offset, Device device) {
+  return places("triu_indices", rows, columns, device, [=](std::int64_t diagonal) { return diagonal >= offset; });
+}
+
 }  // namespace russet

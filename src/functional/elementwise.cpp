@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "functional/autocast.h"
 #include "functional/build.h"
 
 namespace russet {
@@ -17,7 +18,9 @@ using ops::Op;
 
 namespace {
 
-Tensor unary_floating(Op op, const Tensor& x) { return autograd::apply(op, {floating(x)}); }
+Tensor unary_floating(Op op, const Tensor& x) {
+  return autograd::apply(op, {functional::autocast(op, floating(x))});
+}
 
 // Integers and booleans are whole already.
 Tensor rounded(Op op, const Tensor& x) {
@@ -46,7 +49,10 @@ Tensor frac(const Tensor& x) {
   functional::require_floating("frac", x);
   return x - trunc(x);
 }
-Tensor square(const Tensor& x) { return x * x; }
+Tensor square(const Tensor& x) {
+  const Tensor value = x.dtype() == DType::boolean ? cast(x, DType::int64) : x;
+  return autograd::apply(Op::mul, {value, value});
+}
 Tensor positive(const Tensor& x) {
   if (x.dtype() == DType::boolean) throw TypeError("positive: takes numbers, not bool");
   return x;

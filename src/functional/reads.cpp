@@ -65,8 +65,10 @@ Tensor one_hot(const Tensor& x, std::int64_t classes) {
     count = amax(x).item<std::int64_t>() + 1;
   }
   if (count < 1) throw ValueError(fmt::format("one_hot: {} classes", count));
-  const Tensor number = functional::iota({count}, x.device());
-  return functional::cast(eq(functional::cast(x, DType::int64).unsqueeze(-1), number), DType::int64);
+  // Written by position rather than compared with each class: a class out of range is an error, not a row of zeros.
+  Shape sizes = x.sizes();
+  sizes.push_back(count);
+  return scatter(functional::constant(0, DType::int64, x.device(), sizes), -1, x.unsqueeze(-1), 1);
 }
 
 namespace {

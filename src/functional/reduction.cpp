@@ -11,6 +11,7 @@
 #include <cmath>
 #include <limits>
 
+#include "functional/autocast.h"
 #include "functional/build.h"
 
 namespace russet {
@@ -37,12 +38,14 @@ namespace {
 /// Truth values reduced by `op`; `neutral` where there is nothing.
 Tensor reduced_truth(Op op, bool neutral, const Tensor& x, const AxisList& axes, bool keepdim) {
   const std::uint32_t mask = mask_of(x, axes);
-  if (functional::count_of(x, mask) > 0) return reduced(op, functional::truth(x), mask, keepdim);
+  // PyTorch answers uint8 for uint8.
+  const DType dtype = x.dtype() == DType::uint8 ? DType::uint8 : DType::boolean;
+  if (functional::count_of(x, mask) > 0) return cast(reduced(op, functional::truth(x), mask, keepdim), dtype);
   Shape sizes = x.sizes();
   for (int axis = 0; axis < x.dim(); ++axis) {
     if ((mask >> axis) & 1U) sizes[axis] = 1;
   }
-  const Tensor result = constant(neutral, DType::boolean, x.device(), sizes);
+  const Tensor result = constant(neutral, dtype, x.device(), sizes);
   return keepdim ? result : functional::without_axes(result, mask);
 }
 
@@ -66,7 +69,7 @@ Tensor position_of(Op op, const Tensor& x, std::optional<std::int64_t> axis, boo
 }  // namespace
 
 Tensor sum(const Tensor& x, const AxisList& axes, bool keepdim, std::optional<DType> dtype) {
-  return reduced(Op::sum, dtype ? cast(x, *dtype) : x, mask_of(x, axes), keepdim);
+  return reduced(Op::sum, dtype ? cast(x, *dtype) : functional::autocast(Op::sum, x), mask_of(x, axes), keepdim);
 }
 
 Tensor mean(const Tensor& x, const AxisList& axes, bool keepdim, std::optional<DType> dtype) {
@@ -79,7 +82,7 @@ Tensor mean(const Tensor& x, const AxisList& axes, bool keepdim, std::optional<D
 }
 
 Tensor prod(const Tensor& x, const AxisList& axes, bool keepdim, std::optional<DType> dtype) {
-  return reduced(Op::prod, dtype ? cast(x, *dtype) : x, mask_of(x, axes), keepdim);
+  return reduced(Op::prod, dtype ? cast(x, *dtype) : functional::autocast(Op::prod, x), mask_of(x, axes), keepdim);
 }
 
 Tensor nansum(const Tensor& x, const AxisList& axes, bool keepdim) {
@@ -114,8 +117,18 @@ Tensor all(const Tensor& x, const AxisList& axes, bool keepdim) {
 }
 Tensor count_nonzero(const Tensor& x, const AxisList& axes) { return sum(functional::truth(x), axes); }
 
+namespace {
+
+/// What a running sum or product is computed in.
+Tensor running(Op op, const Tensor& x, std::optional<DType> dtype) {
+  if (dtype) return cast(x, *dtype);
+  return is_floating(x.dtype()) ? functional::autocast(op, x) : cast(x, DType::int64);
+}
+
+}  // namespace
+
 Tensor cumsum(const Tensor& x, std::int64_t axis, std::optional<DType> dtype) {
-  const Tensor value = dtype ? cast(x, *dtype) : is_floating(x.dtype()) ? x : cast(x, DType::int64);
+  const Tensor value = running(Op::cumsum, x, dtype);
   const int wrapped = wrap_axis(axis, x.dim());
   if (x.dim() == 0) return functional::copied(value);
   graph::NodeInfo given;
@@ -126,7 +139,7 @@ Tensor cumsum(const Tensor& x, std::int64_t axis, std::optional<DType> dtype) {
 // Doubling: after step s, element i is the product of the 2^s elements that end at i (Hillis and Steele, 1986). Zeros
 // need no care, neither here nor in the gradient.
 Tensor cumprod(const Tensor& x, std::int64_t axis, std::optional<DType> dtype) {
-  Tensor result = dtype ? cast(x, *dtype) : is_floating(x.dtype()) ? x : cast(x, DType::int64);
+  Tensor result = running(Op::prod, x, dtype);
   const int wrapped = wrap_axis(axis, x.dim());
   if (x.dim() == 0) return functional::copied(result);
   const std::int64_t size = x.sizes()[wrapped];

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 
+#include "functional/autocast.h"
 #include "functional/build.h"
 
 namespace russet {
@@ -28,6 +29,9 @@ using Tensors = std::vector<Tensor>;
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// Floating; in float32 within an autocast scope.
+Tensor in_float32(const Tensor& x) { return functional::autocast(ops::Autocast::float32, functional::floating(x)); }
 
 /// What a reduction's gradient rule needs to know of the call.
 struct Reduction {
@@ -117,12 +121,16 @@ Tensor smooth_norm(const Tensor& x, double p, const Reduction& call) {
 
 }  // namespace
 
-Tensor norm(const Tensor& x, double p, const AxisList& axes, bool keepdim) {
-  functional::require_floating("norm", x);
+Tensor norm(const Tensor& input, double p, const AxisList& axes, bool keepdim) {
+  functional::require_floating("norm", input);
+  const Tensor x = functional::autocast(ops::Autocast::float32, input);
   const Reduction call{mask_of(x, axes), x.dim(), keepdim};
   if (p == infinity) return call.closed(reduced(Op::amax, abs(x), call.mask, true));
   if (p == -infinity) return call.closed(reduced(Op::amin, abs(x), call.mask, true));
-  if (p == 0) return sum(cast(functional::truth(x), x.dtype()), axes, keepdim);
+  if (p == 0) {  // a count, which has no slope
+    const Tensor count = outside_tape([&] { return sum(cast(functional::truth(x), x.dtype()), axes, keepdim); });
+    return with_gradient("norm", {x}, count, {}, false, [](const Tensor&, Saved) { return Tensors{Tensor()}; });
+  }
   if (p == 1) return sum(abs(x), axes, keepdim);
   return smooth_norm(x, p, call);
 }
@@ -138,7 +146,7 @@ Tensor offset_of(const Tensor& x, std::uint32_t mask) {
 }  // namespace
 
 Tensor logsumexp(const Tensor& x, const AxisList& axes, bool keepdim) {
-  const Tensor f = functional::floating(x);
+  const Tensor f = in_float32(x);
   const Reduction call{mask_of(f, axes), f.dim(), keepdim};
   const Tensor result = outside_tape([&] {
     const Tensor w = wide(f);
@@ -156,7 +164,7 @@ Tensor logsumexp(const Tensor& x, const AxisList& axes, bool keepdim) {
 }
 
 Tensor softmax(const Tensor& x, std::int64_t axis, std::optional<DType> dtype) {
-  const Tensor f = functional::floating(dtype ? cast(x, *dtype) : x);
+  const Tensor f = in_float32(dtype ? cast(x, *dtype) : x);
   const std::uint32_t mask = mask_of(f, axis);
   if (f.numel() == 0) return functional::copied(f);
   const Tensor result = outside_tape([&] {
@@ -172,7 +180,7 @@ Tensor softmax(const Tensor& x, std::int64_t axis, std::optional<DType> dtype) {
 }
 
 Tensor log_softmax(const Tensor& x, std::int64_t axis, std::optional<DType> dtype) {
-  const Tensor f = functional::floating(dtype ? cast(x, *dtype) : x);
+  const Tensor f = in_float32(dtype ? cast(x, *dtype) : x);
   const std::uint32_t mask = mask_of(f, axis);
   if (f.numel() == 0) return functional::copied(f);
   const Tensor result = outside_tape([&] {

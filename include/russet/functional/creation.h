@@ -38,5 +38,8 @@ Tensor linspace(Scalar start, Scalar end, std::int64_t steps, const TensorOption
 Tensor logspace(Scalar start, Scalar end, std::int64_t steps, double base = 10, const TensorOptions& options = {});
 /// Ones on the diagonal of [rows, columns], zeros elsewhere. `columns` is `rows` if not given.
 Tensor eye(std::int64_t rows, std::optional<std::int64_t> columns = {}, const TensorOptions& options = {});
+/// Rows and columns of the places on and below (tril), on and above (triu) a diagonal: [2, count], int64.
+Tensor tril_indices(std::int64_t rows, std::int64_t columns, std::int64_t offset = 0, Device device = {});
+Tensor triu_indices(std::int64_t rows, std::int64_t columns, std::int64_t offset = 0, Device device = {});
 
 }  // namespace russet

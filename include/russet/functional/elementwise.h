@@ -72,7 +72,7 @@ inline const Tensor& operator/=(const Tensor& x, Scalar y) { return x.div_(y); }
 Tensor neg(const Tensor& x);
 inline Tensor operator-(const Tensor& x) { return neg(x); }
 Tensor abs(const Tensor& x);
-/// -1, 0 or 1 (NaN for NaN).
+/// -1, 0 or 1; 0 for NaN.
 Tensor sign(const Tensor& x);
 Tensor floor(const Tensor& x);
 Tensor ceil(const Tensor& x);

@@ -50,7 +50,7 @@ const Tensor& masked_fill_(const Tensor& x, const Tensor& mask, Scalar value);
 Tensor masked_select(const Tensor& x, const Tensor& mask);
 /// Row-major indices of what is not zero: [count, rank], int64. Waits for x; the null device throws DeviceError.
 Tensor nonzero(const Tensor& x);
-/// [..., classes] with a one at each class, int64. classes = -1: the largest plus one (waits for x).
+/// [..., classes] with a one at each class, int64; a class out of range raises IndexError when the value is read. classes = -1: the largest plus one (waits for x).
 Tensor one_hot(const Tensor& x, std::int64_t classes = -1);
 
 }  // namespace russet

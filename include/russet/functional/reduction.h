@@ -55,7 +55,7 @@ Tensor min(const Tensor& x, const Tensor& y);
 Tensor argmax(const Tensor& x, std::optional<std::int64_t> axis = {}, bool keepdim = false);
 Tensor argmin(const Tensor& x, std::optional<std::int64_t> axis = {}, bool keepdim = false);
 
-/// Boolean results: whether any element, or every one, is not zero.
+/// Boolean results (uint8 for uint8, as in PyTorch): whether any element, or every one, is not zero.
 Tensor any(const Tensor& x, const AxisList& axes = {}, bool keepdim = false);
 Tensor all(const Tensor& x, const AxisList& axes = {}, bool keepdim = false);
 /// The number of elements that are not zero (int64).
