@@ -43,6 +43,7 @@ std::string why_compiled();
 /// Bytes that values, arenas and hoisted copies occupy on a device now, and the most since reset_peak_memory().
 std::size_t memory_in_use(Device device);
 std::size_t peak_memory(Device device);
+/// Starts measuring anew: waits, and gives the arena back, so that an earlier program's does not count for the next.
 void reset_peak_memory(Device device);
 
 /// What there is, what it can do, and why the others are not available.

@@ -123,9 +123,7 @@ void plan_null_as(Device device) {
   if (!driver)
     throw DeviceError(
         fmt::format("the device {} is not available: {}", to_string(device), runtime::unavailable_reason(device.type)));
-  runtime::Engine& engine = runtime::engine_of(Device(DeviceType::null));
-  engine.set_target(driver->target());
-  engine.memory().drop_arena();  // an earlier program's arena must not count for the next one
+  runtime::engine_of(Device(DeviceType::null)).set_target(driver->target());
 }
 
 void start_profile() {
@@ -186,6 +184,11 @@ std::vector<DeviceInfo> devices() {
 
 std::size_t memory_in_use(Device device) { return runtime::engine_of(device).memory().in_use(); }
 std::size_t peak_memory(Device device) { return runtime::engine_of(device).memory().peak(); }
-void reset_peak_memory(Device device) { runtime::engine_of(device).memory().reset_peak(); }
+void reset_peak_memory(Device device) {
+  runtime::Engine& engine = runtime::engine_of(device);
+  engine.synchronize();
+  engine.memory().drop_arena();
+  engine.memory().reset_peak();
+}
 
 }  // namespace russet

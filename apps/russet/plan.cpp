@@ -1,0 +1,93 @@
+// russet plan: what a step of a model would do and need, without running it.
+#include <russet/train.h>
+
+#include <map>
+#include <memory>
+
+#include "workload.h"
+
+namespace app {
+namespace {
+
+struct Arguments {
+  WorkloadArguments workload;
+  bool steps = false;
+  bool json = false;
+};
+
+Json to_json(const russet::StepInfo& step) {
+  return {{"kernel", step.kernel}, {"step", step.detail}, {"bytes", step.bytes}, {"operations", step.operations}};
+}
+
+/// How many steps each kind of kernel takes, the most frequent first.
+std::vector<std::pair<std::string, int>> kernels_of(const russet::train::Forecast& forecast) {
+  std::map<std::string, int> counts;
+  for (const russet::StepInfo& step : forecast.steps) ++counts[step.kernel];
+  std::vector<std::pair<std::string, int>> sorted(counts.begin(), counts.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  return sorted;
+}
+
+void print(const russet::train::Forecast& forecast, const russet::train::Workload& workload,
+           const Arguments& arguments) {
+  fmt::print("{}, {}, {}, batch {}, on {}\n", workload.model, arguments.workload.phase, arguments.workload.precision,
+             workload.batch, arguments.workload.device);
+  fmt::print("  steps        {}\n", forecast.steps.size());
+  fmt::print("  kernels     ");
+  for (const auto& [name, count] : kernels_of(forecast)) fmt::print(" {} x {}", count, name);
+  fmt::print("\n  bytes moved  {} ({})\n", forecast.bytes_moved, russet::train::format_size(forecast.bytes_moved));
+  fmt::print("  operations   {:.4g} GFLOP\n", forecast.operations * 1e-9);
+  fmt::print("  peak memory  {} ({}), {} of them for temporaries\n", forecast.peak_bytes,
+             russet::train::format_size(forecast.peak_bytes), russet::train::format_size(forecast.arena_bytes));
+  if (!arguments.steps) return;
+  for (std::size_t i = 0; i < forecast.steps.size(); ++i) {
+    const russet::StepInfo& step = forecast.steps[i];
+    fmt::print("{:5} {:<28} {:>12} B {:>12.4g} MFLOP  {}\n", i, step.kernel, step.bytes, step.operations * 1e-6,
+               step.detail);
+  }
+}
+
+void print_as_json(const russet::train::Forecast& forecast, const russet::train::Workload& workload,
+                   const Arguments& arguments) {
+  Json line{{"model", workload.model},
+            {"phase", arguments.workload.phase},
+            {"precision", arguments.workload.precision},
+            {"batch", workload.batch},
+            {"device", arguments.workload.device},
+            {"steps", forecast.steps.size()},
+            {"kernels", Json::object()},
+            {"bytes_moved", forecast.bytes_moved},
+            {"operations", forecast.operations},
+            {"peak_bytes", forecast.peak_bytes},
+            {"arena_bytes", forecast.arena_bytes}};
+  for (const auto& [name, count] : kernels_of(forecast)) line["kernels"][name] = count;
+  if (arguments.steps) {
+    for (const russet::StepInfo& step : forecast.steps) line["list"].push_back(to_json(step));
+  }
+  print_json(line);
+}
+
+void run(const Arguments& arguments) {
+  const russet::Device device = require_device(arguments.workload.device);
+  const auto workload =
+      workload_of(arguments.workload.model, arguments.workload.precision, arguments.workload.batch);
+  const auto forecast = russet::train::forecast(workload, device, phase_of(arguments.workload.phase));
+  if (arguments.json) {
+    print_as_json(forecast, workload, arguments);
+  } else {
+    print(forecast, workload, arguments);
+  }
+}
+
+}  // namespace
+
+void add_plan(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("plan", "What a step would do and need, without running it");
+  auto arguments = std::make_shared<Arguments>();
+  add_workload_options(*command, arguments->workload);
+  command->add_flag("--steps", arguments->steps, "List every step");
+  command->add_flag("--json", arguments->json, "A JSON object");
+  command->callback([arguments] { run(*arguments); });
+}
+
+}  // namespace app

@@ -1,0 +1,67 @@
+#pragma once
+// Task: a data set made ready for a model, and the model made to fit it.
+#include <memory>
+#include <optional>
+#include <russet/data.h>
+#include <russet/io/safetensors.h>
+#include <russet/models.h>
+#include <russet/train/options.h>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace russet::train {
+
+/// How images become inputs.
+struct ImageForm {
+  std::int64_t size = 0;  // height and width
+  int channels = 3;
+  std::vector<float> mean{};
+  std::vector<float> deviation{};
+  bool operator==(const ImageForm&) const = default;
+};
+
+/// What must be known to use a model's weights; kept in the metadata of the files that hold them.
+struct Card {
+  std::string model;
+  std::int64_t num_classes = 0;
+  std::optional<std::int64_t> in_channels{};
+  std::optional<std::int64_t> image_size{};
+  std::optional<ImageForm> image{};
+  std::vector<std::string> class_names{};
+  bool regression = false;
+
+  models::Options model_options(Device device = {}) const;
+};
+
+/// As metadata of a safetensors file.
+io::Metadata to_metadata(const Card& card);
+/// The card in such metadata, or nothing. Throws FileError, naming the file `name`, for one that cannot be read.
+std::optional<Card> card_in(const io::Metadata& metadata, const std::string& name);
+/// The card of a file of weights; without one (a file from elsewhere), what the shapes of `model`'s tensors tell and
+/// the usual normalisation. Throws ValueError if the file was trained for another model, FileError if it is damaged.
+Card card_of(const io::SafetensorsFile& file, const std::string& model);
+
+struct Task {
+  data::DatasetPtr train;
+  data::DatasetPtr test;  // null: nothing is evaluated
+  Card card;
+};
+
+/// Opens the data as the options say: transforms, parts, classes. `card`: what a file of weights says; the data must
+/// fit it then. Throws ValueError, FileError or ShapeError.
+Task open_task(const Options& options, const std::optional<Card>& card = {});
+
+/// What turns image files into inputs, with or without augmentation.
+data::Transforms transforms_of(const ImageForm& form, bool augment);
+
+/// The first input of the model: converted to float32 unless it takes integers.
+Tensor forward(models::Model& model, const Tensor& input);
+/// Cross entropy, or the mean squared difference where targets are numbers.
+Tensor loss_of(const Card& card, const Tensor& output, const Tensor& target, double label_smoothing = 0,
+               Reduction reduction = Reduction::mean);
+
+/// The model of the card with the weights of a file. Throws FileError or ValueError, which names tensors that do not fit.
+models::Model load_model(const Card& card, const io::SafetensorsFile& file, Device device);
+
+}  // namespace russet::train

@@ -1,0 +1,77 @@
+#pragma once
+// Workload: one training step and one evaluation step of a model on made-up data, to be timed, profiled, or planned
+// without running.
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <russet/data/dataset.h>
+#include <russet/models.h>
+#include <russet/optim.h>
+#include <russet/runtime.h>
+#include <string>
+#include <vector>
+
+namespace russet::train {
+
+/// Which optimizer with which numbers; `momentum` is SGD's.
+struct OptimizerChoice {
+  std::string name = "sgd";
+  double lr = 1e-3;
+  double momentum = 0.9;
+  double weight_decay = 0;
+};
+/// Throws ValueError for an unknown name.
+std::unique_ptr<optim::Optimizer> make_optimizer(const OptimizerChoice& choice, const std::vector<Tensor>& parameters);
+
+enum class Objective : std::uint8_t { cross_entropy, squared_error, mean_output };
+
+struct Workload {
+  std::string model;
+  models::Options options{};
+  std::int64_t batch = 1;
+  std::int64_t accumulate = 1;
+  bool lower_precision = false;
+  Objective objective = Objective::cross_entropy;
+  /// None: gradients accumulate and are never dropped.
+  std::optional<OptimizerChoice> optimizer{};
+  double clip_grad = 0;
+  double label_smoothing = 0;
+  /// A sample's input and target; by default the model's own.
+  std::optional<data::Field> input{};
+  std::optional<data::Field> target{};
+};
+
+/// What benchmarks run: the batch size of the model's description, cross entropy, SGD of rate 1e-3 with momentum 0.9
+/// (bert_base: AdamW of rate 1e-5; mlp: the mean of the output, no optimizer). Throws ValueError for an unknown name.
+Workload benchmark_workload(const std::string& model);
+
+class Workbench {
+ public:
+  Workbench(const Workload& workload, Device device);
+  /// One step of training; flushes, and does not wait.
+  void train_step();
+  /// Logits, outside the tape, in evaluation mode; flushes, and does not wait.
+  Tensor eval_step();
+
+ private:
+  Tensor loss();
+  Workload workload_;
+  models::Model model_;
+  std::unique_ptr<optim::Optimizer> optimizer_;
+  Tensor input_;
+  Tensor target_;
+};
+
+/// What a workload would do and need on a device, found out on the null device.
+struct Forecast {
+  std::vector<StepInfo> steps;   // of one step of the phase, in order
+  std::size_t bytes_moved = 0;
+  double operations = 0;         // floating-point operations, two for a multiply-add
+  std::size_t peak_bytes = 0;    // parameters, gradients, optimizer state, inputs and temporaries
+  std::size_t arena_bytes = 0;
+};
+enum class Phase : std::uint8_t { train, eval, both };
+/// both: the steps are training's, the peak that of training and evaluation.
+Forecast forecast(const Workload& workload, Device device, Phase phase);
+
+}  // namespace russet::train

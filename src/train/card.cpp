@@ -1,0 +1,118 @@
+#include <fmt/format.h>
+#include <russet/error.h>
+#include <russet/train/task.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace russet::train {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* key = "russet";
+
+/// Which tensors tell what a file from elsewhere is for: [classes, ...] of the last layer, [..., channels, ...] of the
+/// first one.
+struct Landmarks {
+  std::string_view model;
+  std::string_view classifier;
+  std::string_view stem;
+};
+constexpr Landmarks landmarks[] = {
+    {"mlp", "fc3.weight", "fc1.weight"},
+    {"lenet5", "c.4.weight", "f.0.weight"},
+    {"resnet18", "fc.weight", "conv1.weight"},
+    {"resnet18_cifar", "fc.weight", "conv1.weight"},
+    {"resnet50", "fc.weight", "conv1.weight"},
+    {"vit_b_16", "heads.head.weight", "conv_proj.weight"},
+    {"bert_base", "classifier.weight", ""},
+};
+
+ImageForm usual_form(const std::string& model, int channels) {
+  ImageForm form{224, channels, {0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F}};
+  if (model == "resnet18_cifar") form = {32, channels, {0.4914F, 0.4822F, 0.4465F}, {0.2470F, 0.2435F, 0.2616F}};
+  if (model == "lenet5") form = {28, channels, {0.1307F}, {0.3081F}};
+  if (channels == 1) form.mean = {0.1307F}, form.deviation = {0.3081F};
+  return form;
+}
+
+std::int64_t size_along(const io::SafetensorsFile& file, std::string_view name, int axis) {
+  const io::SafetensorsEntry* entry = file.find(name);
+  if (entry == nullptr || entry->shape.rank() <= axis || entry->shape[axis] < 1) {
+    throw FileError(fmt::format("{}: there is no tensor \"{}\" as the model's weights have it", file.name(), name));
+  }
+  return entry->shape[axis];
+}
+
+Card card_from_shapes(const io::SafetensorsFile& file, const std::string& model) {
+  const auto* const found = std::find_if(std::begin(landmarks), std::end(landmarks),
+                                         [&](const Landmarks& marks) { return marks.model == model; });
+  if (found == std::end(landmarks)) throw ValueError(fmt::format("{}: the model {} is not known", file.name(), model));
+  Card card;
+  card.model = model;
+  card.num_classes = size_along(file, found->classifier, 0);
+  if (found->stem.empty()) return card;
+  card.in_channels = size_along(file, found->stem, 1);
+  if (model == "mlp") {
+    card.image_size = 1;
+    return card;
+  }
+  card.image = usual_form(model, static_cast<int>(std::min<std::int64_t>(*card.in_channels, 1 << 20)));
+  card.image_size = card.image->size;
+  return card;
+}
+
+json json_of(const ImageForm& form) {
+  return {{"size", form.size}, {"channels", form.channels}, {"mean", form.mean}, {"deviation", form.deviation}};
+}
+
+Card card_from_json(const json& object) {
+  Card card;
+  card.model = object.at("model").get<std::string>();
+  card.num_classes = object.at("num_classes").get<std::int64_t>();
+  card.regression = object.value("regression", false);
+  card.class_names = object.value("class_names", std::vector<std::string>{});
+  if (object.contains("in_channels")) card.in_channels = object["in_channels"].get<std::int64_t>();
+  if (object.contains("image_size")) card.image_size = object["image_size"].get<std::int64_t>();
+  if (object.contains("image")) {
+    const json& form = object["image"];
+    card.image = ImageForm{form.at("size").get<std::int64_t>(), form.at("channels").get<int>(),
+                           form.at("mean").get<std::vector<float>>(), form.at("deviation").get<std::vector<float>>()};
+  }
+  return card;
+}
+
+}  // namespace
+
+io::Metadata to_metadata(const Card& card) {
+  json object{{"model", card.model}, {"num_classes", card.num_classes}, {"class_names", card.class_names}};
+  if (card.regression) object["regression"] = true;
+  if (card.in_channels) object["in_channels"] = *card.in_channels;
+  if (card.image_size) object["image_size"] = *card.image_size;
+  if (card.image) object["image"] = json_of(*card.image);
+  return {{"format", "pt"}, {key, object.dump(-1, ' ', false, json::error_handler_t::replace)}};
+}
+
+std::optional<Card> card_in(const io::Metadata& metadata, const std::string& name) {
+  const auto found = metadata.find(key);
+  if (found == metadata.end()) return std::nullopt;
+  try {
+    return card_from_json(json::parse(found->second));
+  } catch (const json::exception&) {
+    throw FileError(fmt::format("{}: what it says of its model cannot be read", name));
+  }
+}
+
+Card card_of(const io::SafetensorsFile& file, const std::string& model) {
+  models::describe(model);
+  const std::optional<Card> card = card_in(file.metadata(), file.name());
+  if (!card) return card_from_shapes(file, model);
+  if (card->model != model) {
+    throw ValueError(fmt::format("{}: these are weights of {}, not of {}", file.name(), card->model, model));
+  }
+  return *card;
+}
+
+}  // namespace russet::train

@@ -1,0 +1,80 @@
+#include <russet/autocast.h>
+#include <russet/autograd.h>
+#include <russet/functional.h>
+#include <russet/nn_functional.h>
+#include <russet/train/evaluate.h>
+
+#include <algorithm>
+
+namespace russet::train {
+namespace {
+
+/// Sums of one batch; they are read when many have come together, so that no batch is waited for.
+struct Sums {
+  Tensor loss;
+  Tensor correct;
+  std::int64_t terms = 0;
+};
+constexpr std::size_t batches_together = 32;
+
+class Totals {
+ public:
+  void add(Sums sums) {
+    pending_.push_back(std::move(sums));
+    if (pending_.size() == batches_together) read();
+  }
+  void read() {
+    for (const Sums& sums : pending_) {
+      loss_ += sums.loss.item();
+      terms_ += sums.terms;
+      if (sums.correct.defined()) correct_ += sums.correct.item<std::int64_t>();
+    }
+    pending_.clear();
+  }
+  double mean_loss() const { return loss_ / static_cast<double>(std::max<std::int64_t>(terms_, 1)); }
+  std::int64_t correct() const { return correct_; }
+
+ private:
+  std::vector<Sums> pending_;
+  double loss_ = 0;
+  std::int64_t terms_ = 0;
+  std::int64_t correct_ = 0;
+};
+
+Sums sums_of(models::Model& model, const data::Batch& batch, const Card& card) {
+  const Tensor output = forward(model, batch.input);
+  Sums sums;
+  sums.loss = loss_of(card, output, batch.target, 0, Reduction::sum);
+  sums.terms = card.regression ? batch.target.numel() : batch.target.size(0);
+  if (!card.regression) sums.correct = sum(eq(argmax(output, 1), batch.target));
+  return sums;
+}
+
+}  // namespace
+
+Evaluation evaluate(models::Model& model, data::DataLoader& loader, const Card& card, bool lower_precision,
+                    const std::function<void(std::int64_t)>& progress) {
+  const bool was_training = model.is_training();
+  model.eval();
+  const NoGrad no_grad;
+  Totals totals;
+  std::int64_t batches = 0;
+  for (const auto& batch : loader) {
+    {
+      const Autocast autocast(DType::bfloat16, lower_precision);
+      totals.add(sums_of(model, batch, card));
+    }
+    if (progress) progress(++batches);
+  }
+  totals.read();
+  if (was_training) model.train();
+  Evaluation result;
+  result.samples = loader.samples();
+  result.loss = totals.mean_loss();
+  if (!card.regression) {
+    result.accuracy = static_cast<double>(totals.correct()) / static_cast<double>(std::max<std::int64_t>(result.samples, 1));
+  }
+  return result;
+}
+
+}  // namespace russet::train

@@ -1,0 +1,65 @@
+#pragma once
+// A training run: the model, its data and its place in the loop.
+#include <russet/train.h>
+
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "state.h"
+
+namespace russet::train {
+
+class Trainer::Run {
+ public:
+  /// `checkpoint`: where to go on, from the file `name`.
+  Run(RunState state, Task task, std::optional<io::Checkpoint> checkpoint, const std::string& name);
+  ~Run();
+
+  Result run(const Hooks& hooks);
+  void mark_resumed() { resumed_ = true; }
+
+  const Options& options() const { return state_.options; }
+  const Task& task() const { return task_; }
+  models::Model& model() { return *model_; }
+  std::int64_t step() const { return state_.step; }
+  std::int64_t total_steps() const;
+  std::int64_t steps_per_epoch() const;
+  std::optional<std::uint64_t> planned() const { return planned_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Unread;
+
+  void load_weights(const std::string& path);
+  void check_inputs();
+  void make_loaders();
+  void prepare_folder();
+  bool run_epoch(const Hooks& hooks);
+  void take_step(Clock::time_point& before);
+  void read_losses();
+  void finish_epoch(const Hooks& hooks, Clock::time_point start);
+  void keep_best(const EpochRecord& record);
+  void write_weights(const char* name) const;
+  void write_checkpoint();
+  void write_report() const;
+  std::string label() const;
+  const std::filesystem::path& out() const { return state_.options.out; }
+
+  RunState state_;
+  Task task_;
+  std::optional<std::uint64_t> planned_;
+  std::unique_ptr<models::Model> model_;
+  std::unique_ptr<optim::Optimizer> optimizer_;
+  std::unique_ptr<data::DataLoader> loader_;
+  std::unique_ptr<data::DataLoader> test_loader_;
+  Schedule schedule_;
+  std::unique_ptr<Log> log_;
+  std::unique_ptr<Unread> unread_;
+  double last_loss_ = std::numeric_limits<double>::quiet_NaN();
+  bool resumed_ = false;
+};
+
+}  // namespace russet::train

@@ -1,0 +1,196 @@
+#include <fmt/format.h>
+#include <russet/error.h>
+#include <russet/nn_functional.h>
+#include <russet/train/task.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace russet::train {
+namespace {
+
+using data::Transform;
+
+constexpr std::int64_t small_side = 64;  // below: pictures like CIFAR's; from there on: like ImageNet's
+
+ImageForm form_of(const Options& options, const Shape& image) {
+  ImageForm form;
+  form.channels = static_cast<int>(image[0]);
+  form.size = 224;
+  if (options.model == "lenet5") form.size = 28;
+  if (options.model == "mlp" || options.model == "resnet18_cifar") form.size = 32;
+  if (options.model == "mlp") form.channels = 1;
+  if (options.model == "resnet18" || options.model == "resnet50" || options.model == "vit_b_16") form.channels = 3;
+  if (options.data.starts_with("mnist:")) {
+    form.mean = {0.1307F};
+    form.deviation = {0.3081F};
+  } else if (options.data == "shapes") {
+    form.mean = {0.5F};
+    form.deviation = {0.25F};
+  } else if (form.channels == 1) {
+    form.mean = {0.481F};
+    form.deviation = {0.239F};
+  } else if (form.size < small_side) {  // of CIFAR-10
+    form.mean = {0.4914F, 0.4822F, 0.4465F};
+    form.deviation = {0.2470F, 0.2435F, 0.2616F};
+  } else {  // of ImageNet
+    form.mean = {0.485F, 0.456F, 0.406F};
+    form.deviation = {0.229F, 0.224F, 0.225F};
+  }
+  return form;
+}
+
+[[noreturn]] void refuse_shape(const Options& options, const Shape& shape, std::string_view expected) {
+  throw ShapeError(fmt::format("{}: tensor x has the shape [n, ...] with {} for a sample, but {} takes {}", options.data,
+                               to_string(shape), options.model, expected));
+}
+
+void fit_to_tensors(const Options& options, const data::Field& input, Card& card) {
+  const Shape& shape = input.shape;
+  if (options.model == "bert_base") {
+    if (shape.rank() != 1 || !is_integral(input.dtype)) refuse_shape(options, shape, "token ids: integers [length]");
+  } else if (options.model == "mlp") {
+    if (numel(shape) < 1) refuse_shape(options, shape, "at least one number");
+    card.in_channels = numel(shape);
+    card.image_size = 1;
+  } else {
+    if (shape.rank() != 3 || numel(shape) < 1) refuse_shape(options, shape, "images: [channels, height, width]");
+    card.in_channels = shape[0];
+    if (options.model == "lenet5" || options.model == "vit_b_16") {
+      if (shape[1] != shape[2]) refuse_shape(options, shape, "square images");
+      card.image_size = shape[1];
+    }
+  }
+}
+
+void fit_to_images(const Options& options, const Shape& image, Card& card) {
+  if (options.model == "bert_base") {
+    throw ValueError(fmt::format("bert_base takes token ids, not the images of {}: use tensors:FILE.safetensors with "
+                                 "ids in x and classes in y", options.data));
+  }
+  card.image = form_of(options, image);
+  card.in_channels = card.image->channels;
+  card.image_size = card.image->size;
+}
+
+std::int64_t outputs_of(const Options& options, const data::Dataset& dataset, Card& card) {
+  const data::Field target = dataset.target();
+  if (is_integral(target.dtype)) {
+    if (dataset.classes() < 1) {
+      throw ValueError(fmt::format("{}: integer targets must be classes: one number from 0 a sample", options.data));
+    }
+    return dataset.classes();
+  }
+  card.regression = true;
+  if (target.shape.rank() != 1 || target.shape[0] < 1) {
+    throw ValueError(fmt::format("{}: targets must be classes (integers [n]) or numbers (floats [n, outputs])",
+                                 options.data));
+  }
+  return target.shape[0];
+}
+
+/// The card that the data asks for.
+Card card_for(const Options& options, const data::Dataset& dataset) {
+  Card card;
+  card.model = options.model;
+  const data::Field input = dataset.input();
+  if (options.data.starts_with("tensors:")) {
+    fit_to_tensors(options, input, card);
+  } else {
+    fit_to_images(options, input.shape, card);
+  }
+  card.num_classes = outputs_of(options, dataset, card);
+  card.class_names = dataset.class_names();
+  return card;
+}
+
+/// A card of a file of weights is kept, if the data fits it.
+Card reconcile(const Card& known, const Card& wanted, const Options& options) {
+  const bool inputs = wanted.image || wanted.in_channels == known.in_channels;
+  if (wanted.num_classes > known.num_classes || wanted.regression != known.regression) {
+    throw ValueError(fmt::format("{} has {} classes, but the weights are for {}", options.data, wanted.num_classes,
+                                 known.num_classes));
+  }
+  if (!inputs || wanted.image.has_value() != known.image.has_value()) {
+    throw ValueError(fmt::format("{}: the weights were trained on inputs of another form", options.data));
+  }
+  return known;
+}
+
+}  // namespace
+
+models::Options Card::model_options(Device device) const {
+  models::Options options;
+  options.num_classes = num_classes;
+  options.device = device;
+  const bool convolutional = model.starts_with("resnet");
+  if (model != "bert_base") options.in_channels = in_channels;
+  if (model != "bert_base" && !convolutional) options.image_size = image_size;
+  return options;
+}
+
+data::Transforms transforms_of(const ImageForm& form, bool augment) {
+  std::vector<Transform> steps{data::Channels{form.channels}};
+  const bool small = form.size < small_side;
+  if (augment && !small) {
+    steps.emplace_back(data::RandomResizedCrop{form.size});
+  } else if (small) {
+    steps.emplace_back(data::Resize{form.size, form.size});
+    if (augment) steps.emplace_back(data::RandomCrop{form.size, form.size / 8});
+  } else {
+    steps.emplace_back(data::Resize{form.size * 8 / 7});
+    steps.emplace_back(data::CenterCrop{form.size});
+  }
+  if (augment) steps.emplace_back(data::RandomHorizontalFlip{});
+  steps.emplace_back(data::ToFloat{});
+  steps.emplace_back(data::Normalize{form.mean, form.deviation});
+  return data::Transforms(std::move(steps));
+}
+
+Task open_task(const Options& options, const std::optional<Card>& card) {
+  Task task;
+  models::describe(options.model);  // an unknown name is said before files are opened
+  data::Parts parts = data::open(options.data);
+  const double share = options.holdout.value_or(0);
+  task.train = parts.train;
+  task.test = parts.test;
+  if (share > 0) {
+    const data::Split halves = data::split(parts.train, share, static_cast<std::uint64_t>(options.seed.value_or(0)));
+    task.train = halves.kept;
+    task.test = halves.held_out;
+  }
+  task.card = card_for(options, *parts.train);
+  if (card) task.card = reconcile(*card, task.card, options);
+  if (task.card.image) {
+    // Flipping a picture of a digit, or of a shape that is told by its sides, makes another class of it.
+    const bool augment = options.augment.value_or("none") == "standard" && options.data.starts_with("folder:") &&
+                         task.card.image->channels == 3;
+    task.train = task.train->with(transforms_of(*task.card.image, augment));
+    if (task.test) task.test = task.test->with(transforms_of(*task.card.image, false));
+  }
+  return task;
+}
+
+Tensor forward(models::Model& model, const Tensor& input) {
+  const bool integers = is_integral(model.description().inputs.front().dtype);
+  if (integers) return model.forward(input.dtype() == DType::int64 ? input : input.to(DType::int64));
+  return model.forward(input.dtype() == DType::float32 ? input : input.to(DType::float32));
+}
+
+Tensor loss_of(const Card& card, const Tensor& output, const Tensor& target, double label_smoothing,
+               Reduction reduction) {
+  if (card.regression) return mse_loss(output.to(DType::float32), target.to(DType::float32), reduction);
+  return cross_entropy(output, target, {.reduction = reduction, .label_smoothing = label_smoothing});
+}
+
+models::Model load_model(const Card& card, const io::SafetensorsFile& file, Device device) {
+  models::Model model = models::create(card.model, card.model_options(device));
+  try {
+    model.load_state_dict(file.tensors(device));
+  } catch (const ValueError& error) {
+    throw ValueError(fmt::format("{}: {}", file.name(), error.what()));
+  }
+  return model;
+}
+
+}  // namespace russet::train

@@ -1,0 +1,154 @@
+#include <fmt/format.h>
+#include <russet/autocast.h>
+#include <russet/autograd.h>
+#include <russet/error.h>
+#include <russet/functional.h>
+#include <russet/nn_functional.h>
+#include <russet/train/workload.h>
+
+#include <algorithm>
+
+namespace russet::train {
+namespace {
+
+Tensor made_up(const data::Field& field, std::int64_t batch, std::int64_t limit, Device device) {
+  Shape shape = field.shape;
+  shape.insert(0, batch);
+  InferredOptions integers;
+  integers.dtype = DType::int64;
+  integers.device = device;
+  if (is_integral(field.dtype)) return randint(0, std::max<std::int64_t>(limit, 1), shape, integers);
+  return randn(shape, {DType::float32, device, false});
+}
+
+/// The null device's plans while this lives.
+class Observation {
+ public:
+  explicit Observation(Forecast& forecast) {
+    observe_plans(null_, [&forecast](const PlanSummary& plan) {
+      for (const StepInfo& step : plan.steps) {
+        forecast.steps.push_back(step);
+        forecast.bytes_moved += step.bytes;
+        forecast.operations += step.operations;
+      }
+      forecast.arena_bytes = std::max(forecast.arena_bytes, plan.arena_bytes);
+    });
+  }
+  ~Observation() { observe_plans(null_, {}); }
+  Observation(const Observation&) = delete;
+  Observation& operator=(const Observation&) = delete;
+
+ private:
+  Device null_{DeviceType::null};
+};
+
+}  // namespace
+
+std::unique_ptr<optim::Optimizer> make_optimizer(const OptimizerChoice& choice, const std::vector<Tensor>& parameters) {
+  if (choice.name == "sgd") {
+    return std::make_unique<optim::SGD>(
+        parameters,
+        optim::SGDOptions{.lr = choice.lr, .momentum = choice.momentum, .weight_decay = choice.weight_decay});
+  }
+  if (choice.name == "adam") {
+    return std::make_unique<optim::Adam>(parameters,
+                                         optim::AdamOptions{.lr = choice.lr, .weight_decay = choice.weight_decay});
+  }
+  if (choice.name == "adamw") {
+    return std::make_unique<optim::AdamW>(parameters,
+                                          optim::AdamWOptions{.lr = choice.lr, .weight_decay = choice.weight_decay});
+  }
+  throw ValueError(fmt::format("optimizer {}: the choices are sgd, adam, adamw", choice.name));
+}
+
+Workload benchmark_workload(const std::string& model) {
+  const models::Description description = models::describe(model);
+  Workload workload;
+  workload.model = model;
+  workload.batch = description.batch;
+  workload.optimizer = OptimizerChoice{};
+  if (model == "bert_base") {
+    workload.options.num_classes = 6;
+    workload.optimizer = OptimizerChoice{"adamw", 1e-5, 0, 0.01};
+  }
+  if (model == "mlp") {
+    workload.objective = Objective::mean_output;
+    workload.optimizer.reset();
+  }
+  return workload;
+}
+
+Workbench::Workbench(const Workload& workload, Device device)
+    : workload_(workload), model_([&] {
+        models::Options options = workload.options;
+        options.device = device;
+        return models::create(workload.model, options);
+      }()) {
+  const models::Description& description = model_.description();
+  const models::Input& first = description.inputs.front();
+  const data::Field input = workload.input.value_or(data::Field{first.dtype, first.shape});
+  const data::Field target = workload.target.value_or(data::Field{DType::int64, {}});
+  input_ = made_up(input, workload.batch, first.limit, device);
+  target_ = made_up(target, workload.batch, description.num_classes, device);
+  if (workload.optimizer) optimizer_ = make_optimizer(*workload.optimizer, model_.parameters());
+  flush();
+}
+
+Tensor Workbench::loss() {
+  const Autocast autocast(DType::bfloat16, workload_.lower_precision);
+  const Tensor output = model_.forward(input_);
+  switch (workload_.objective) {
+    case Objective::mean_output: return mean(output.to(DType::float32));
+    case Objective::squared_error: return mse_loss(output.to(DType::float32), target_);
+    case Objective::cross_entropy: break;
+  }
+  return cross_entropy(output, target_, {.label_smoothing = workload_.label_smoothing});
+}
+
+void Workbench::train_step() {
+  if (!model_.is_training()) model_.train();
+  if (optimizer_) optimizer_->zero_grad();
+  for (std::int64_t i = 0; i < workload_.accumulate; ++i) {
+    const Tensor value = loss();
+    (workload_.accumulate == 1 ? value : value * (1.0 / static_cast<double>(workload_.accumulate))).backward();
+  }
+  if (workload_.clip_grad > 0) optim::clip_grad_norm_(model_.parameters(), workload_.clip_grad);
+  if (optimizer_) optimizer_->step();
+  flush();
+}
+
+Tensor Workbench::eval_step() {
+  if (model_.is_training()) model_.eval();
+  const NoGrad no_grad;
+  const Autocast autocast(DType::bfloat16, workload_.lower_precision);
+  Tensor output = model_.forward(input_);
+  flush();
+  return output;
+}
+
+Forecast forecast(const Workload& workload, Device device, Phase phase) {
+  const Device null(DeviceType::null);
+  plan_null_as(device);
+  const std::size_t before = memory_in_use(null);
+  reset_peak_memory(null);
+  Workbench bench(workload, null);
+  Forecast result;
+  if (phase != Phase::eval) {
+    // The first step makes the optimizer's state; from the second on all steps are alike.
+    bench.train_step();
+    bench.train_step();
+    const Observation observation(result);
+    bench.train_step();
+  }
+  if (phase == Phase::eval) {
+    const Tensor first = bench.eval_step();
+    const Observation observation(result);
+    const Tensor second = bench.eval_step();
+  } else if (phase == Phase::both) {
+    const Tensor output = bench.eval_step();
+  }
+  result.peak_bytes = peak_memory(null) - before;
+  return result;
+}
+
+}  // namespace russet::train
