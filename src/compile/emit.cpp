@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "compile/views.h"
 #include "ops/table.h"
@@ -127,6 +128,7 @@ class Emitter {
   }
 
   std::int16_t load(ValueId id, Extent extent) {
+    if (const auto made = view_of_free(id, extent)) return *made;
     Instruction load{Kind::load};
     load.dtype = value(id).dtype;
     load.extent = extent;
@@ -193,8 +195,26 @@ class Emitter {
     return add(cast);
   }
 
+  /// A view of a value that is computed where it is read and lies nowhere: positions come through the view as well.
+  std::optional<std::int16_t> view_of_free(ValueId id, Extent extent) {
+    const Value& v = value(id);
+    if (!is_view(v)) return {};
+    const ValueId base = base_of(program_, v.inputs[0]);
+    if (!is_free(value(base)) || slot_of_[static_cast<std::size_t>(base)] >= 0) return {};
+    if (value(base).op != Op::iota) return read(base, extent);
+    const Shape& shape = value(base).shape;
+    const auto affine = resolve_view(std::get<ops::View>(v.attributes), v.shape, shape, contiguous_strides(shape));
+    if (!affine || base != v.inputs[0]) throw InternalError(fmt::format("emit: view %{} does not resolve", id));
+    Instruction index{Kind::index};
+    index.dtype = DType::int64;
+    index.extent = extent;
+    index.access = add_access(spread({-1, DType::int64, affine->offset, v.argument, affine->strides}, v.shape));
+    return converted(add(index), DType::int64, v.dtype, extent);
+  }
+
   /// A view that is stored: a load through it.
   std::int16_t copy_of_view(ValueId id, Extent extent) {
+    if (const auto made = view_of_free(id, extent)) return *made;
     const Value& v = value(id);
     const ValueId base = base_of(program_, v.inputs[0]);
     const auto affine =

@@ -38,9 +38,9 @@ TEST(Gradients, Activations) {
       {"threshold", [](const Tensor& x) { return threshold(x, 0.2, 3) * x; }},
       {"softmin", [](const Tensor& x) { return softmin(x, 0); }},
   };
-  for (const auto& [name, function] : functions) {
-    SCOPED_TRACE(name);
-    expect_gradients([&](const Tensors& x) { return function(x[0]); }, {scattered_tensor({9}) * 4.0});
+  for (const auto& entry : functions) {
+    SCOPED_TRACE(entry.first);
+    expect_gradients([&](const Tensors& x) { return entry.second(x[0]); }, {scattered_tensor({9}) * 4.0});
   }
   expect_gradients([](const Tensors& x) { return glu(x[0]); }, {scattered_tensor({2, 4})});
   expect_gradients([](const Tensors& x) { return prelu(x[0], x[1]); },
