@@ -29,7 +29,8 @@ DatasetPtr Subset::with(Transforms transforms) const {
 }
 
 Split split(const DatasetPtr& dataset, double share, std::uint64_t seed) {
-  if (!(share > 0 && share < 1)) throw ValueError(fmt::format("split: the share must be between 0 and 1, not {}", share));
+  if (!(share > 0 && share < 1))
+    throw ValueError(fmt::format("split: the share must be between 0 and 1, not {}", share));
   const std::int64_t size = dataset->size();
   if (size < 2) throw ValueError(fmt::format("split: {} samples cannot be split", size));
   std::vector<std::int64_t> order(static_cast<std::size_t>(size));

@@ -51,9 +51,8 @@ std::vector<Found> images_of(const fs::path& root, const std::string& name) {
       found.push_back({below.parent_path().string(), below.filename().string(), entry->file_size()});
     }
   }
-  std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) {
-    return std::tie(a.folder, a.name) < std::tie(b.folder, b.name);
-  });
+  std::sort(found.begin(), found.end(),
+            [](const Found& a, const Found& b) { return std::tie(a.folder, a.name) < std::tie(b.folder, b.name); });
   return found;
 }
 
@@ -123,8 +122,10 @@ void ImageFolder::Files::list(const FolderOptions& options) {
     }
   }
   if (names.empty()) {
-    throw FileError(fmt::format("{}: there are no subfolders; one for each class is expected, with its JPEG or PNG "
-                                "files", root.string()));
+    throw FileError(
+        fmt::format("{}: there are no subfolders; one for each class is expected, with its JPEG or PNG "
+                    "files",
+                    root.string()));
   }
   if (total <= options.cache_bytes) cache.reserve(sizes);
 }

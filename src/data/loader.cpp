@@ -18,7 +18,8 @@ namespace {
 int automatic_workers() { return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) / 2, 1, 8); }
 
 void check(const Dataset& dataset, const LoaderOptions& options) {
-  if (options.batch < 1) throw ValueError(fmt::format("DataLoader: the batch must be at least 1, not {}", options.batch));
+  if (options.batch < 1)
+    throw ValueError(fmt::format("DataLoader: the batch must be at least 1, not {}", options.batch));
   if (options.ahead < 1) throw ValueError(fmt::format("DataLoader: ahead must be at least 1, not {}", options.ahead));
   if (options.workers > 1024) throw ValueError(fmt::format("DataLoader: {} workers are too many", options.workers));
   if (dataset.size() < 1) throw ValueError("DataLoader: the dataset has no samples");
@@ -83,9 +84,10 @@ class DataLoader::Workers {
 
   void restore(const LoaderState& state) {
     if (state.epoch < 0 || state.position < 0 || state.position > batches()) {
-      throw ValueError(fmt::format("DataLoader: there is no batch {} in epoch {}: an epoch has {} batches. Was the state "
-                                   "saved with another data set or batch size?",
-                                   state.position, state.epoch, batches()));
+      throw ValueError(
+          fmt::format("DataLoader: there is no batch {} in epoch {}: an epoch has {} batches. Was the state "
+                      "saved with another data set or batch size?",
+                      state.position, state.epoch, batches()));
     }
     halt();
     state_ = state;
@@ -180,7 +182,8 @@ class DataLoader::Workers {
       slot.unfinished = pieces_of(piece.batch);
       slot.error = nullptr;
     }
-    next_ = piece.number + 1 < pieces_of(piece.batch) ? Piece{piece.batch, piece.number + 1} : Piece{piece.batch + 1, 0};
+    next_ =
+        piece.number + 1 < pieces_of(piece.batch) ? Piece{piece.batch, piece.number + 1} : Piece{piece.batch + 1, 0};
     ++busy_;
     return piece;
   }

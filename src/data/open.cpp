@@ -58,8 +58,10 @@ Parts open_mnist(const fs::path& folder) {
   Parts parts{mnist_part(folder, "train"), mnist_part(folder, "t10k")};
   if (!parts.train) std::swap(parts.train, parts.test);
   if (!parts.train) {
-    throw FileError(fmt::format("{}: there are no MNIST files (train-images-idx3-ubyte, train-labels-idx1-ubyte, or "
-                                "the same with t10k; plain or .gz)", folder.string()));
+    throw FileError(
+        fmt::format("{}: there are no MNIST files (train-images-idx3-ubyte, train-labels-idx1-ubyte, or "
+                    "the same with t10k; plain or .gz)",
+                    folder.string()));
   }
   return parts;
 }
@@ -74,8 +76,10 @@ Parts open(std::string_view description) {
   }
   const bool known = kind == "mnist" || kind == "folder" || kind == "tensors";
   if (!known || path.empty()) {
-    throw ValueError(fmt::format("data \"{}\": expected shapes, mnist:FOLDER, folder:FOLDER or "
-                                 "tensors:FILE.safetensors", description));
+    throw ValueError(
+        fmt::format("data \"{}\": expected shapes, mnist:FOLDER, folder:FOLDER or "
+                    "tensors:FILE.safetensors",
+                    description));
   }
   if (kind == "mnist") return open_mnist(path);
   if (kind == "folder") return open_folder(path);

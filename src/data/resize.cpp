@@ -21,7 +21,8 @@ struct Weights {
 
 Weights weights_for(std::int64_t input, std::int64_t output) {
   const double scale = static_cast<double>(input) / static_cast<double>(output);
-  const double stretch = std::max(scale, 1.0);  // the filter's support is 1 input pixel, or 1 output pixel when shrinking
+  const double stretch =
+      std::max(scale, 1.0);  // the filter's support is 1 input pixel, or 1 output pixel when shrinking
   Weights weights;
   weights.taps = static_cast<std::int64_t>(std::ceil(stretch)) * 2 + 1;
   weights.values.resize(static_cast<std::size_t>(output * weights.taps));

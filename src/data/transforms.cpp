@@ -24,8 +24,9 @@ void check(const RandomCrop& t) {
 }
 void check(const RandomResizedCrop& t) {
   require(t.size > 0, "RandomResizedCrop: the size must be positive");
-  require(0 < t.min_area && t.min_area <= t.max_area && t.max_area <= 1 && 0 < t.min_ratio && t.min_ratio <= t.max_ratio,
-          "RandomResizedCrop: areas must be within (0, 1], ratios positive, the smaller one first");
+  require(
+      0 < t.min_area && t.min_area <= t.max_area && t.max_area <= 1 && 0 < t.min_ratio && t.min_ratio <= t.max_ratio,
+      "RandomResizedCrop: areas must be within (0, 1], ratios positive, the smaller one first");
 }
 void check(const RandomHorizontalFlip& t) {
   require(t.probability >= 0 && t.probability <= 1, "RandomHorizontalFlip: a probability is within [0, 1]");
@@ -34,7 +35,8 @@ void check(const Channels& t) { require(t.count == 1 || t.count == 3, "Channels:
 void check(const Apply& t) { require(static_cast<bool>(t.function), "Apply: the function is empty"); }
 void check(const ToFloat&) {}
 void check(const Normalize& t) {
-  require(!t.mean.empty() && t.mean.size() == t.deviation.size(), "Normalize: as many means as deviations, at least one");
+  require(!t.mean.empty() && t.mean.size() == t.deviation.size(),
+          "Normalize: as many means as deviations, at least one");
   require(std::none_of(t.deviation.begin(), t.deviation.end(), [](float d) { return !(d > 0); }),
           "Normalize: deviations must be positive");
 }
@@ -45,8 +47,9 @@ ImageSize result_of(const Resize& t, ImageSize size) {
   if (t.width > 0) return {t.height, t.width, size.channels};
   const std::int64_t shorter = std::min(size.height, size.width);
   const auto scaled = [&](std::int64_t side) {
-    return side == shorter ? t.height
-                           : static_cast<std::int64_t>(static_cast<double>(t.height * side) / static_cast<double>(shorter));
+    return side == shorter
+               ? t.height
+               : static_cast<std::int64_t>(static_cast<double>(t.height * side) / static_cast<double>(shorter));
   };
   return {scaled(size.height), scaled(size.width), size.channels};
 }
@@ -56,8 +59,8 @@ ImageSize result_of(const Pad& t, ImageSize size) {
 }
 ImageSize result_of(const RandomCrop& t, ImageSize size) {
   if (std::min(size.height, size.width) + 2 * t.padding < t.size) {
-    throw ValueError(fmt::format("RandomCrop: {} pixels do not fit an image of {} x {}. Resize or pad it before?", t.size,
-                                 size.height + 2 * t.padding, size.width + 2 * t.padding));
+    throw ValueError(fmt::format("RandomCrop: {} pixels do not fit an image of {} x {}. Resize or pad it before?",
+                                 t.size, size.height + 2 * t.padding, size.width + 2 * t.padding));
   }
   return {t.size, t.size, size.channels};
 }

@@ -24,9 +24,9 @@ void save_checkpoint(const std::filesystem::path& path, const Checkpoint& checkp
   if (!nlohmann::json::accept(checkpoint.state)) throw ValueError("save_checkpoint: the state is no JSON text");
   // The checksum is known when the data is written: the header is first written with a placeholder of its length.
   const auto header_with = [&](std::uint32_t checksum) {
-    return lay_out_safetensors(checkpoint.tensors, {{"format", std::string(format)},
-                                                    {"state", checkpoint.state},
-                                                    {"checksum", checksum_text(checksum)}});
+    return lay_out_safetensors(
+        checkpoint.tensors,
+        {{"format", std::string(format)}, {"state", checkpoint.state}, {"checksum", checksum_text(checksum)}});
   };
   const SafetensorsLayout layout = header_with(0);
   write_file_atomically(path, [&](FileWriter& writer) {

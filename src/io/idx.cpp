@@ -150,7 +150,8 @@ std::uint64_t checked_bytes(const Shape& shape, DType dtype, const Source& sourc
 void to_native_order(std::span<std::byte> bytes, std::size_t element) {
   if constexpr (std::endian::native == std::endian::big) return;
   for (std::size_t i = 0; i < bytes.size(); i += element) {
-    std::reverse(bytes.begin() + static_cast<std::ptrdiff_t>(i), bytes.begin() + static_cast<std::ptrdiff_t>(i + element));
+    std::reverse(bytes.begin() + static_cast<std::ptrdiff_t>(i),
+                 bytes.begin() + static_cast<std::ptrdiff_t>(i + element));
   }
 }
 

@@ -15,9 +15,8 @@ constexpr std::uint64_t max_file_bytes = std::uint64_t{1} << 30;
 
 template <std::size_t count>
 bool begins_with(std::span<const std::byte> file, const std::array<unsigned char, count>& magic) {
-  return file.size() >= count && std::equal(magic.begin(), magic.end(), file.begin(), [](unsigned char a, std::byte b) {
-           return std::byte{a} == b;
-         });
+  return file.size() >= count && std::equal(magic.begin(), magic.end(), file.begin(),
+                                            [](unsigned char a, std::byte b) { return std::byte{a} == b; });
 }
 
 }  // namespace

@@ -88,8 +88,8 @@ class PngReader {
     }
     const auto row_bytes = static_cast<std::int64_t>(png_get_rowbytes(png_, info_));
     if (row_bytes * height / max_inflation > static_cast<std::int64_t>(file_bytes_)) {
-      throw FileError(fmt::format("{}: damaged PNG: {} bytes cannot hold {} x {} pixels", name_, file_bytes_, width,
-                                  height));
+      throw FileError(
+          fmt::format("{}: damaged PNG: {} bytes cannot hold {} x {} pixels", name_, file_bytes_, width, height));
     }
   }
 

@@ -23,8 +23,8 @@ struct TypeName {
   DType dtype;
 };
 constexpr TypeName type_names[] = {
-    {"BOOL", DType::boolean}, {"U8", DType::uint8},    {"I8", DType::int8},      {"I16", DType::int16},
-    {"I32", DType::int32},    {"I64", DType::int64},   {"F16", DType::float16},  {"BF16", DType::bfloat16},
+    {"BOOL", DType::boolean}, {"U8", DType::uint8},    {"I8", DType::int8},     {"I16", DType::int16},
+    {"I32", DType::int32},    {"I64", DType::int64},   {"F16", DType::float16}, {"BF16", DType::bfloat16},
     {"F32", DType::float32},  {"F64", DType::float64},
 };
 
@@ -181,14 +181,13 @@ void check_layout(const SafetensorsHeader& header, std::uint64_t data_bytes, std
     const SafetensorsEntry& entry = header.entries[place];
     if (entry.begin != reached) {
       throw FileError(fmt::format("{}: tensor \"{}\" begins at byte {} of the data, not at {}: tensors {}", name,
-                                  entry.name, entry.begin, reached,
-                                  entry.begin < reached ? "overlap" : "leave a gap"));
+                                  entry.name, entry.begin, reached, entry.begin < reached ? "overlap" : "leave a gap"));
     }
     reached = entry.end;
   }
   if (reached > data_bytes) {
-    throw FileError(fmt::format("{}: it is truncated: the tensors have {} bytes, but {} are there", name, reached,
-                                data_bytes));
+    throw FileError(
+        fmt::format("{}: it is truncated: the tensors have {} bytes, but {} are there", name, reached, data_bytes));
   }
   if (reached < data_bytes) {
     throw FileError(fmt::format("{}: {} bytes follow the last tensor", name, data_bytes - reached));

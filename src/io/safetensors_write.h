@@ -1,7 +1,7 @@
 #pragma once
 // Shared by save_safetensors and save_checkpoint.
-#include <functional>
 #include <russet/io/safetensors.h>
+#include <functional>
 
 namespace russet::io {
 

@@ -1,12 +1,12 @@
 #pragma once
 // Dataset: samples by index, each an input and a target, written straight into the memory of a batch.
-#include <cstddef>
-#include <cstdint>
-#include <memory>
 #include <russet/data/random.h>
 #include <russet/data/transforms.h>
 #include <russet/dtype.h>
 #include <russet/shape.h>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>

@@ -1,8 +1,8 @@
 #pragma once
 // Sets of images with a class each: folders of files, MNIST, and the embedded procedural shapes.
+#include <russet/data/dataset.h>
 #include <filesystem>
 #include <memory>
-#include <russet/data/dataset.h>
 #include <string>
 #include <vector>
 

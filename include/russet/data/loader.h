@@ -1,13 +1,13 @@
 #pragma once
 // DataLoader: batches of a dataset, prepared by threads, in an order that does not depend on them.
+#include <russet/data/dataset.h>
+#include <russet/data/sampler.h>
+#include <russet/tensor.h>
 #include <concepts>
 #include <cstdint>
 #include <iterator>
 #include <memory>
 #include <optional>
-#include <russet/data/dataset.h>
-#include <russet/data/sampler.h>
-#include <russet/tensor.h>
 
 namespace russet::data {
 

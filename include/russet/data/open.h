@@ -1,7 +1,7 @@
 #pragma once
 // Data sets by name, as the command line knows them.
-#include <filesystem>
 #include <russet/data/dataset.h>
+#include <filesystem>
 #include <string_view>
 
 namespace russet::data {

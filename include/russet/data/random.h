@@ -1,10 +1,10 @@
 #pragma once
 // Random: numbers that depend on a seed, a purpose and two positions only, so that a sample's augmentation is the
 // same on whatever thread it runs.
+#include <russet/philox.h>
 #include <array>
 #include <cstdint>
 #include <limits>
-#include <russet/philox.h>
 #include <span>
 #include <utility>
 

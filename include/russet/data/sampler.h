@@ -1,7 +1,7 @@
 #pragma once
 // Samplers: the order of an epoch.
-#include <cstdint>
 #include <russet/error.h>
+#include <cstdint>
 #include <vector>
 
 namespace russet::data {

@@ -1,9 +1,9 @@
 #pragma once
 // Samples that are rows of two tensors.
-#include <filesystem>
-#include <memory>
 #include <russet/data/dataset.h>
 #include <russet/tensor.h>
+#include <filesystem>
+#include <memory>
 
 namespace russet::data {
 

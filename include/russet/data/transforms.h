@@ -1,12 +1,12 @@
 #pragma once
 // Transforms: from a decoded image to what a network takes. They run on the loader's threads, one image at a time.
+#include <russet/data/random.h>
+#include <russet/dtype.h>
+#include <russet/io/image.h>
 #include <array>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
-#include <russet/data/random.h>
-#include <russet/dtype.h>
-#include <russet/io/image.h>
 #include <span>
 #include <variant>
 #include <vector>

@@ -1,7 +1,7 @@
 #pragma once
 // Checkpoints: one safetensors file that holds tensors and a JSON text, with a checksum over the tensors' bytes.
-#include <filesystem>
 #include <russet/io/state_dict.h>
+#include <filesystem>
 #include <string>
 
 namespace russet::io {

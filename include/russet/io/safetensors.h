@@ -1,11 +1,11 @@
 #pragma once
 // The safetensors format: 8 bytes little-endian length, a JSON header, the tensors' bytes without gaps.
 // https://github.com/huggingface/safetensors#format
+#include <russet/io/file.h>
+#include <russet/io/state_dict.h>
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <russet/io/file.h>
-#include <russet/io/state_dict.h>
 #include <span>
 #include <string>
 #include <string_view>

@@ -1,7 +1,7 @@
 #pragma once
 // StateDict: named tensors in the order in which they were added.
-#include <initializer_list>
 #include <russet/tensor.h>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <unordered_map>

@@ -1,0 +1,62 @@
+// make_seeds FOLDER: writes small good files of every kind to FOLDER/jpeg, png, idx and safetensors.
+#include <png.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "files/encoders.h"
+
+namespace {
+
+using russet::files::Bytes;
+using russet::files::bytes_of;
+
+Bytes idx_file() {
+  Bytes file = bytes_of(std::string_view("\0\0\x08\x03\0\0\0\x02\0\0\0\x02\0\0\0\x03", 16));
+  const Bytes elements = bytes_of("abcdefghijkl");
+  file.insert(file.end(), elements.begin(), elements.end());
+  return file;
+}
+
+Bytes safetensors_file() {
+  const std::string header = R"({"__metadata__":{"a":"b"},"x":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]},)"
+                             R"("y":{"dtype":"BOOL","shape":[],"data_offsets":[8,9]}})";
+  std::string file(1, static_cast<char>(header.size()));
+  file += std::string(7, '\0') + header + std::string(9, '\1');
+  return bytes_of(file);
+}
+
+void write(const std::filesystem::path& folder, const char* name, const Bytes& bytes) {
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / name, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count != 2) {
+    std::fputs("make_seeds FOLDER\n", stderr);
+    return 2;
+  }
+  using namespace russet::files;
+  const std::filesystem::path root = arguments[1];
+  write(root / "jpeg", "colour", encode_jpeg(test_picture(11, 9, 3), {.quality = 50}));
+  write(root / "jpeg", "progressive", encode_jpeg(test_picture(11, 9, 3), {.quality = 50, .progressive = true}));
+  write(root / "jpeg", "subsampled", encode_jpeg(test_picture(20, 18, 3), {.quality = 50, .subsampled = true}));
+  write(root / "jpeg", "grey", encode_jpeg(test_picture(9, 17, 1), {.quality = 50}));
+  write(root / "jpeg", "cmyk", encode_jpeg(test_picture(8, 8, 4), {.quality = 50}));
+  const std::vector<std::uint8_t> samples(512, 0x5A);
+  const std::vector<std::uint8_t> palette(48, 7);
+  write(root / "png", "colour", encode_png(5, 7, {8, PNG_COLOR_TYPE_RGB, false}, samples));
+  write(root / "png", "interlaced", encode_png(9, 10, {8, PNG_COLOR_TYPE_RGB, true}, samples));
+  write(root / "png", "palette", encode_png(5, 7, {4, PNG_COLOR_TYPE_PALETTE, false}, samples, palette, {1, 2}));
+  write(root / "png", "deep", encode_png(3, 4, {16, PNG_COLOR_TYPE_RGB_ALPHA, false}, samples));
+  write(root / "png", "bits", encode_png(5, 7, {1, PNG_COLOR_TYPE_GRAY, false}, samples));
+  write(root / "idx", "plain", idx_file());
+  write(root / "idx", "gzipped", gzip(idx_file()));
+  write(root / "safetensors", "two", safetensors_file());
+  return 0;
+}

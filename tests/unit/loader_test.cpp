@@ -1,0 +1,235 @@
+#include <gtest/gtest.h>
+#include <russet/data.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <set>
+#include <thread>
+
+namespace russet::data {
+namespace {
+
+/// Sample i is i and a random number; waits now and then so that threads overtake each other.
+class Numbers final : public Dataset {
+ public:
+  explicit Numbers(std::int64_t size, std::int64_t bad = -2) : size_(size), bad_(bad) {}
+  std::int64_t size() const override { return size_; }
+  Field input() const override { return {DType::int64, {2}}; }
+  Field target() const override { return {DType::int32, {}}; }
+  void get(std::int64_t index, std::span<std::byte> input, std::span<std::byte> target, Random& random) const override {
+    if (index == bad_ || index == bad_ + 1) throw FileError("folder/" + std::to_string(index) + ".jpg: damaged");
+    if (index % 5 == 0) std::this_thread::sleep_for(std::chrono::microseconds(index % 7 * 30));
+    const std::int64_t values[2] = {index, random.word()};
+    std::memcpy(input.data(), values, sizeof(values));
+    const auto half = static_cast<std::int32_t>(index / 2);
+    std::memcpy(target.data(), &half, sizeof(half));
+  }
+
+ private:
+  std::int64_t size_;
+  std::int64_t bad_;
+};
+
+using Values = std::vector<std::int64_t>;
+
+/// All batches of the next `epochs` loops.
+std::vector<Values> run(DataLoader& loader, int epochs = 1) {
+  std::vector<Values> batches;
+  for (int epoch = 0; epoch < epochs; ++epoch) {
+    for (auto [input, target] : loader) batches.push_back(input.to_vector<std::int64_t>());
+  }
+  return batches;
+}
+
+TEST(DataLoader, GoesThroughInOrder) {
+  DataLoader loader(Numbers(10), {.batch = 4});
+  EXPECT_EQ(loader.batches(), 3);
+  EXPECT_EQ(loader.samples(), 10);
+  std::int64_t next = 0;
+  for (auto [input, target] : loader) {
+    const std::int64_t rows = std::min<std::int64_t>(4, 10 - next);
+    EXPECT_EQ(input.sizes(), (Shape{rows, 2}));
+    EXPECT_EQ(input.dtype(), DType::int64);
+    EXPECT_EQ(target.sizes(), (Shape{rows}));
+    EXPECT_EQ(target.dtype(), DType::int32);
+    const auto halves = target.to_vector<std::int64_t>();
+    for (const std::int64_t half : halves) EXPECT_EQ(half, next++ / 2);
+  }
+  EXPECT_EQ(next, 10);
+}
+
+TEST(DataLoader, DropsTheLastBatchIfTold) {
+  DataLoader loader(Numbers(10), {.batch = 4, .drop_last = true});
+  EXPECT_EQ(loader.batches(), 2);
+  EXPECT_EQ(loader.samples(), 8);
+  EXPECT_EQ(run(loader).size(), 2U);
+  DataLoader none(Numbers(3), {.batch = 4, .drop_last = true});
+  EXPECT_TRUE(run(none).empty());
+  DataLoader large(Numbers(3), {.batch = std::int64_t{1} << 40});
+  EXPECT_EQ(run(large).size(), 1U);
+}
+
+TEST(DataLoader, ShufflesEachEpochAnew) {
+  DataLoader loader(Numbers(97), {.batch = 10, .shuffle = true, .seed = 5});
+  std::set<Values> orders;
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    Values order;
+    for (const Values& batch : run(loader)) {
+      for (std::size_t i = 0; i < batch.size(); i += 2) order.push_back(batch[i]);
+    }
+    orders.insert(order);
+    std::sort(order.begin(), order.end());
+    for (std::int64_t i = 0; i < 97; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
+  }
+  EXPECT_EQ(orders.size(), 3U);
+}
+
+TEST(DataLoader, ThreadsDoNotMatter) {
+  std::vector<Values> truth;
+  for (const int workers : {0, 1, 2, 3, 8}) {
+    for (const int ahead : {1, 4}) {
+      DataLoader loader(Numbers(203), {.batch = 16, .shuffle = true, .seed = 7, .workers = workers, .ahead = ahead});
+      const auto batches = run(loader, 2);
+      if (truth.empty()) truth = batches;
+      EXPECT_EQ(batches, truth) << workers << " workers, " << ahead << " ahead";
+    }
+  }
+  DataLoader other(Numbers(203), {.batch = 16, .shuffle = true, .seed = 8});
+  EXPECT_NE(run(other, 2), truth);
+}
+
+TEST(DataLoader, ResumesInTheMiddleOfAnEpoch) {
+  const LoaderOptions options{.batch = 16, .shuffle = true, .seed = 7, .workers = 2};
+  DataLoader whole(Numbers(100), options);
+  const auto truth = run(whole, 3);  // 7 batches each
+  for (std::size_t stop = 0; stop <= truth.size(); ++stop) {
+    LoaderState saved;
+    std::vector<Values> seen;
+    {
+      DataLoader first(Numbers(100), options);
+      while (seen.size() < stop) {
+        for (auto [input, target] : first) {
+          seen.push_back(input.to_vector<std::int64_t>());
+          saved = first.state();
+          if (seen.size() == stop) break;
+        }
+      }
+    }
+    DataLoader second(Numbers(100), options);
+    second.restore(saved);
+    EXPECT_EQ(second.state(), saved);
+    while (second.state().epoch < 3) {
+      for (auto [input, target] : second) seen.push_back(input.to_vector<std::int64_t>());
+    }
+    EXPECT_EQ(seen, truth) << "stopped after " << stop;
+  }
+}
+
+TEST(DataLoader, ALoopLeftEarlyIsDone) {
+  DataLoader whole(Numbers(100), {.batch = 16, .shuffle = true});
+  const auto truth = run(whole, 2);
+  DataLoader loader(Numbers(100), {.batch = 16, .shuffle = true});
+  for (auto [input, target] : loader) {
+    EXPECT_EQ(input.to_vector<std::int64_t>(), truth[0]);
+    break;
+  }
+  EXPECT_EQ(loader.state(), (LoaderState{0, 1}));
+  EXPECT_EQ(run(loader), std::vector<Values>(truth.begin() + 7, truth.end()));
+  EXPECT_EQ(loader.state(), (LoaderState{2, 0}));
+}
+
+TEST(DataLoader, StatesThatDoNotExistAreRefused) {
+  DataLoader loader(Numbers(100), {.batch = 16});
+  EXPECT_NO_THROW(loader.restore({5, 7}));
+  EXPECT_THROW(loader.restore({5, 8}), ValueError);
+  EXPECT_THROW(loader.restore({-1, 0}), ValueError);
+  EXPECT_EQ(loader.state(), (LoaderState{5, 7}));
+}
+
+TEST(DataLoader, PassesTheFirstExceptionOn) {
+  for (const int workers : {0, 1, 3}) {
+    DataLoader loader(Numbers(100, 50), {.batch = 16, .workers = workers});
+    std::int64_t batches = 0;
+    try {
+      for (auto [input, target] : loader) ++batches;
+      FAIL() << "nothing was thrown";
+    } catch (const FileError& error) {
+      EXPECT_STREQ(error.what(), "folder/50.jpg: damaged");
+    }
+    EXPECT_EQ(batches, 3);
+    EXPECT_EQ(loader.state(), (LoaderState{0, 3}));
+    EXPECT_THROW(loader.next(), FileError);
+    loader.restore({0, 4});  // behind the bad one
+    EXPECT_EQ(run(loader).size(), 3U);
+  }
+}
+
+TEST(DataLoader, OptionsOutOfRangeAreRefused) {
+  EXPECT_THROW(DataLoader(Numbers(10), {.batch = 0}), ValueError);
+  EXPECT_THROW(DataLoader(Numbers(10), {.ahead = 0}), ValueError);
+  EXPECT_THROW(DataLoader(Numbers(0), {}), ValueError);
+}
+
+TEST(DataLoader, CanBeLeftWhileThreadsWork) {
+  for (int i = 0; i < 50; ++i) {
+    DataLoader loader(Numbers(1000), {.batch = 8, .workers = 3, .ahead = 8});
+    for (auto [input, target] : loader) {
+      if (loader.state().position > i % 5) break;
+    }
+  }
+}
+
+TEST(DataLoader, ImagesAreAugmentedAlikeOnAnyThread) {
+  const Shapes shapes({.size = 64}, {RandomCrop{32, 4}, RandomHorizontalFlip{}, ToFloat{}});
+  std::vector<std::vector<float>> truth;
+  for (const int workers : {0, 2}) {
+    DataLoader loader(shapes, {.batch = 20, .shuffle = true, .seed = 1, .workers = workers});
+    std::vector<std::vector<float>> epochs;
+    for (int epoch = 0; epoch < 2; ++epoch) {
+      for (auto [image, label] : loader) {
+        EXPECT_EQ(label.dtype(), DType::int64);
+        epochs.push_back(image.to_vector<float>());
+      }
+    }
+    if (truth.empty()) truth = epochs;
+    EXPECT_EQ(epochs, truth);
+  }
+}
+
+TEST(Split, HoldsOutAShareBySeed) {
+  const auto set = std::make_shared<const Shapes>(ShapesOptions{.size = 100});
+  const Split parts = split(set, 0.2, 9);
+  EXPECT_EQ(parts.kept->size(), 80);
+  EXPECT_EQ(parts.held_out->size(), 20);
+  const auto& kept = dynamic_cast<const Subset&>(*parts.kept).indices();
+  const auto& held = dynamic_cast<const Subset&>(*parts.held_out).indices();
+  std::set<std::int64_t> all(kept.begin(), kept.end());
+  all.insert(held.begin(), held.end());
+  EXPECT_EQ(all.size(), 100U);
+  EXPECT_EQ(dynamic_cast<const Subset&>(*split(set, 0.2, 9).kept).indices(), kept);
+  EXPECT_NE(dynamic_cast<const Subset&>(*split(set, 0.2, 10).kept).indices(), kept);
+  EXPECT_THROW(split(set, 0.0, 1), ValueError);
+  EXPECT_THROW(split(set, 1.0, 1), ValueError);
+  // Transforms go through to the images.
+  EXPECT_EQ(parts.kept->input().dtype, DType::float32);
+  EXPECT_EQ(parts.kept->with({})->input(), (Field{DType::uint8, {3, 32, 32}}));
+  EXPECT_THROW(Numbers(3).with({}), ValueError);
+}
+
+TEST(TensorDataset, RowsOfTensors) {
+  const TensorDataset set(Tensor::from<float>({1, 2, 3, 4, 5, 6}, {3, 2}), Tensor::from<std::uint8_t>({4, 0, 2}, {3}));
+  EXPECT_EQ(set.size(), 3);
+  EXPECT_EQ(set.classes(), 5);
+  EXPECT_EQ(set.input(), (Field{DType::float32, {2}}));
+  EXPECT_EQ(set.target(), (Field{DType::int64, {}}));
+  DataLoader loader(set, {.batch = 2});
+  const auto first = loader.next();
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->input.to_vector<float>(), (std::vector<float>{1, 2, 3, 4}));
+  EXPECT_EQ(first->target.to_vector<std::int64_t>(), (std::vector<std::int64_t>{4, 0}));
+  EXPECT_THROW(TensorDataset(Tensor::from<float>({1, 2}, {2}), Tensor::from<float>({1}, {1})), ShapeError);
+}
+
+}  // namespace
+}  // namespace russet::data
