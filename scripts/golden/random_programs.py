@@ -232,7 +232,7 @@ class Program:
         x = self.handles[a]
         kind = r.choice(["add", "add", "sub", "mul", "mul", "mul", "neg", "mul_number", "add_number", "square", "sum_axis",
                          "sin", "tanh", "relu", "matmul", "clone", "contiguous", "cat", "div_number"])
-        dense = lambda i: self.handles[i].contiguous()
+        dense = lambda i: self.handles[i].clone(memory_format=torch.contiguous_format)
         if kind in ("add", "sub", "mul"):
             fits = r.random() > 0.04
             b = self.pick(lambda t: not fits or broadcasts(t.shape, x.shape))
@@ -297,6 +297,8 @@ class Program:
             if b is None or self.clashes(a, b) or (kind == "mul_" and self.largest(a) * self.largest(b) > LARGEST):
                 return
             other = self.handles[b]
+            if self.storage(x) in self.gradients_seen and other.requires_grad:
+                return
             self.write(f"{kind} {a} {b}", a, lambda: getattr(x, kind)(other), expands(other.shape, x.shape))
 
     def mode(self):
@@ -325,7 +327,7 @@ class Program:
             return
         x, retain = self.handles[a], r.random() < 0.4
         if x.numel() != 1 and r.random() < 0.7:
-            a = self.make(f"sum {a}", lambda: x.contiguous().sum())
+            a = self.make(f"sum {a}", lambda: x.sum())
             x = self.handles[a]
         text, gradient = f"backward {a} {int(retain)}", None
         if x.numel() != 1 and r.random() < 0.9 or r.random() < 0.1:
@@ -374,7 +376,7 @@ class Program:
         gradient = self.handles[a].grad
         if gradient is None:
             self.lines.append(f"grad {a} = none")
-        elif gradient.is_contiguous() and gradient.count_nonzero():
+        elif gradient.stride() == torch.empty(gradient.shape).stride() and gradient.count_nonzero():
             self.make(f"grad {a}", lambda: gradient)
 
     def drop_grad(self):

@@ -54,7 +54,7 @@ def build(name):
     if name == "resnet18_cifar":
         return resnet18_cifar()
     if name == "bert_base":
-        return bert(num_labels=6)
+        return bert()
     return getattr(vision, name)()
 
 
