@@ -117,7 +117,7 @@ inline constexpr auto rules = std::tuple{
     vector<any>(Op::maximum, [](auto d, auto a, auto b) HWY_ATTR { return larger(d, a, b); }),
     vector<any>(Op::minimum, [](auto d, auto a, auto b) HWY_ATTR { return smaller(d, a, b); }),
     vector<f32 | i32>(Op::eq, [](auto, auto a, auto b) HWY_ATTR { return hn::Eq(a, b); }),
-    vector<f32 | i32>(Op::ne, [](auto, auto a, auto b) HWY_ATTR { return hn::Ne(a, b); }),
+    vector<f32 | i32>(Op::ne, [](auto, auto a, auto b) HWY_ATTR { return hn::Not(hn::Eq(a, b)); }),
     vector<f32 | i32>(Op::lt, [](auto, auto a, auto b) HWY_ATTR { return hn::Lt(a, b); }),
     vector<f32>(Op::le, [](auto, auto a, auto b) HWY_ATTR { return hn::Le(a, b); }),
     vector<i32>(Op::le, [](auto, auto a, auto b) HWY_ATTR { return hn::Not(hn::Gt(a, b)); }),

@@ -11,6 +11,7 @@
 
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
@@ -37,10 +38,19 @@ template <class D>
 HWY_INLINE hn::Vec<D> nan(D d) {
   return hn::Set(d, std::numeric_limits<Element<D>>::quiet_NaN());
 }
+/// Where x is NaN. Highway's Ne is no help: it is false for NaN on some targets.
+template <class D>
+HWY_INLINE hn::Mask<D> is_nan(D d, hn::Vec<D> x) {
+  if constexpr (std::is_floating_point_v<Element<D>>) {
+    return hn::IsNaN(x);
+  } else {
+    return hn::MaskFromVec(hn::Zero(d));
+  }
+}
 /// y, but x where x is NaN.
 template <class D, class V>
-HWY_INLINE V keep_nan(D, V x, V y) {
-  return hn::IfThenElse(hn::Ne(x, x), x, y);
+HWY_INLINE V keep_nan(D d, V x, V y) {
+  return hn::IfThenElse(is_nan(d, x), x, y);
 }
 template <class D, class V>
 HWY_INLINE V clamped(D d, V x, double low, double high) {
@@ -206,12 +216,14 @@ HWY_INLINE V power(D d, V x, V y) {
 }
 
 template <class D, class V>
-HWY_INLINE V larger(D, V a, V b) {
-  return hn::IfThenElse(hn::Or(hn::Gt(a, b), hn::Ne(a, a)), a, b);
+HWY_INLINE V larger(D d, V a, V b) {
+  if constexpr (std::is_integral_v<Element<D>>) return hn::Max(a, b);
+  return hn::IfThenElse(hn::Or(hn::Gt(a, b), is_nan(d, a)), a, b);
 }
 template <class D, class V>
-HWY_INLINE V smaller(D, V a, V b) {
-  return hn::IfThenElse(hn::Or(hn::Lt(a, b), hn::Ne(a, a)), a, b);
+HWY_INLINE V smaller(D d, V a, V b) {
+  if constexpr (std::is_integral_v<Element<D>>) return hn::Min(a, b);
+  return hn::IfThenElse(hn::Or(hn::Lt(a, b), is_nan(d, a)), a, b);
 }
 
 /// Loads `count` elements, fewer than a vector; the rest is `rest`. Touches no memory beyond them.

@@ -18,7 +18,7 @@ namespace HWY_NAMESPACE {
 namespace {
 
 template <class T>
-HWY_INLINE bool is_nan(T value) {
+HWY_INLINE bool is_not_a_number(T value) {
   return value != value;
 }
 
@@ -93,7 +93,7 @@ struct Maximum {
   template <class D, class V>
   static HWY_INLINE Element<D> across(D d, V v) {
     if constexpr (std::is_floating_point_v<Element<D>>) {
-      if (HWY_UNLIKELY(!hn::AllFalse(d, hn::Ne(v, v)))) return std::numeric_limits<Element<D>>::quiet_NaN();
+      if (HWY_UNLIKELY(!hn::AllFalse(d, hn::IsNaN(v)))) return std::numeric_limits<Element<D>>::quiet_NaN();
     }
     return hn::GetLane(hn::MaxOfLanes(d, v));
   }
@@ -115,7 +115,7 @@ struct Minimum {
   template <class D, class V>
   static HWY_INLINE Element<D> across(D d, V v) {
     if constexpr (std::is_floating_point_v<Element<D>>) {
-      if (HWY_UNLIKELY(!hn::AllFalse(d, hn::Ne(v, v)))) return std::numeric_limits<Element<D>>::quiet_NaN();
+      if (HWY_UNLIKELY(!hn::AllFalse(d, hn::IsNaN(v)))) return std::numeric_limits<Element<D>>::quiet_NaN();
     }
     return hn::GetLane(hn::MinOfLanes(d, v));
   }
@@ -197,7 +197,7 @@ HWY_ATTR void find_in_rows(const void* tile, std::size_t rows, std::size_t colum
   const std::size_t lanes = hn::Lanes(d);
   for (std::size_t r = 0; r < rows; ++r, row += columns) {
     const T extreme = reduce_row<Reduction>(row, columns);
-    const bool nan = is_nan(extreme);
+    const bool nan = is_not_a_number(extreme);
     const auto wanted = hn::Set(d, extreme);
     std::size_t c = 0;
     for (; c + lanes <= columns; c += lanes) {
@@ -205,7 +205,7 @@ HWY_ATTR void find_in_rows(const void* tile, std::size_t rows, std::size_t colum
       const auto found = nan ? hn::Not(hn::Eq(x, x)) : hn::Eq(x, wanted);
       if (!hn::AllFalse(d, found)) break;
     }
-    while (c < columns && !(nan ? is_nan(row[c]) : row[c] == extreme)) ++c;
+    while (c < columns && !(nan ? is_not_a_number(row[c]) : row[c] == extreme)) ++c;
     out[r] = extreme;
     positions[r] = static_cast<std::int64_t>(c == columns ? 0 : c);
   }
@@ -222,7 +222,7 @@ HWY_ATTR void find_in_columns(const void* tile, std::size_t rows, std::size_t co
   for (std::size_t r = 1; r < rows; ++r) {
     const T* row = in + r * columns;
     for (std::size_t c = 0; c < columns; ++c) {
-      const bool better = Reduction::beats(row[c], out[c]) || (is_nan(row[c]) && !is_nan(out[c]));
+      const bool better = Reduction::beats(row[c], out[c]) || (is_not_a_number(row[c]) && !is_not_a_number(out[c]));
       out[c] = better ? row[c] : out[c];
       positions[c] = better ? static_cast<std::int64_t>(r) : positions[c];
     }
