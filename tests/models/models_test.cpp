@@ -1,0 +1,137 @@
+// The models by name: parameter counts of torchvision and Hugging Face, shapes, gradients, options, errors.
+#include <gtest/gtest.h>
+#include <russet/autograd.h>
+#include <russet/functional.h>
+#include <russet/models.h>
+#include <russet/nn.h>
+#include <russet/nn_functional.h>
+
+#include <map>
+
+namespace russet {
+namespace {
+
+constexpr Device reference{DeviceType::reference};
+constexpr Device null{DeviceType::null};
+
+models::BertConfig small_bert() {
+  return {.vocab_size = 50,
+          .hidden_size = 16,
+          .num_hidden_layers = 2,
+          .num_attention_heads = 2,
+          .intermediate_size = 32,
+          .max_position_embeddings = 12,
+          .num_labels = 3};
+}
+
+TEST(Models, ParameterCounts) {
+  const std::map<std::string, std::int64_t> counts = {
+      {"mlp", 658698},        {"lenet5", 61706},      {"resnet18", 11689512},   {"resnet18_cifar", 11173962},
+      {"resnet50", 25557032}, {"vit_b_16", 86567656}, {"bert_base", 109483778},
+  };
+  ASSERT_EQ(models::names().size(), counts.size());
+  for (const std::string& name : models::names()) {
+    EXPECT_EQ(models::create(name, {.device = null}).num_parameters(), counts.at(name)) << name;
+  }
+}
+
+TEST(Models, ForwardGivesLogits) {
+  for (const std::string& name : models::names()) {
+    models::Model model = models::create(name, {.device = null});
+    std::vector<Tensor> inputs;
+    for (const models::Input& input : model.description().inputs) {
+      Shape sizes = input.shape;
+      sizes.insert(0, 2);
+      inputs.push_back(zeros(sizes, {input.dtype, null}));
+    }
+    EXPECT_EQ(model.forward_all(inputs).sizes(), (Shape{2, model.description().num_classes})) << name;
+  }
+}
+
+TEST(Models, EveryParameterGetsAGradient) {
+  const std::map<std::string, models::Options> options = {
+      {"mlp", {.num_classes = 3, .dropout = 0.1, .image_size = 4}},
+      {"lenet5", {.num_classes = 3, .dropout = 0.1, .in_channels = 2, .image_size = 12}},
+      {"resnet18_cifar", {.num_classes = 3, .image_size = 8}},
+      {"bert_base", {.dropout = 0.1, .bert = small_bert()}},
+  };
+  for (auto [name, chosen] : options) {
+    chosen.device = reference;
+    models::Model model = models::create(name, chosen);
+    std::vector<Tensor> inputs;
+    for (const models::Input& input : model.description().inputs) {
+      Shape sizes = input.shape;
+      sizes.insert(0, 2);
+      inputs.push_back(input.limit > 0 ? randint(0, input.limit, sizes, {.device = reference})
+                                       : randn(sizes, {.device = reference}));
+    }
+    const Tensor y = model.forward_all(inputs);
+    ASSERT_EQ(y.sizes(), (Shape{2, 3})) << name;
+    cross_entropy(y, Tensor::from<std::int64_t>({0, 2}, {2}, reference)).backward();
+    for (const auto& [path, parameter] : model.named_parameters()) {
+      EXPECT_TRUE(parameter.grad().defined()) << name << " " << path;
+    }
+  }
+}
+
+TEST(Models, SmallVisionTransformer) {
+  const nn::NewModules place(reference);
+  models::VisionTransformer model({.image_size = 8,
+                                   .patch_size = 4,
+                                   .num_layers = 2,
+                                   .num_heads = 2,
+                                   .hidden_dim = 8,
+                                   .mlp_dim = 16,
+                                   .num_classes = 3});
+  const Tensor x = randn({2, 3, 8, 8}, {.device = reference});
+  // torchvision's head starts as zeros.
+  EXPECT_TRUE(equal(model(x), zeros({2, 3}, {.device = reference})));
+  nn::init::ones_(model.state_dict().at("heads.head.weight"));
+  const Tensor y = model(x);
+  sum(y).backward();
+  for (const auto& [path, parameter] : model.named_parameters()) EXPECT_TRUE(parameter.grad().defined()) << path;
+  EXPECT_THROW(model(randn({2, 3, 4, 4}, {.device = reference})), ShapeError);
+}
+
+TEST(Models, BertIgnoresPadding) {
+  models::Model model = models::create("bert_base", {.bert = small_bert(), .device = reference});
+  model.eval();
+  const NoGrad guard;
+  const Tensor ids = randint(1, 50, {2, 6}, {.device = reference});
+  const Tensor padded = cat({ids, zeros({2, 3}, {DType::int64, reference})}, 1);
+  const Tensor mask = cat({ones({2, 6}, {DType::int64, reference}), zeros({2, 3}, {DType::int64, reference})}, 1);
+  const Tensor expected = model(ids);
+  EXPECT_TRUE(allclose(model(padded, mask, {}), expected, 1e-5, 1e-6));
+  EXPECT_FALSE(allclose(model(padded), expected, 1e-5, 1e-6));
+  EXPECT_TRUE(allclose(model(ids, {}, zeros({2, 6}, {DType::int64, reference})), expected, 1e-6, 1e-7));
+  EXPECT_THROW(model(randint(1, 50, {2, 13}, {.device = reference})), ShapeError);
+  EXPECT_THROW(model(ids, mask, {}), ShapeError);
+}
+
+TEST(Models, TypesAndOptions) {
+  models::Model model =
+      models::create("lenet5", {.num_classes = 4, .image_size = 32, .device = reference, .dtype = DType::float64});
+  EXPECT_EQ(model.state_dict().at("c.0.weight").sizes(), (Shape{120, 576}));
+  EXPECT_EQ(model(randn({1, 1, 32, 32}, {DType::float64, reference})).sizes(), (Shape{1, 4}));
+}
+
+TEST(Models, ErrorsSpeak) {
+  const auto message_of = [](std::string_view name, const models::Options& options) -> std::string {
+    try {
+      models::create(name, options);
+    } catch (const ValueError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(message_of("resnet19", {}),
+            "there is no model \"resnet19\"; the models are mlp, lenet5, resnet18, resnet18_cifar, resnet50, vit_b_16, "
+            "bert_base");
+  EXPECT_NE(message_of("mlp", {.num_classes = 0}), "");
+  EXPECT_NE(message_of("mlp", {.dropout = 2}), "");
+  EXPECT_NE(message_of("lenet5", {.image_size = 8}), "");
+  EXPECT_NE(message_of("vit_b_16", {.image_size = 100}), "");
+}
+
+}  // namespace
+}  // namespace russet

@@ -1,0 +1,152 @@
+// Optimizers: first steps by hand, groups, state, what is refused, and that a changing rate compiles nothing.
+#include <gtest/gtest.h>
+#include <russet/functional.h>
+#include <russet/nn.h>
+#include <russet/optim.h>
+#include <russet/runtime.h>
+
+#include <cmath>
+
+namespace russet {
+namespace {
+
+constexpr Device device{DeviceType::reference};
+
+Tensor parameter(double value) { return Tensor::from<double>({value, -value}, {2}, device, true); }
+
+void set_gradient(const Tensor& x, double value) { x.set_grad(Tensor::from<double>({value, value}, {2}, device)); }
+
+TEST(Optim, SgdByHand) {
+  const Tensor p = parameter(1);
+  optim::SGD sgd({p}, {.lr = 0.5, .momentum = 0.5, .dampening = 0.25, .weight_decay = 0.1});
+  set_gradient(p, 2);
+  sgd.step();  // g = 2.1 and 1.9; the buffer is g itself
+  EXPECT_NEAR(p[0].item(), 1 - 0.5 * 2.1, 1e-12);
+  EXPECT_NEAR(p[1].item(), -1 - 0.5 * 1.9, 1e-12);
+  const double g = 2 + 0.1 * p[0].item();
+  const double before = p[0].item();
+  sgd.step();
+  EXPECT_NEAR(p[0].item(), before - 0.5 * (0.5 * 2.1 + 0.75 * g), 1e-12);
+}
+
+TEST(Optim, AdamByHand) {
+  const Tensor p = parameter(1);
+  optim::Adam adam({p}, {.lr = 0.1, .eps = 0});
+  set_gradient(p, 3);
+  adam.step();  // both corrections undo the first shares: a step of lr * sign(g)
+  EXPECT_NEAR(p[0].item(), 0.9, 1e-12);
+  set_gradient(p, -1);
+  adam.step();
+  const double mean = (0.9 * 0.1 * 3 - 0.1) / (1 - 0.81);
+  const double square = (0.999 * 0.001 * 9 + 0.001) / (1 - 0.999 * 0.999);
+  EXPECT_NEAR(p[0].item(), 0.9 - 0.1 * mean / std::sqrt(square), 1e-9);
+}
+
+TEST(Optim, AdamWDecaysTheParameter) {
+  const Tensor p = parameter(1);
+  optim::AdamW adamw({p}, {.lr = 0.1, .eps = 0, .weight_decay = 0.5});
+  set_gradient(p, 3);
+  adamw.step();
+  EXPECT_NEAR(p[0].item(), 1 * (1 - 0.05) - 0.1, 1e-12);
+}
+
+TEST(Optim, GroupsHaveTheirOwnOptions) {
+  const Tensor p = parameter(1);
+  const Tensor q = parameter(1);
+  const Tensor unused = parameter(1);
+  optim::SGD sgd({{{p, unused}, {.lr = 0.5}}, {{q}, {.lr = 0.25}}});
+  set_gradient(p, 1);
+  set_gradient(q, 1);
+  sgd.step();
+  EXPECT_EQ(p[0].item(), 0.5);
+  EXPECT_EQ(q[0].item(), 0.75);
+  EXPECT_EQ(unused[0].item(), 1);
+  sgd.zero_grad();
+  EXPECT_FALSE(p.grad().defined());
+  sgd.set_lr(0.125);
+  EXPECT_EQ(sgd.lr(1), 0.125);
+}
+
+TEST(Optim, RefusesWhatMakesNoSense) {
+  const Tensor p = parameter(1);
+  EXPECT_THROW(optim::SGD({p}, {.lr = -1}), ValueError);
+  EXPECT_THROW(optim::SGD({p}, {.lr = 1, .nesterov = true}), ValueError);
+  EXPECT_THROW(optim::SGD(std::vector<Tensor>{}), ValueError);
+  EXPECT_THROW(optim::SGD({p, p}), ValueError);
+  EXPECT_THROW(optim::SGD({p * 2.0}), ValueError);
+  EXPECT_THROW(optim::Adam({p}, {.betas = {1, 0.9}}), ValueError);
+}
+
+TEST(Optim, StateThatDoesNotFitIsRefusedWhole) {
+  const Tensor p = parameter(1);
+  optim::SGD sgd({p}, {.lr = 0.5, .momentum = 0.9});
+  set_gradient(p, 1);
+  sgd.step();
+  optim::State state = sgd.state_dict();
+  EXPECT_TRUE(state.tensors.contains("0.momentum_buffer"));
+  EXPECT_EQ(state.numbers.at("0.step"), 1);
+  state.numbers.erase("group.0.lr");
+  state.numbers["7.step"] = 1;
+  state.tensors.insert("0.momentum_buffer", zeros({3}));
+  sgd.set_lr(0.1);
+  try {
+    sgd.load_state_dict(state);
+    FAIL();
+  } catch (const ValueError& error) {
+    const std::string message = error.what();
+    for (const char* part : {"missing: group.0.lr", "unexpected: 7.step", "0.momentum_buffer ([3]"}) {
+      EXPECT_NE(message.find(part), std::string::npos) << message;
+    }
+  }
+  EXPECT_EQ(sgd.lr(), 0.1);
+}
+
+TEST(Optim, SchedulesRestore) {
+  const Tensor p = parameter(1);
+  optim::SGD sgd({p}, {.lr = 1});
+  optim::StepLR schedule(sgd, {.step_size = 2, .gamma = 0.5});
+  for (int i = 0; i < 5; ++i) schedule.step();
+  EXPECT_EQ(sgd.lr(), 0.25);
+  optim::SGD other({p}, {.lr = 1});
+  optim::StepLR resumed(other, {.step_size = 2, .gamma = 0.5});
+  resumed.load_state_dict(schedule.state_dict());
+  EXPECT_EQ(other.lr(), 0.25);
+  resumed.step();
+  EXPECT_EQ(other.lr(), 0.125);
+}
+
+TEST(Optim, OneCycleEnds) {
+  const Tensor p = parameter(1);
+  optim::SGD sgd({p}, {.lr = 1, .momentum = 0.9});
+  optim::OneCycleLR schedule(sgd, {.max_lr = 1, .total_steps = 3});
+  for (int i = 0; i < 3; ++i) schedule.step();
+  EXPECT_THROW(schedule.step(), ValueError);
+}
+
+template <class Optimizer, class Options>
+void expect_replay(const Options& options) {
+  const nn::NewModules place(device);
+  nn::Sequential net(nn::Linear(4, 8), nn::ReLU(), nn::Linear(8, 2));
+  Optimizer optimizer(net.parameters(), options);
+  optim::CosineAnnealingLR schedule(optimizer, {.T_max = 20});
+  const Tensor x = randn({16, 4}, {.device = device});
+  std::uint64_t compiled = 0;
+  for (int step = 0; step < 12; ++step) {
+    optimizer.zero_grad();
+    sum(net(x)).backward();
+    optim::clip_grad_norm_(net.parameters(), 1 + step);
+    optimizer.step();
+    schedule.step();
+    if (step == 2) compiled = counters().plans_compiled;
+  }
+  EXPECT_EQ(counters().plans_compiled, compiled) << why_compiled();
+}
+
+TEST(Optim, ChangingNumbersCompileNothing) {
+  expect_replay<optim::SGD, optim::SGDOptions>({.lr = 0.1, .momentum = 0.9, .weight_decay = 0.1});
+  expect_replay<optim::Adam, optim::AdamOptions>({.amsgrad = true});
+  expect_replay<optim::AdamW, optim::AdamWOptions>({});
+}
+
+}  // namespace
+}  // namespace russet
