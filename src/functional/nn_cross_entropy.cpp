@@ -4,6 +4,7 @@
 #include <russet/nn_functional/loss.h>
 
 #include <limits>
+#include <optional>
 
 #include "functional/nn_detail.h"
 
@@ -39,6 +40,18 @@ void check_classes(const char* function, const Tensor& input, const Tensor& targ
                                to_string(target.sizes()), to_string(without_classes(input)), to_string(input.sizes())));
 }
 
+// The targets as int64 with the class axis at size 1, -1 for those to ignore. Reading the result throws IndexError for
+// a class that does not exist: looking each class up in the list of classes is the check.
+Tensor checked_classes(const Tensor& input, const Tensor& target, std::optional<std::int64_t> ignored) {
+  const int axis = class_axis(input);
+  const Tensor given = cast(target, DType::int64);
+  const Tensor list = functional::iota({input.size(axis)}, input.device());
+  if (!ignored) return autograd::apply(ops::Op::take, {list, given}).unsqueeze(axis);
+  const Tensor counts = given != *ignored;
+  const Tensor found = autograd::apply(ops::Op::take, {list, where(counts, given, constant(0, given))});
+  return where(counts, found, constant(-1, given)).unsqueeze(axis);
+}
+
 // One number a class, as it broadcasts against the input.
 Tensor along_classes(const Tensor& weight, const Tensor& input) {
   if (!weight.defined()) return weight;
@@ -50,15 +63,12 @@ Tensor along_classes(const Tensor& weight, const Tensor& input) {
 // Terms of a cross entropy of class indices; shapes keep the class axis with size 1.
 struct ClassTerms {
   int axis;
-  std::int64_t ignore_index;
   double smoothing;
 
   Tensor indicator(const Tensor& x, const Tensor& target) const {
     return functional::iota_along(axis, x.dim(), x.size(axis), x.device()) == target;
   }
-  Tensor counted(const Tensor& target) const {
-    return target != functional::number(ignore_index, target.dtype(), target.device());
-  }
+  Tensor counted(const Tensor& target) const { return target >= constant(0, target); }
   Tensor weight_of(const Tensor& hot, const Tensor& weight) const {
     return sum(where(hot, weight, constant(0, weight)), axis, true);
   }
@@ -132,8 +142,8 @@ Tensor total_weight(const Tensor& x, const Tensor& target, const Tensor& weight,
 Tensor of_classes(const Tensor& input, const Tensor& target, const CrossEntropyOptions& options) {
   check_classes("cross_entropy", input, target);
   const int axis = class_axis(input);
-  const ClassTerms rule{axis, options.ignore_index, options.label_smoothing};
-  const Tensor at = cast(target, DType::int64).unsqueeze(axis);
+  const ClassTerms rule{axis, options.label_smoothing};
+  const Tensor at = checked_classes(input, target, options.ignore_index);
   const Tensor weight = functional::outside_tape([&] { return along_classes(options.weight, input); });
   const Tensor terms = class_terms(input, at, weight, rule);
   if (options.reduction == Reduction::none) return terms.squeeze(axis);
@@ -178,8 +188,8 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, const NllLossOptions&
   check_classes("nll_loss", input, target);
   const int axis = class_axis(input);
   const Tensor x = wide(autocast(ops::Autocast::float32, input));
-  const Tensor at = cast(target, DType::int64).unsqueeze(axis);
-  const Tensor counted = at != options.ignore_index;
+  const Tensor at = checked_classes(input, target, options.ignore_index);
+  const Tensor counted = at >= constant(0, at);
   const Tensor safe = where(counted, at, constant(0, at));
   Tensor weights = counted.to(x.dtype());
   if (options.weight.defined()) {
@@ -203,7 +213,7 @@ Tensor multi_margin_loss(const Tensor& input, const Tensor& target, int p, doubl
   const int axis = class_axis(input);
   const Tensor given = autocast(ops::Autocast::float32, input);
   const Tensor x = wide(given);
-  const Tensor at = cast(target, DType::int64).unsqueeze(axis);
+  const Tensor at = checked_classes(input, target, {});
   Tensor terms = clamp_min(x - gather(x, axis, at) + margin, 0);
   if (p == 2) terms = terms * terms;
   const Tensor hot = functional::iota_along(axis, x.dim(), x.size(axis), x.device()) == at;

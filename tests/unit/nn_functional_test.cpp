@@ -442,7 +442,10 @@ TEST(Losses, CrossEntropy) {
   expect_values(cross_entropy(x, classes({0, -100, 1})), {(terms[0] + terms[2]) / 2});
   expect_values(cross_entropy(x, target, {.ignore_index = 2}), {(terms[0] + terms[2]) / 2});
   expect_values(cross_entropy(x, classes({-100, -100, -100})), {std::nan("")});
-  expect_values(cross_entropy(x, classes({0, 3, 1})), {infinity});
+  for (const std::int64_t wrong : {3, -1}) {
+    EXPECT_THROW(cross_entropy(x, classes({0, wrong, 1})).item(), IndexError);
+    EXPECT_THROW(nll_loss(x, classes({0, wrong, 1})).item(), IndexError);
+  }
 
   const V w{1, 2, 4};
   const CrossEntropyOptions weighted{.weight = numbers(w)};

@@ -14,7 +14,7 @@ struct CrossEntropyOptions {
   double label_smoothing = 0;
 };
 /// -log softmax(input)[target]. input: [n, c, ...] or [c], floating; target: classes, integers [n, ...] or [], or
-/// probabilities of input's shape. A class outside [0, c) gives an infinite loss.
+/// probabilities of input's shape. A class outside [0, c) throws IndexError when the result is read.
 Tensor cross_entropy(const Tensor& input, const Tensor& target, const CrossEntropyOptions& options = {});
 
 struct NllLossOptions {
