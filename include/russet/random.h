@@ -1,8 +1,8 @@
 #pragma once
 // Generators of random numbers: a seed, and an offset that advances by one with every random operator.
+#include <russet/device.h>
 #include <cstdint>
 #include <mutex>
-#include <russet/device.h>
 
 namespace russet {
 

@@ -90,7 +90,8 @@ Tensor floored_remainder(const Operand& x, const Operand& y) {
 Tensor power(const Tensor& x, const Scalar& y) {
   const bool integers = !is_floating(functional::result_type(x, y));
   if (integers && y.to_int64() < 0) {
-    throw ValueError(fmt::format("pow: integers to the negative power {} are no integers. Cast with .to()", y.to_int64()));
+    throw ValueError(
+        fmt::format("pow: integers to the negative power {} are no integers. Cast with .to()", y.to_int64()));
   }
   const double exponent = y.to_double();
   const Tensor base = cast(x, functional::result_type(x, y));
@@ -180,8 +181,9 @@ Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) 
 
 Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
   if (!is_floating(a.dtype()) && !is_floating(b.dtype())) {
-    throw TypeError(fmt::format("addcdiv: takes floating types, not {} / {}. Cast with .to(), or use div with a rounding",
-                                name_of(a.dtype()), name_of(b.dtype())));
+    throw TypeError(
+        fmt::format("addcdiv: takes floating types, not {} / {}. Cast with .to(), or use div with a rounding",
+                    name_of(a.dtype()), name_of(b.dtype())));
   }
   return x + scaled("addcdiv", a / b, value);
 }

@@ -25,17 +25,15 @@ Tensor source(Op op, NodeInfo info) {
 }
 
 // A number as PyTorch converts it: to a boolean by comparing with zero.
-Scalar converted(Scalar value, DType dtype) {
-  return dtype == DType::boolean ? Scalar(value.to_double() != 0) : value;
-}
+Scalar converted(Scalar value, DType dtype) { return dtype == DType::boolean ? Scalar(value.to_double() != 0) : value; }
 
 }  // namespace
 
 Tensor number(Scalar value, DType dtype, Device device, const Shape& sizes) {
   NodeInfo info = described(dtype, device, sizes);
   const Scalar held = converted(value, dtype);
-  info.argument = is_floating(dtype) ? std::bit_cast<std::uint64_t>(held.to_double())
-                                     : static_cast<std::uint64_t>(held.to_int64());
+  info.argument =
+      is_floating(dtype) ? std::bit_cast<std::uint64_t>(held.to_double()) : static_cast<std::uint64_t>(held.to_int64());
   return source(Op::scalar, std::move(info));
 }
 
@@ -90,7 +88,7 @@ Tensor reduced(Op op, const Tensor& x, std::uint32_t mask, bool keepdim) {
 
 Tensor without_axes(const Tensor& x, std::uint32_t mask) {
   if (mask == 0 || x.dim() == 0) return x;
-  return aliased(x, graph::squeezed(geometry_of(x), mask));
+  return autograd::reshaped_result(x, graph::squeezed(geometry_of(x), mask));
 }
 
 std::int64_t count_of(const Tensor& x, std::uint32_t mask) {
@@ -107,13 +105,13 @@ Tensor with_axes(const Tensor& reduced, std::uint32_t mask, int rank, bool keepd
   for (int axis = 0; axis < rank; ++axis) {
     if ((mask >> axis) & 1U) geometry = graph::unsqueezed(geometry, axis);
   }
-  return aliased(reduced, std::move(geometry));
+  return autograd::reshaped_result(reduced, std::move(geometry));
 }
 
 void require_floating(const char* function, const Tensor& x) {
   if (is_floating(x.dtype())) return;
-  throw TypeError(fmt::format("{}: takes floating types, not {}. Cast with .to(DType::float32)", function,
-                              name_of(x.dtype())));
+  throw TypeError(
+      fmt::format("{}: takes floating types, not {}. Cast with .to(DType::float32)", function, name_of(x.dtype())));
 }
 
 void require_index_type(const char* function, const Tensor& index) {

@@ -75,8 +75,8 @@ Tensor isclose(const Tensor& x, const Tensor& y, double rtol, double atol, bool 
   if (!is_floating(x.dtype()) && rtol == 0 && atol == 0) return close;
   const Tensor a = functional::floating(x);
   const Tensor b = functional::floating(y);
-  const Tensor allowed = abs(b) * functional::number(rtol, b.dtype(), b.device()) +
-                         functional::number(atol, b.dtype(), b.device());
+  const Tensor allowed =
+      abs(b) * functional::number(rtol, b.dtype(), b.device()) + functional::number(atol, b.dtype(), b.device());
   const Tensor distance = abs(a - b);
   close = logical_or(close, logical_and(isfinite(distance), le(distance, allowed)));
   return equal_nan ? logical_or(close, logical_and(isnan(x), isnan(y))) : close;

@@ -42,10 +42,11 @@ std::int64_t range_length(const Scalar& start, const Scalar& end, const Scalar& 
   if (!std::isfinite(start.to_double()) || !std::isfinite(end.to_double())) {
     throw ValueError(fmt::format("arange: no range from {} to {}", start.to_double(), end.to_double()));
   }
-  const bool towards = step.to_double() > 0 ? end.to_double() >= start.to_double() : end.to_double() <= start.to_double();
+  const bool towards =
+      step.to_double() > 0 ? end.to_double() >= start.to_double() : end.to_double() <= start.to_double();
   if (!towards) {
-    throw ValueError(fmt::format("arange: a step of {} does not lead from {} to {}", step.to_double(), start.to_double(),
-                                 end.to_double()));
+    throw ValueError(fmt::format("arange: a step of {} does not lead from {} to {}", step.to_double(),
+                                 start.to_double(), end.to_double()));
   }
   if (!integers) return static_cast<std::int64_t>(std::ceil((end.to_double() - start.to_double()) / step.to_double()));
   const std::int64_t distance = end.to_int64() - start.to_int64();
@@ -63,14 +64,18 @@ Tensor ones(const Shape& sizes, const TensorOptions& options) { return constant_
 
 Tensor full(const Shape& sizes, Scalar value, const InferredOptions& options) {
   check_sizes("full", sizes);
-  return with_options(functional::number(value, options.dtype.value_or(inferred(value)),
-                                         options.device.value_or(Device()), sizes),
-                      options.requires_grad);
+  return with_options(
+      functional::number(value, options.dtype.value_or(inferred(value)), options.device.value_or(Device()), sizes),
+      options.requires_grad);
 }
 Tensor scalar_tensor(Scalar value, const InferredOptions& options) { return full({}, value, options); }
 
-Tensor empty_like(const Tensor& x, const InferredOptions& options) { return empty(x.sizes(), options_like(x, options)); }
-Tensor zeros_like(const Tensor& x, const InferredOptions& options) { return zeros(x.sizes(), options_like(x, options)); }
+Tensor empty_like(const Tensor& x, const InferredOptions& options) {
+  return empty(x.sizes(), options_like(x, options));
+}
+Tensor zeros_like(const Tensor& x, const InferredOptions& options) {
+  return zeros(x.sizes(), options_like(x, options));
+}
 Tensor ones_like(const Tensor& x, const InferredOptions& options) { return ones(x.sizes(), options_like(x, options)); }
 Tensor full_like(const Tensor& x, Scalar value, const InferredOptions& options) {
   const TensorOptions known = options_like(x, options);
@@ -101,8 +106,9 @@ Tensor linspace(Scalar start, Scalar end, std::int64_t steps, const TensorOption
   const Tensor position = functional::iota({steps}, options.device);
   const Tensor from_end = functional::constant(steps - 1, position) - position;
   const Tensor first_half = position < functional::constant(std::max<std::int64_t>(steps / 2, steps == 1), position);
-  const Tensor values = where(first_half, value(start.to_double()) + functional::cast(position, DType::float64) * value(step),
-                              value(end.to_double()) - functional::cast(from_end, DType::float64) * value(step));
+  const Tensor values =
+      where(first_half, value(start.to_double()) + functional::cast(position, DType::float64) * value(step),
+            value(end.to_double()) - functional::cast(from_end, DType::float64) * value(step));
   return with_options(functional::cast(values, options.dtype), options.requires_grad);
 }
 

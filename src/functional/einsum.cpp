@@ -75,8 +75,8 @@ int dotted_axes(std::string_view equation, const std::string& subscripts, const 
   const int letters = static_cast<int>(subscripts.size()) - (dots == std::string::npos ? 0 : 3);
   const int rest = operand.dim() - letters;
   if (rest < 0 || (rest > 0 && dots == std::string::npos)) {
-    refuse(equation, fmt::format("\"{}\" names {} axes of an operand {}", subscripts, letters,
-                                 to_string(operand.sizes())));
+    refuse(equation,
+           fmt::format("\"{}\" names {} axes of an operand {}", subscripts, letters, to_string(operand.sizes())));
   }
   return rest;
 }
@@ -228,12 +228,12 @@ Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands) {
     dots = std::max(dots, count);
     all.push_back({operands[i], named(equation, parsed.inputs[i], count)});
   }
-  const std::string output =
-      parsed.explicit_output ? named(equation, parsed.output, dots) : implied_output(all, dots);
+  const std::string output = parsed.explicit_output ? named(equation, parsed.output, dots) : implied_output(all, dots);
   for (const char name : output) {
     const bool known = std::any_of(all.begin(), all.end(), [&](const Named& operand) { return operand.has(name); });
     if (!known) refuse(equation, fmt::format("the result's '{}' names no axis", name));
-    if (std::count(output.begin(), output.end(), name) > 1) refuse(equation, fmt::format("the result has two '{}'", name));
+    if (std::count(output.begin(), output.end(), name) > 1)
+      refuse(equation, fmt::format("the result has two '{}'", name));
   }
   for (Named& operand : all) operand = with_distinct_axes(std::move(operand));
   Named result = std::move(all.front());

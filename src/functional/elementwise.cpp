@@ -18,9 +18,7 @@ using ops::Op;
 
 namespace {
 
-Tensor unary_floating(Op op, const Tensor& x) {
-  return autograd::apply(op, {functional::autocast(op, floating(x))});
-}
+Tensor unary_floating(Op op, const Tensor& x) { return autograd::apply(op, {functional::autocast(op, floating(x))}); }
 
 // Integers and booleans are whole already.
 Tensor rounded(Op op, const Tensor& x) {
@@ -30,7 +28,8 @@ Tensor rounded(Op op, const Tensor& x) {
 }  // namespace
 
 Tensor neg(const Tensor& x) {
-  if (x.dtype() == DType::boolean) throw TypeError("neg: booleans have no negative. Use logical_not, or cast with .to()");
+  if (x.dtype() == DType::boolean)
+    throw TypeError("neg: booleans have no negative. Use logical_not, or cast with .to()");
   return autograd::apply(Op::neg, {x});
 }
 Tensor abs(const Tensor& x) {

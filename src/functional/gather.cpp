@@ -26,7 +26,8 @@ Tensor placed(const Tensor& x, const Tensor& index, const Tensor& values, bool a
 
 void require_same_type(const char* function, const Tensor& x, const Tensor& source) {
   if (x.dtype() == source.dtype()) return;
-  throw TypeError(fmt::format("{}: the types differ: {} and {}", function, name_of(x.dtype()), name_of(source.dtype())));
+  throw TypeError(
+      fmt::format("{}: the types differ: {} and {}", function, name_of(x.dtype()), name_of(source.dtype())));
 }
 
 /// Checks gather's and scatter's rule: one rank, and no size larger than `limit`'s but along `axis`.
@@ -34,9 +35,10 @@ void check_index(const char* function, const Tensor& x, int axis, const Tensor& 
   bool fits = index.dim() == x.dim();
   for (int i = 0; fits && i < x.dim(); ++i) fits = i == axis || index.sizes()[i] <= x.sizes()[i];
   if (fits) return;
-  throw ShapeError(fmt::format("{}: the index {} does not fit {} {} along axis {}: it has as many axes, and no larger "
-                               "sizes on the others",
-                               function, to_string(index.sizes()), what, to_string(x.sizes()), axis));
+  throw ShapeError(
+      fmt::format("{}: the index {} does not fit {} {} along axis {}: it has as many axes, and no larger "
+                  "sizes on the others",
+                  function, to_string(index.sizes()), what, to_string(x.sizes()), axis));
 }
 
 /// Row-major positions in x of what gather reads: index's own along `axis`, its place along the others.
@@ -99,7 +101,8 @@ Tensor vector_index(const char* function, const Tensor& x, int axis, const Tenso
 Tensor with_slices(const char* function, const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source,
                    bool accumulate) {
   require_same_type(function, x, source);
-  if (x.dim() == 0) return with_slices(function, x.reshape({1}), axis, index, source.reshape({1}), accumulate).reshape({});
+  if (x.dim() == 0)
+    return with_slices(function, x.reshape({1}), axis, index, source.reshape({1}), accumulate).reshape({});
   const int wrapped = wrap_axis(axis, x.dim());
   const Tensor positions = vector_index(function, x, wrapped, index);
   Shape expected = x.sizes();
@@ -201,8 +204,8 @@ void require_mask(const char* function, const Tensor& mask) {
 Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {
   require_mask("masked_fill", mask);
   if (!functional::can_cast(value.kind(), x.dtype())) {
-    throw TypeError(fmt::format("masked_fill: the number {} does not fit type {}", value.to_double(),
-                                name_of(x.dtype())));
+    throw TypeError(
+        fmt::format("masked_fill: the number {} does not fit type {}", value.to_double(), name_of(x.dtype())));
   }
   return where(mask, functional::number(value, x.dtype(), x.device()), x);
 }

@@ -49,7 +49,8 @@ Parsed parse(const Tensor& x, const std::vector<Index>& indices) {
     ellipses += std::holds_alternative<Ellipsis>(entry);
   }
   if (named > x.dim()) {
-    throw IndexError(fmt::format("index: {} indices for a tensor of {} axes, {}", named, x.dim(), to_string(x.sizes())));
+    throw IndexError(
+        fmt::format("index: {} indices for a tensor of {} axes, {}", named, x.dim(), to_string(x.sizes())));
   }
   if (ellipses > 1) throw IndexError("index: an index has at most one ellipsis");
   Parsed parsed{x, {}};
@@ -126,8 +127,10 @@ int placement(const std::vector<Tensor>& tensors) {
   bool ended = false;
   for (const Tensor& tensor : tensors) {
     if (!tensor.defined()) {
-      if (first >= 0) ended = true;
-      else ++before;
+      if (first >= 0)
+        ended = true;
+      else
+        ++before;
     } else if (tensor.dim() > 0) {
       if (ended) return 0;
       first = before;

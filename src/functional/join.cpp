@@ -50,7 +50,7 @@ Tensor cat(const std::vector<Tensor>& tensors, std::int64_t axis) {
   Tensor result = functional::uninitialised(sizes, dtype, first.device());
   std::int64_t start = 0;
   for (const Tensor& part : parts) {
-    if (part.numel() > 0) result = functional::overwritten(result, part, strides, start * strides[wrapped]);
+    result = functional::overwritten(result, part, strides, start * strides[wrapped]);
     start += part.sizes()[wrapped];
   }
   return result;
@@ -83,7 +83,8 @@ Tensor roll(const Tensor& x, const AxisList& shifts, const AxisList& axes) {
     const int axis = wrap_axis(axes.dims()[i], x.dim());
     const std::int64_t size = x.dim() == 0 ? 1 : x.sizes()[axis];
     const std::int64_t shift = size == 0 ? 0 : (shifts.dims()[i] % size + size) % size;
-    if (shift != 0) result = cat({result.narrow(axis, size - shift, shift), result.narrow(axis, 0, size - shift)}, axis);
+    if (shift != 0)
+      result = cat({result.narrow(axis, size - shift, shift), result.narrow(axis, 0, size - shift)}, axis);
   }
   return result.shares_storage(x) ? functional::copied(x) : result;
 }
@@ -133,7 +134,7 @@ Tensor padded_with_number(const Tensor& x, const std::vector<Padding>& padding, 
   std::int64_t offset = 0;
   for (std::size_t i = 0; i < padding.size(); ++i) offset += padding[i].before * strides[static_cast<int>(i)];
   const Tensor base = functional::constant(value, x.dtype(), x.device(), sizes);
-  return x.numel() == 0 ? base : functional::overwritten(base, x, strides, offset);
+  return functional::overwritten(base, x, strides, offset);
 }
 
 /// What stands before (or after) x along an axis.

@@ -1,10 +1,10 @@
 // Matrix products.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <russet/functional/elementwise.h>
 #include <russet/functional/matmul.h>
 #include <russet/functional/reduction.h>
+#include <algorithm>
 
 #include "functional/autocast.h"
 #include "functional/build.h"
@@ -64,9 +64,10 @@ Tensor combined(const char* function, const Tensor& x, const Tensor& product, co
   if (beta.to_double() != 0) return scaled(cast(x, second.dtype()), beta) + second;
   // A beta of 0 hides x, NaN included; its gradient is zero.
   if (!x.requires_grad()) return second;
-  return autograd::with_gradient(function, {x, second}, second, {}, false, [](const Tensor& g, std::span<const Tensor>) {
-    return std::vector<Tensor>{functional::constant(0, g, g.sizes()), g};
-  });
+  return autograd::with_gradient(function, {x, second}, second, {}, false,
+                                 [](const Tensor& g, std::span<const Tensor>) {
+                                   return std::vector<Tensor>{functional::constant(0, g, g.sizes()), g};
+                                 });
 }
 
 }  // namespace
@@ -96,8 +97,8 @@ Tensor mm(const Tensor& a, const Tensor& b) {
 Tensor bmm(const Tensor& a, const Tensor& b) {
   require_rank("bmm", a, 3, b, 3);
   if (a.size(0) != b.size(0)) {
-    throw ShapeError(fmt::format("bmm: the numbers of matrices differ: {} x {}", to_string(a.sizes()),
-                                 to_string(b.sizes())));
+    throw ShapeError(
+        fmt::format("bmm: the numbers of matrices differ: {} x {}", to_string(a.sizes()), to_string(b.sizes())));
   }
   return matmul(a, b);
 }
@@ -127,8 +128,8 @@ Tensor baddbmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, S
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   if (x.dim() == 0 || weight.dim() == 0 || weight.dim() > 2) {
-    throw ShapeError(fmt::format("linear: takes x [..., in] and a weight [out, in], not {} and {}", to_string(x.sizes()),
-                                 to_string(weight.sizes())));
+    throw ShapeError(fmt::format("linear: takes x [..., in] and a weight [out, in], not {} and {}",
+                                 to_string(x.sizes()), to_string(weight.sizes())));
   }
   if (x.size(-1) != weight.size(-1)) {
     throw ShapeError(fmt::format("linear: x {} has {} features, the weight {} takes {}", to_string(x.sizes()),

@@ -26,8 +26,8 @@ ValuesIndices topk(const Tensor& x, std::int64_t k, std::int64_t axis, bool larg
   const int wrapped = wrap_axis(axis, x.dim());
   const std::int64_t size = x.dim() == 0 ? 1 : x.sizes()[wrapped];
   if (k < 0 || k > size) {
-    throw ValueError(fmt::format("topk: there are no {} of {} elements along axis {} of {}", k, size, axis,
-                                 to_string(x.sizes())));
+    throw ValueError(
+        fmt::format("topk: there are no {} of {} elements along axis {} of {}", k, size, axis, to_string(x.sizes())));
   }
   if (x.dim() == 0) return {functional::copied(x), functional::constant(0, DType::int64, x.device())};
   const Tensor indices = argsort(x, wrapped, largest).narrow(wrapped, 0, k).contiguous();
@@ -52,9 +52,10 @@ Tensor searchsorted(const Tensor& sorted, const Tensor& values, bool right) {
     fits = sorted.sizes()[axis] == values.sizes()[axis];
   }
   if (!fits || sorted.dim() == 0) {
-    throw ShapeError(fmt::format("searchsorted: the sorted tensor {} is a vector, or has the sizes of the values {} but "
-                                 "for the last",
-                                 to_string(sorted.sizes()), to_string(values.sizes())));
+    throw ShapeError(
+        fmt::format("searchsorted: the sorted tensor {} is a vector, or has the sizes of the values {} but "
+                    "for the last",
+                    to_string(sorted.sizes()), to_string(values.sizes())));
   }
   const Tensor table = sorted.dim() == 1 ? sorted : sorted.unsqueeze(-2);
   const Tensor sought = values.unsqueeze(-1);

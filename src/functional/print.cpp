@@ -107,8 +107,8 @@ class Printer {
 
   std::string block(int axis, std::size_t indent) {
     const std::int64_t size = shown_.tensor.sizes()[axis];
-    const std::string between =
-        "," + std::string(static_cast<std::size_t>(shown_.tensor.dim() - 1 - axis), '\n') + std::string(indent + 1, ' ');
+    const std::string between = "," + std::string(static_cast<std::size_t>(shown_.tensor.dim() - 1 - axis), '\n') +
+                                std::string(indent + 1, ' ');
     std::string result = "[";
     for (std::int64_t i = 0; i < size; ++i) {
       if (i > 0) result += between;

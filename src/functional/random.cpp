@@ -116,7 +116,8 @@ Tensor bernoulli(const Tensor& p, Generator* generator) {
 Tensor multinomial(const Tensor& weights, std::int64_t count, bool replacement, Generator* generator) {
   functional::require_floating("multinomial", weights);
   if (weights.dim() != 1 && weights.dim() != 2) {
-    throw ShapeError(fmt::format("multinomial: takes a vector or a matrix of weights, not {}", to_string(weights.sizes())));
+    throw ShapeError(
+        fmt::format("multinomial: takes a vector or a matrix of weights, not {}", to_string(weights.sizes())));
   }
   const std::int64_t classes = weights.size(-1);
   if (count < 1 || (!replacement && count > classes)) {

@@ -142,7 +142,8 @@ Tensor bincount(const Tensor& x, const Tensor& weights, std::int64_t minlength) 
     count = std::max(count, *most + 1);
   }
   Tensor amounts = functional::constant(1, DType::int64, x.device(), x.sizes());
-  if (weights.defined()) amounts = weights.dtype() == DType::float32 ? weights : functional::cast(weights, DType::float64);
+  if (weights.defined())
+    amounts = weights.dtype() == DType::float32 ? weights : functional::cast(weights, DType::float64);
   const Tensor none = functional::constant(0, amounts, {count});
   return x.numel() == 0 ? none : scatter_add(none, 0, x, amounts);
 }

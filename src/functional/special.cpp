@@ -61,9 +61,7 @@ Tensor acosh(const Tensor& x) {
 Tensor atanh(const Tensor& x) {
   const Tensor f = floating(x);
   const Tensor result = outside_tape([&] {
-    return odd(f, [](const Tensor& y) {
-      return log1p(y * constant(2, y) / (constant(1, y) - y)) * constant(0.5, y);
-    });
+    return odd(f, [](const Tensor& y) { return log1p(y * constant(2, y) / (constant(1, y) - y)) * constant(0.5, y); });
   });
   return with_gradient("atanh", {f}, result, {f}, false, [](const Tensor& g, Saved saved) {
     return Tensors{g / (constant(1, g) - saved[0] * saved[0])};

@@ -16,8 +16,8 @@ namespace {
 /// `sizes` with a -1 replaced by what is left over. Throws ShapeError if the number of elements does not fit.
 Shape completed(const char* function, const Shape& sizes, const Tensor& x) {
   const auto refuse = [&] {
-    throw ShapeError(fmt::format("{}: {} with {} elements does not become {}", function, to_string(x.sizes()), x.numel(),
-                                 to_string(sizes)));
+    throw ShapeError(fmt::format("{}: {} with {} elements does not become {}", function, to_string(x.sizes()),
+                                 x.numel(), to_string(sizes)));
   };
   int open = -1;
   std::int64_t known = 1;
@@ -139,7 +139,8 @@ Tensor Tensor::narrow(std::int64_t axis, std::int64_t start, std::int64_t length
     throw IndexError(fmt::format("narrow: start {} is out of range for axis {} of size {}", start, wrapped, size));
   }
   if (length < 0 || length > size - first) {
-    throw ShapeError(fmt::format("narrow: {} elements from {} exceed axis {} of size {}", length, first, wrapped, size));
+    throw ShapeError(
+        fmt::format("narrow: {} elements from {} exceed axis {} of size {}", length, first, wrapped, size));
   }
   return aliased(*this, graph::sliced(geometry_of(*this), wrapped, first, length, 1));
 }
@@ -175,8 +176,8 @@ Tensor Tensor::as_strided(const Shape& sizes, const Strides& strides, std::int64
 Tensor unflatten(const Tensor& x, std::int64_t axis, const Shape& sizes) {
   const int wrapped = wrap_axis(axis, x.dim());
   if (x.dim() == 0 || sizes.empty()) {
-    throw ShapeError(fmt::format("unflatten: axis {} of {} does not become {}", axis, to_string(x.sizes()),
-                                 to_string(sizes)));
+    throw ShapeError(
+        fmt::format("unflatten: axis {} of {} does not become {}", axis, to_string(x.sizes()), to_string(sizes)));
   }
   std::int64_t known = 1;
   for (const std::int64_t size : sizes) known *= size == -1 ? 1 : size;
@@ -232,8 +233,8 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& size
     sum += size;
   }
   if (sum != total) {
-    throw ShapeError(fmt::format("split: the sizes add up to {}, axis {} of {} has {}", sum, axis, to_string(x.sizes()),
-                                 total));
+    throw ShapeError(
+        fmt::format("split: the sizes add up to {}, axis {} of {} has {}", sum, axis, to_string(x.sizes()), total));
   }
   std::vector<Tensor> parts;
   std::int64_t start = 0;

@@ -34,9 +34,9 @@ Tensor Tensor::to(Device device) const {
   if (home == device) return *this;
   const Tensor moved = from_bytes(to_bytes(), sizes(), {dtype(), device});
   if (!requires_grad()) return moved;
-  return autograd::with_gradient("to", {*this}, moved, {}, false, [home](const Tensor& gradient, std::span<const Tensor>) {
-    return std::vector<Tensor>{gradient.to(home)};
-  });
+  return autograd::with_gradient(
+      "to", {*this}, moved, {}, false,
+      [home](const Tensor& gradient, std::span<const Tensor>) { return std::vector<Tensor>{gradient.to(home)}; });
 }
 
 Tensor Tensor::clone() const { return functional::copied(*this); }
@@ -49,12 +49,12 @@ const Tensor& Tensor::copy_(const Tensor& source) const {
 }
 
 const Tensor& Tensor::fill_(Scalar value) const {
-  autograd::assign(*this, functional::number(value, dtype(), device()));
+  autograd::assign(*this, functional::number(value, dtype(), device()), autograd::Overlap::allowed);
   return *this;
 }
 
 const Tensor& Tensor::zero_() const {
-  autograd::assign(*this, functional::constant(0, *this));
+  autograd::assign(*this, functional::constant(0, *this), autograd::Overlap::allowed);
   return *this;
 }
 

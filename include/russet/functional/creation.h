@@ -1,7 +1,7 @@
 #pragma once
 // New tensors.
-#include <optional>
 #include <russet/tensor.h>
+#include <optional>
 
 namespace russet {
 

@@ -1,8 +1,8 @@
 #pragma once
 // Functions of each element. All broadcast and promote as functional.h says; results have the broadcast shape.
+#include <russet/tensor.h>
 #include <limits>
 #include <optional>
-#include <russet/tensor.h>
 
 namespace russet {
 
@@ -146,7 +146,8 @@ Tensor where(const Tensor& condition, const Tensor& x, Scalar y);
 Tensor where(const Tensor& condition, Scalar x, const Tensor& y);
 Tensor where(const Tensor& condition, Scalar x, Scalar y);
 /// NaN, infinity and -infinity replaced; the infinities by the type's largest and lowest number if not given.
-Tensor nan_to_num(const Tensor& x, double nan = 0, std::optional<double> posinf = {}, std::optional<double> neginf = {});
+Tensor nan_to_num(const Tensor& x, double nan = 0, std::optional<double> posinf = {},
+                  std::optional<double> neginf = {});
 
 // Combinations.
 /// start + weight * (end - start).

@@ -3,9 +3,9 @@
 //
 // Indices are int64 (int32, int16, int8 and uint8 are converted). Indices out of range are undefined for gather-like
 // functions while a device computes; on the host's devices they raise IndexError at the latest when the value is read.
-#include <optional>
 #include <russet/functional/reduction.h>
 #include <russet/tensor.h>
+#include <optional>
 
 namespace russet {
 
@@ -50,7 +50,8 @@ const Tensor& masked_fill_(const Tensor& x, const Tensor& mask, Scalar value);
 Tensor masked_select(const Tensor& x, const Tensor& mask);
 /// Row-major indices of what is not zero: [count, rank], int64. Waits for x; the null device throws DeviceError.
 Tensor nonzero(const Tensor& x);
-/// [..., classes] with a one at each class, int64; a class out of range raises IndexError when the value is read. classes = -1: the largest plus one (waits for x).
+/// [..., classes] with a one at each class, int64; a class out of range raises IndexError when the value is read.
+/// classes = -1: the largest plus one (waits for x).
 Tensor one_hot(const Tensor& x, std::int64_t classes = -1);
 
 }  // namespace russet

@@ -1,8 +1,8 @@
 #pragma once
 // Sorting, searching and counting. NaN counts as larger than every number. Equal elements keep their order.
-#include <optional>
 #include <russet/functional/reduction.h>
 #include <russet/tensor.h>
+#include <optional>
 
 namespace russet {
 

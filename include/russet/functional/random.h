@@ -26,8 +26,7 @@ Tensor randperm(std::int64_t n, const InferredOptions& options = {}, Generator* 
 /// 1 with the probability that `p` holds at each place, else 0; p's type.
 Tensor bernoulli(const Tensor& p, Generator* generator = nullptr);
 /// `count` indices a row, drawn with the probabilities (up to a factor) in the last axis of a vector or matrix.
-Tensor multinomial(const Tensor& weights, std::int64_t count, bool replacement = false,
-                   Generator* generator = nullptr);
+Tensor multinomial(const Tensor& weights, std::int64_t count, bool replacement = false, Generator* generator = nullptr);
 
 // In place.
 /// Uniform in [from, to).

@@ -1,9 +1,9 @@
 #pragma once
 // Reductions over no axes (all of them), one or many. Reduced axes go away unless `keepdim`.
+#include <russet/tensor.h>
 #include <concepts>
 #include <limits>
 #include <optional>
-#include <russet/tensor.h>
 #include <utility>
 
 namespace russet {
@@ -13,8 +13,7 @@ class AxisList {
  public:
   AxisList() = default;
   template <std::integral T>
-    requires(!std::same_as<T, bool>)
-  AxisList(T axis) : axes_{static_cast<std::int64_t>(axis)} {}
+  requires(!std::same_as<T, bool>) AxisList(T axis) : axes_{static_cast<std::int64_t>(axis)} {}
   AxisList(std::initializer_list<std::int64_t> axes) : axes_(axes) {}
   AxisList(const Dims& axes) : axes_(axes) {}
   const Dims& dims() const { return axes_; }

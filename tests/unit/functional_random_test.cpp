@@ -1,0 +1,98 @@
+// Random functions: the numbers are those of Philox at the generator's seed and offset; distributions and ranges.
+#include <gtest/gtest.h>
+#include <russet/functional.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/philox.h"
+
+namespace russet {
+namespace {
+
+constexpr Device device{DeviceType::reference};
+
+TEST(Generator, StateAndOffsets) {
+  Generator generator(7);
+  EXPECT_EQ(generator.next(), (Generator::State{7, 0}));
+  EXPECT_EQ(generator.next(), (Generator::State{7, 1}));
+  const Generator::State kept = generator.state();
+  const Tensor first = rand({5}, {.device = device}, &generator);
+  generator.set_state(kept);
+  EXPECT_TRUE(equal(first, rand({5}, {.device = device}, &generator)));
+  EXPECT_FALSE(equal(first, rand({5}, {.device = device}, &generator)));
+  generator.manual_seed(7);
+  EXPECT_EQ(generator.state(), (Generator::State{7, 0}));
+}
+
+TEST(Random, NumbersArePhilox) {
+  Generator generator(11);
+  generator.set_state({11, 3});
+  const auto u = rand({2, 5}, {.device = device}, &generator).to_vector<float>();
+  for (std::size_t i = 0; i < u.size(); ++i) EXPECT_EQ(u[i], base::uniform_at(11, 3, i));
+  const auto integers = randint(-2, 5, {9}, {.device = device}, &generator).to_vector<std::int64_t>();
+  for (std::size_t i = 0; i < integers.size(); ++i) EXPECT_EQ(integers[i], base::random_bits_at(11, 4, i) % 7 - 2);
+}
+
+TEST(Random, DefaultGeneratorsAreSeededTogether) {
+  manual_seed(5);
+  const Tensor first = randn({4}, {.device = device});
+  manual_seed(5);
+  EXPECT_TRUE(equal(first, randn({4}, {.device = device})));
+  EXPECT_EQ(default_generator(DeviceType::cpu).seed(), 5U);
+}
+
+double mean_of(const Tensor& x) { return mean(x.to(DType::float64)).item(); }
+double variance_of(const Tensor& x) { return var(x.to(DType::float64)).item(); }
+
+TEST(Random, Distributions) {
+  manual_seed(1);
+  const Shape many{40000};
+  const TensorOptions options{.device = device};
+  EXPECT_NEAR(mean_of(rand(many, options)), 0.5, 0.01);
+  EXPECT_NEAR(variance_of(rand(many, options)), 1.0 / 12, 0.005);
+  EXPECT_NEAR(mean_of(randn(many, options)), 0, 0.02);
+  EXPECT_NEAR(variance_of(randn(many, options)), 1, 0.03);
+  EXPECT_NEAR(mean_of(normal(3, 0.5, many, options)), 3, 0.02);
+  EXPECT_NEAR(mean_of(bernoulli(full(many, 0.3, {.device = device}))), 0.3, 0.01);
+  EXPECT_NEAR(mean_of(exponential_(zeros(many, options), 2)), 0.5, 0.02);
+  EXPECT_NEAR(mean_of(uniform_(zeros(many, options), -1, 3)), 1, 0.05);
+  EXPECT_NEAR(mean_of(bernoulli_(zeros(many, {DType::int64, device}), 0.7)), 0.7, 0.01);
+}
+
+TEST(Random, SixteenBitTypesStayBelowOne) {
+  for (const DType dtype : {DType::float16, DType::bfloat16}) {
+    const auto values = rand({20000}, {dtype, device}).to_vector<float>();
+    EXPECT_LT(*std::max_element(values.begin(), values.end()), 1.0F);
+    EXPECT_GE(*std::min_element(values.begin(), values.end()), 0.0F);
+  }
+}
+
+TEST(Random, PermutationsAndDraws) {
+  auto order = randperm(100, {.device = device}).to_vector<std::int64_t>();
+  std::sort(order.begin(), order.end());
+  std::vector<std::int64_t> expected(100);
+  std::iota(expected.begin(), expected.end(), 0);
+  EXPECT_EQ(order, expected);
+
+  const Tensor weights = Tensor::from({0.0F, 1.0F, 3.0F}, {3}, device);
+  const auto draws = multinomial(weights, 20000, true).to_vector<std::int64_t>();
+  EXPECT_EQ(std::count(draws.begin(), draws.end(), 0), 0);
+  EXPECT_NEAR(static_cast<double>(std::count(draws.begin(), draws.end(), 2)) / 20000, 0.75, 0.015);
+  auto both = multinomial(weights, 2).to_vector<std::int64_t>();
+  std::sort(both.begin(), both.end());
+  EXPECT_EQ(both, (std::vector<std::int64_t>{1, 2}));
+  EXPECT_THROW(multinomial(weights, 4), ValueError);
+}
+
+TEST(Random, Refusals) {
+  EXPECT_THROW(randint(3, 3, {2}), ValueError);
+  EXPECT_THROW(rand({2}, {DType::int64}), TypeError);
+  EXPECT_THROW(normal(0, -1, {2}), ValueError);
+  EXPECT_THROW(bernoulli_(zeros({2}), 1.5), ValueError);
+  EXPECT_THROW(uniform_(zeros({2}), 1, 0), ValueError);
+}
+
+}  // namespace
+}  // namespace russet
