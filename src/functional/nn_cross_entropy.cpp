@@ -44,12 +44,12 @@ void check_classes(const char* function, const Tensor& input, const Tensor& targ
 // a class that does not exist: looking each class up in the list of classes is the check.
 Tensor checked_classes(const Tensor& input, const Tensor& target, std::optional<std::int64_t> ignored) {
   const int axis = class_axis(input);
-  const Tensor given = cast(target, DType::int64);
+  const Tensor given = cast(target, DType::int64).unsqueeze(axis);
   const Tensor list = functional::iota({input.size(axis)}, input.device());
-  if (!ignored) return autograd::apply(ops::Op::take, {list, given}).unsqueeze(axis);
+  if (!ignored) return autograd::apply(ops::Op::take, {list, given});
   const Tensor counts = given != *ignored;
   const Tensor found = autograd::apply(ops::Op::take, {list, where(counts, given, constant(0, given))});
-  return where(counts, found, constant(-1, given)).unsqueeze(axis);
+  return where(counts, found, constant(-1, given));
 }
 
 // One number a class, as it broadcasts against the input.
