@@ -102,7 +102,7 @@ def specification(a):
         tensor = torch.tensor(a.values, dtype=torch.float64 if a.dtype == "float" else getattr(torch, a.dtype))
         spec = {"t": a.dtype, "s": list(tensor.shape), "v": numbers(tensor)}
         return spec | ({"g": 1} if a.grad else {})
-    return a
+    return str(a) if isinstance(a, float) and not math.isfinite(a) else a
 
 
 def function_of(name):

@@ -65,6 +65,8 @@ def _batch_norm(x, mean, var, weight=None, bias=None, training=False, momentum=0
 
 
 CALLS = {
+    # Its definition: PyTorch's own gradient holds 1 / 6 in float32.
+    "hardsigmoid": lambda x: F.relu6(x + 3) / 6,
     "batch_norm": _batch_norm,
     "gelu": lambda x, approximate="none": F.gelu(x, approximate=approximate),
     "relu": lambda x: F.relu(x),

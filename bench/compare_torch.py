@@ -1,0 +1,120 @@
+"""russet and PyTorch side by side: alternating processes, medians of the ratios, raw pairs kept.
+
+Usage: compare_torch.py [MODEL...] [--phase train|eval] [--precision fp32|bf16] [--pairs 7] [--seconds 3] [--out FILE]
+Each case: PyTorch runs once eager and once compiled; the faster mode (both, if they are within 15 %) then runs against
+`russet bench` in pairs of processes, the order swapped from pair to pair, with a probe of the machine before each pair.
+A ratio is PyTorch's time over russet's: above 1 russet is the faster one. Measure on an otherwise idle machine.
+"""
+
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+MODELS = ["mlp", "lenet5", "resnet18_cifar", "resnet50", "vit_b_16", "bert_base"]
+CLOSE = 1.15
+
+
+def last_json(command):
+    done = subprocess.run(command, capture_output=True, text=True)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode != 0 or not lines:
+        raise RuntimeError(f"{' '.join(map(str, command))} failed:\n{done.stdout[-500:]}{done.stderr[-1500:]}")
+    return json.loads(lines[-1])
+
+
+class Case:
+    def __init__(self, model, phase, precision, arguments):
+        self.model, self.phase, self.precision, self.arguments = model, phase, precision, arguments
+        self.options = ["--phase", phase, "--precision", precision, "--seconds", str(arguments.seconds)]
+        if arguments.batch:
+            self.options += ["--batch", str(arguments.batch)]
+
+    def torch(self, mode):
+        peer = ROOT / "bench" / "torch_peer.py"
+        return last_json([self.arguments.python, peer, self.model, *self.options, "--mode", mode])
+
+    def russet(self):
+        return last_json([self.arguments.russet, "bench", self.model, *self.options, "--json"])
+
+    def probe(self):
+        return last_json([self.arguments.python, ROOT / "bench" / "torch_peer.py", "--probe"])
+
+    def modes(self):
+        """The faster of PyTorch's modes, or both if they are close; and what they took once."""
+        trial = {}
+        for mode in ("eager", "compile"):
+            try:
+                trial[mode] = self.torch(mode)["ms"]
+            except RuntimeError as error:
+                print(f"  PyTorch, {mode}: {str(error).splitlines()[-1]}", file=sys.stderr)
+        if not trial:
+            raise RuntimeError(f"PyTorch runs {self.model} in no mode")
+        best = min(trial.values())
+        return [mode for mode, ms in trial.items() if ms <= CLOSE * best], trial
+
+    def pair(self, modes, torch_first):
+        record = {"probe": self.probe()}
+        for side in ("torch", "russet") if torch_first else ("russet", "torch"):
+            record[side] = {mode: self.torch(mode) for mode in modes} if side == "torch" else self.russet()
+        record["torch_ms"] = min(run["ms"] for run in record["torch"].values())
+        record["ratio"] = record["torch_ms"] / record["russet"]["ms"]
+        return record
+
+    def run(self):
+        modes, trial = self.modes()
+        pairs = []
+        for number in range(self.arguments.pairs):
+            pairs.append(self.pair(modes, number % 2 == 0))
+            now = pairs[-1]
+            print(f"  {number + 1}: torch {now['torch_ms']:.3f} ms, russet {now['russet']['ms']:.3f} ms, ratio "
+                  f"{now['ratio']:.3f}; machine {now['probe']}", file=sys.stderr, flush=True)
+        ratios = [pair["ratio"] for pair in pairs]
+        return {
+            "model": self.model, "phase": self.phase, "precision": self.precision,
+            "batch": pairs[0]["russet"]["batch"], "modes": modes, "trial_ms": trial,
+            "ratio": statistics.median(ratios), "lowest": min(ratios), "highest": max(ratios),
+            "torch_ms": statistics.median(pair["torch_ms"] for pair in pairs),
+            "russet_ms": statistics.median(pair["russet"]["ms"] for pair in pairs),
+            "probe": {key: statistics.median(pair["probe"][key] for pair in pairs) for key in pairs[0]["probe"]},
+            "pairs": pairs,
+        }
+
+
+def print_row(result):
+    probe = result["probe"]
+    print(f"{result['model']:<15} {result['phase']:<6} {result['precision']:<5} {result['batch']:>5} "
+          f"{result['torch_ms']:>10.3f} {'/'.join(result['modes']):<14} {result['russet_ms']:>10.3f} "
+          f"{result['ratio']:>7.3f} {result['lowest']:>7.3f} {result['highest']:>7.3f}   "
+          f"{probe['gflops_' + result['precision']]:>8.1f} {probe['gbytes']:>7.2f}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="*", metavar="MODEL", help=", ".join(MODELS))
+    parser.add_argument("--phase", choices=["train", "eval"])
+    parser.add_argument("--precision", choices=["fp32", "bf16"])
+    parser.add_argument("--batch", type=int)
+    parser.add_argument("--pairs", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--python", default=ROOT / "build" / "torch-venv" / "bin" / "python")
+    parser.add_argument("--russet", default=ROOT / "build" / "bin" / "russet")
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "build" / "compare_torch.json")
+    arguments = parser.parse_args()
+    results = []
+    print(f"{'model':<15} {'phase':<6} {'type':<5} {'batch':>5} {'torch ms':>10} {'mode':<14} {'russet ms':>10} "
+          f"{'ratio':>7} {'lowest':>7} {'highest':>7}   {'GFLOP/s':>8} {'GB/s':>7}", flush=True)
+    for model in arguments.models or MODELS:
+        for precision in [arguments.precision] if arguments.precision else ["fp32", "bf16"]:
+            for phase in [arguments.phase] if arguments.phase else ["train", "eval"]:
+                results.append(Case(model, phase, precision, arguments).run())
+                print_row(results[-1])
+                arguments.out.write_text(json.dumps(results, indent=1) + "\n")
+    print(f"raw pairs: {arguments.out}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""The workloads of `russet bench` in PyTorch, one per process, and a probe of the machine.
+
+Usage: torch_peer.py MODEL --phase train|eval --precision fp32|bf16 [--mode eager|compile] [--batch N] [--seconds S]
+       torch_peer.py --probe
+Prints a JSON line: the median time of a step in milliseconds; or multiply-adds and bytes a second of the machine.
+Run it with the Python of scripts/golden/setup.sh.
+"""
+
+import argparse
+import json
+import pathlib
+import statistics
+import sys
+import time
+
+import torch
+import torch.nn.functional as F
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "scripts" / "golden"))
+import reference_models  # noqa: E402
+
+BATCHES = {"mlp": 1024, "lenet5": 64, "resnet18": 16, "resnet18_cifar": 64, "resnet50": 8, "vit_b_16": 4, "bert_base": 4}
+SHAPES = {"mlp": [1024], "lenet5": [1, 28, 28], "resnet18_cifar": [3, 32, 32]}
+CLASSES = {"mlp": 10, "lenet5": 10, "resnet18_cifar": 10, "bert_base": 6}
+WARM_STEPS, LEAST_STEPS, MOST_STEPS = 2, 3, 400
+
+
+def build(name, batch):
+    """The model, its input and its labels. Images and convolutions are channels-last: PyTorch is faster so."""
+    if name == "bert_base":
+        from transformers import BertConfig, BertForSequenceClassification  # with dropout, as russet's workload has it
+
+        model = BertForSequenceClassification(BertConfig(num_labels=CLASSES[name]))
+        return model, torch.randint(0, 30_000, (batch, 128)), torch.randint(0, CLASSES[name], (batch,))
+    model, x = reference_models.build(name), torch.randn(batch, *SHAPES.get(name, [3, 224, 224]))
+    if x.dim() == 4:
+        model, x = model.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
+    return model, x, torch.randint(0, CLASSES.get(name, 1000), (batch,))
+
+
+def outputs(model, x):
+    return model(x) if x.is_floating_point() else model(input_ids=x).logits
+
+
+def optimizer_of(name, model):
+    """The perceptron's loop has none: it adds up gradients."""
+    if name == "mlp":
+        return None
+    if name == "bert_base":
+        return torch.optim.AdamW(model.parameters(), lr=1e-5)
+    return torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
+
+
+def train_step(name, model, x, labels, lower, wrap):
+    optimizer = optimizer_of(name, model)
+
+    def forward(x, labels):
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=lower):
+            y = outputs(model, x)
+        return y.float().mean() if optimizer is None else F.cross_entropy(y.float(), labels)
+
+    compiled = wrap(forward)
+
+    def step():
+        if optimizer:
+            optimizer.zero_grad(set_to_none=True)
+        compiled(x, labels).backward()
+        if optimizer:
+            optimizer.step()
+
+    model.train()
+    return step
+
+
+def eval_step(model, x, lower, wrap):
+    def forward(x):
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=lower):
+            return outputs(model, x)
+
+    compiled = wrap(forward)
+
+    def step():
+        with torch.no_grad():
+            compiled(x)
+
+    model.eval()
+    return step
+
+
+def time_of(step):
+    start = time.perf_counter()
+    step()
+    return time.perf_counter() - start
+
+
+def measure(step, seconds):
+    """The first step in seconds and the median of the others in milliseconds, as `russet bench` measures."""
+    first = time_of(step)
+    for _ in range(WARM_STEPS):
+        step()
+    times, end = [], time.perf_counter() + seconds
+    while (time.perf_counter() < end or len(times) < LEAST_STEPS) and len(times) < MOST_STEPS:
+        times.append(time_of(step))
+    return first, statistics.median(times) * 1e3
+
+
+def probe():
+    """What the machine gives now: it varies by a factor of two within minutes."""
+    best = {}
+    for name, dtype in (("fp32", torch.float32), ("bf16", torch.bfloat16)):
+        a, b = torch.randn(1536, 1536).to(dtype), torch.randn(1536, 1536).to(dtype)
+        fastest = min(time_of(lambda: a @ b) for _ in range(6))
+        best[f"gflops_{name}"] = round(2 * 1536**3 / fastest / 1e9, 1)
+    x = torch.zeros(32 * 2**20)
+    fastest = min(time_of(lambda: x.add_(1)) for _ in range(4))
+    best["gbytes"] = round(2 * x.numel() * 4 / fastest / 1e9, 2)
+    return best
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", nargs="?", choices=sorted(BATCHES))
+    parser.add_argument("--phase", choices=["train", "eval"], default="train")
+    parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32")
+    parser.add_argument("--mode", choices=["eager", "compile"], default="eager")
+    parser.add_argument("--batch", type=int)
+    parser.add_argument("--seconds", type=float, default=4.0)
+    parser.add_argument("--probe", action="store_true")
+    arguments = parser.parse_args()
+    torch.manual_seed(0)
+    if arguments.probe:
+        print(json.dumps(probe()))
+        return
+    if not arguments.model:
+        parser.error("which MODEL?")
+    batch = arguments.batch or BATCHES[arguments.model]
+    model, x, labels = build(arguments.model, batch)
+    wrap = torch.compile if arguments.mode == "compile" else lambda function: function
+    lower = arguments.precision == "bf16"
+    if arguments.phase == "train":
+        step = train_step(arguments.model, model, x, labels, lower, wrap)
+    else:
+        step = eval_step(model, x, lower, wrap)
+    first, median = measure(step, arguments.seconds)
+    print(json.dumps({"peer": "torch " + torch.__version__, "mode": arguments.mode, "model": arguments.model,
+                      "phase": arguments.phase, "precision": arguments.precision, "batch": batch,
+                      "ms": round(median, 4), "samples_per_s": round(batch / median * 1e3, 1),
+                      "first_step_s": round(first, 3)}))
+
+
+if __name__ == "__main__":
+    main()
