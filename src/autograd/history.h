@@ -60,8 +60,9 @@ class History final : public graph::History {
   Ref<Function> function;
   bool leaf_requires_grad = false;
   bool retains_grad = false;
-  /// A view made while grad mode was off: PyTorch refuses in-place writes to it in grad mode.
-  bool viewed_without_grad = false;
+  /// Of a view made while grad mode was off: what it views. PyTorch refuses in-place writes to it in grad mode once
+  /// a gradient is involved.
+  Ref<History> viewed_without_grad;
   Tensor grad;
   /// Counts rebase(), so that cached entries of views know when they are stale.
   std::uint64_t generation = 0;

@@ -196,6 +196,16 @@ void refuse_write(const Tensor& target, const History* history) {
                             "NoGrad, or detach().");
 }
 
+void refuse_overlap(const graph::Geometry& geometry) {
+  if (numel(geometry.sizes) == 0) return;
+  for (int axis = 0; axis < geometry.sizes.rank(); ++axis) {
+    if (geometry.strides[axis] != 0 || geometry.sizes[axis] < 2) continue;
+    throw ValueError(fmt::format(
+        "in-place write: several elements of the target {} overlap in memory (it was expanded). clone() it first.",
+        to_string(geometry.sizes)));
+  }
+}
+
 }  // namespace
 
 Tensor apply(Op op, std::initializer_list<Tensor> inputs, graph::NodeInfo given) {
@@ -252,15 +262,22 @@ Tensor alias(const Tensor& tensor, graph::Geometry geometry) {
     return Tensor(make_ref<graph::TensorState>(state.cell, std::move(geometry), history, false));
   }
   auto own = make_ref<History>(geometry);
-  own->viewed_without_grad = true;
+  own->viewed_without_grad = history;
   return Tensor(make_ref<graph::TensorState>(state.cell, std::move(geometry), own, true));
 }
 
-void assign(const Tensor& target, const Tensor& value) {
+Tensor reshaped_result(const Tensor& result, graph::Geometry geometry) {
+  if (is_grad_enabled()) return alias(result, std::move(geometry));
+  return Tensor(make_ref<graph::TensorState>(result.state()->cell, std::move(geometry), nullptr, true));
+}
+
+void assign(const Tensor& target, const Tensor& value, Overlap overlap) {
   graph::TensorState& state = *target.state();
   History* history = history_of(target);
-  const bool taped = is_grad_enabled() && (target.requires_grad() || value.requires_grad());
+  const bool viewed = history && history->viewed_without_grad && history->viewed_without_grad->requires_grad();
+  const bool taped = is_grad_enabled() && (target.requires_grad() || value.requires_grad() || viewed);
   if (taped) refuse_write(target, history);
+  if (overlap == Overlap::refused) refuse_overlap(state.geometry);
   if (broadcast(state.geometry.sizes, value.sizes()) != state.geometry.sizes) {
     throw ShapeError(fmt::format("in-place write: a value of shape {} does not broadcast to the target's {}",
                                  to_string(value.sizes()), to_string(state.geometry.sizes)));

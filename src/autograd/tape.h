@@ -28,8 +28,13 @@ Tensor with_gradient(std::string_view name, const std::vector<Tensor>& inputs, c
 /// seen by both.
 Tensor alias(const Tensor& tensor, graph::Geometry geometry);
 
+/// What a composite has just computed, with another geometry: the caller sees a result, not a view.
+Tensor reshaped_result(const Tensor& result, graph::Geometry geometry);
+
 /// The one in-place write: `target`'s elements become `value`, broadcast and cast, in every alias and on the tape.
 /// Throws AutogradError for a leaf that requires a gradient, or a view of one, in grad mode.
-void assign(const Tensor& target, const Tensor& value);
+/// Throws ValueError for a target whose elements overlap in memory, unless all get one number.
+enum class Overlap : std::uint8_t { refused, allowed };
+void assign(const Tensor& target, const Tensor& value, Overlap overlap = Overlap::refused);
 
 }  // namespace russet::autograd

@@ -103,6 +103,7 @@ Geometry expanded(const Geometry& geometry, const Shape& sizes) {
   for (int axis = sizes.rank() - 1; axis >= 0; --axis) {
     if (axis < added) {
       if (sizes[axis] < 0) refuse();
+      if (geometry.sizes.empty()) continue;  // of a scalar PyTorch repeats every axis
       // PyTorch gives a new axis of size 1 the stride that keeps it contiguous.
       if (sizes[axis] == 1 && axis + 1 < sizes.rank())
         result.strides[axis] = result.sizes[axis + 1] * result.strides[axis + 1];
