@@ -90,9 +90,7 @@ using Colour = std::array<double, 3>;
 
 Colour draw_colour(Random& random) { return {random.uniform(), random.uniform(), random.uniform()}; }
 
-double contrast(const Colour& a, const Colour& b) {
-  return std::abs(0.299 * (a[0] - b[0]) + 0.587 * (a[1] - b[1]) + 0.114 * (a[2] - b[2]));
-}
+double luminance(const Colour& colour) { return 0.299 * colour[0] + 0.587 * colour[1] + 0.114 * colour[2]; }
 
 /// How one image looks, in units of its side.
 struct Look {
@@ -106,16 +104,16 @@ struct Look {
 
 Look draw_look(Random& random) {
   Look look{};
-  look.radius = random.uniform(0.22, 0.42);
+  look.radius = random.uniform(0.26, 0.42);
   const double room = 0.5 - look.radius * 0.85;
   look.centre = {0.5 + random.uniform(-room, room), 0.5 + random.uniform(-room, room)};
   look.tilt = random.uniform(-0.3, 0.3);
-  look.shape = draw_colour(random);
-  do {
+  do {  // bright on dark, so that networks for grey images can tell shapes as well
+    look.shape = draw_colour(random);
     look.left = draw_colour(random);
     look.right = look.left;
-    for (double& part : look.right) part = std::clamp(part + random.uniform(-0.2, 0.2), 0.0, 1.0);
-  } while (contrast(look.shape, look.left) < 0.2 || contrast(look.shape, look.right) < 0.2);
+    for (double& part : look.right) part = std::clamp(part + random.uniform(-0.15, 0.15), 0.0, 1.0);
+  } while (luminance(look.shape) - std::max(luminance(look.left), luminance(look.right)) < 0.3);
   return look;
 }
 
@@ -162,7 +160,7 @@ void Shapes::read(std::int64_t index, Image& image) const {
       for (int c = 0; c < 3; ++c) {
         const auto channel = static_cast<std::size_t>(c);
         const double behind = look.left[channel] + (look.right[channel] - look.left[channel]) * across;
-        const double value = behind + (look.shape[channel] - behind) * inside + 0.1 * noise(word, c);
+        const double value = behind + (look.shape[channel] - behind) * inside + 0.08 * noise(word, c);
         pixel[c] = static_cast<std::uint8_t>(std::lround(std::clamp(value, 0.0, 1.0) * 255));
       }
     }

@@ -89,7 +89,8 @@ struct ShapesOptions {
 };
 
 /// Images side x side of one of ten shapes (circle, ring, square, frame, triangle, diamond, cross, star, crescent,
-/// heart) at a random place, in random size, tilt and colours, with noise. Image i depends on seed and i only.
+/// heart) at a random place, in random size, tilt and colours (bright on dark), with noise. Image i depends on seed and
+/// i only.
 class Shapes final : public ImageDataset {
  public:
   explicit Shapes(const ShapesOptions& options = {}, Transforms transforms = {ToFloat{}});
