@@ -6,6 +6,7 @@
 #include <russet/runtime.h>
 
 #include <cmath>
+#include <memory>
 
 namespace russet {
 namespace {
@@ -99,6 +100,28 @@ TEST(Optim, StateThatDoesNotFitIsRefusedWhole) {
     }
   }
   EXPECT_EQ(sgd.lr(), 0.1);
+}
+
+TEST(Optim, ResumesBitForBit) {
+  const auto run = [](int pause) {
+    Tensor p = parameter(1);
+    std::unique_ptr<optim::Optimizer> optimizer =
+        std::make_unique<optim::AdamW>(std::vector<Tensor>{p}, optim::AdamWOptions{.amsgrad = true});
+    for (int step = 0; step < 6; ++step) {
+      if (step == pause) {
+        const optim::State state = optimizer->state_dict();
+        p = p.detach().clone();
+        p.requires_grad_();
+        optimizer =
+            std::make_unique<optim::AdamW>(std::vector<Tensor>{p}, optim::AdamWOptions{.lr = 7, .amsgrad = true});
+        optimizer->load_state_dict(state);
+      }
+      set_gradient(p, std::sin(step));
+      optimizer->step();
+    }
+    return p.to_bytes();
+  };
+  EXPECT_EQ(run(3), run(-1));
 }
 
 TEST(Optim, SchedulesRestore) {
