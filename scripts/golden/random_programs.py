@@ -86,8 +86,9 @@ class Program:
         alias = next(i for i, other in enumerate(self.handles) if self.storage(other) == self.storage(t))
         flags = ("r" if t.requires_grad else "-") + {True: "l", False: "-", None: "?"}[is_leaf(t)]
         flags = "??" if index in self.hidden or is_leaf(t) is None else flags
-        version = "?" if self.storage(t) in self.gradients_seen else t._version
-        return f"{join(t.shape)};{join(t.stride())};{t.storage_offset()};{flags};{version};{alias}"
+        version = "*" if self.storage(t) in self.gradients_seen else t._version
+        strides = join(t.stride()) if t.numel() else "?"  # what PyTorch gives empty results follows no rule
+        return f"{join(t.shape)};{strides};{t.storage_offset()};{flags};{version};{alias}"
 
     def largest(self, *indices):
         return max((float(self.handles[i].detach().abs().max()) for i in indices if self.handles[i].numel()), default=0)
@@ -245,7 +246,7 @@ class Program:
                 return
             self.make(f"matmul {a} {b}", lambda: torch.matmul(dense(a), dense(b)))
         elif kind == "cat":
-            b = self.pick(lambda t: t.dim() == x.dim() > 0 and t.shape[1:] == x.shape[1:])
+            b = self.pick(lambda t: t.dim() == x.dim() > 0 and t.shape[1:] == x.shape[1:] and (t.dim() > 1 or t.numel() * x.numel()))
             if b is not None:
                 self.make(f"cat {a} {b}", lambda: torch.cat([dense(a), dense(b)]))
         elif kind in ("neg", "sin", "tanh", "relu"):
