@@ -25,7 +25,7 @@ struct Recipe {
 };
 constexpr Recipe recipes[] = {
     {"mlp", "sgd", 0.05, 0, 64, 10, 0},
-    {"lenet5", "adam", 2e-3, 0, 64, 10, 0},
+    {"lenet5", "sgd", 0.05, 0, 64, 10, 0},
     {"resnet18_cifar", "sgd", 0.1, 5e-4, 128, 30, 200},
     {"resnet18", "sgd", 0.05, 1e-4, 32, 30, 200},
     {"resnet50", "sgd", 0.05, 1e-4, 32, 30, 200},

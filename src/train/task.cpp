@@ -19,7 +19,7 @@ ImageForm form_of(const Options& options, const Shape& image) {
   form.size = 224;
   if (options.model == "lenet5") form.size = 28;
   if (options.model == "mlp" || options.model == "resnet18_cifar") form.size = 32;
-  if (options.model == "mlp") form.channels = 1;
+  if (options.model == "mlp" || options.model == "lenet5") form.channels = 1;  // both were made for grey images
   if (options.model == "resnet18" || options.model == "resnet50" || options.model == "vit_b_16") form.channels = 3;
   if (options.data.starts_with("mnist:")) {
     form.mean = {0.1307F};

@@ -24,6 +24,10 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 /// Losses stay on the device until this many steps have come together: reading waits for the device.
 constexpr std::size_t steps_together = 16;
 
+/// What a run writes into its folder; the checkpoint of an earlier run goes first.
+constexpr std::string_view file_names[] = {"checkpoint", "best.safetensors", "model.safetensors", "report.html",
+                                           "log.jsonl"};
+
 }  // namespace
 
 /// Steps whose losses have not been read.
@@ -112,11 +116,18 @@ void Trainer::Run::prepare_folder() {
   std::error_code error;
   std::filesystem::create_directories(out(), error);
   if (error) throw FileError(fmt::format("{}: {}", out().string(), error.message()));
-  if (state_.step > 0 || resumed_) return;
-  for (const char* name : {"checkpoint", "best.safetensors", "model.safetensors", "report.html", "log.jsonl"}) {
-    std::filesystem::remove(out() / name, error);
-    if (error) throw FileError(fmt::format("{}: {}", (out() / name).string(), error.message()));
+  for (const auto& entry : std::filesystem::directory_iterator(out(), error)) {
+    const std::string name = entry.path().filename().string();
+    const auto* const ours = std::find_if(std::begin(file_names), std::end(file_names),
+                                          [&](std::string_view file) { return name.starts_with(file); });
+    if (ours == std::end(file_names)) continue;
+    // What a killed run left beside a file, and, for a new run, the files of an earlier one.
+    const bool unfinished = name.substr(ours->size()).starts_with(".part-");
+    if (!unfinished && (resumed_ || name != *ours)) continue;
+    std::filesystem::remove(entry.path(), error);
+    if (error) throw FileError(fmt::format("{}: {}", entry.path().string(), error.message()));
   }
+  if (error) throw FileError(fmt::format("{}: {}", out().string(), error.message()));
 }
 
 Result Trainer::Run::run(const Hooks& hooks) {

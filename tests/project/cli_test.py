@@ -1,0 +1,284 @@
+#!/usr/bin/env python3
+"""The command line as a person meets it: answers that a program can read, and mistakes that end with status 2, one
+clear line on standard error, and nothing written.
+
+usage: cli_test.py RUSSET
+"""
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+import zlib
+
+RUSSET = None
+MODELS = ["mlp", "lenet5", "resnet18", "resnet18_cifar", "resnet50", "vit_b_16", "bert_base"]
+SMALL = ["--data", "shapes", "--holdout", "0.98", "--batch", "16"]
+SIZES = {"F32": 4, "I64": 8, "U8": 1}
+
+
+def safetensors(tensors):
+    """The bytes of a file of {name: (type, shape, bytes)}."""
+    header = {}
+    data = b""
+    for name, (kind, shape, content) in tensors.items():
+        header[name] = {"dtype": kind, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
+        data += content
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def read_safetensors(path):
+    content = pathlib.Path(path).read_bytes()
+    (length,) = struct.unpack("<Q", content[:8])
+    return json.loads(content[8:8 + length]), content[8 + length:]
+
+
+def floats(values):
+    return struct.pack(f"<{len(values)}f", *values)
+
+
+def integers(values):
+    return struct.pack(f"<{len(values)}q", *values)
+
+
+def png(side, value):
+    """A grey-blue square, as an RGB PNG."""
+    def chunk(kind, body):
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+    rows = b"".join(b"\0" + bytes([value, value, 255]) * side for _ in range(side))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)) +
+            chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def russet(self, *arguments):
+        return subprocess.run([RUSSET, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True,
+                              check=False, env=dict(os.environ, OMP_NUM_THREADS="1"))
+
+    def good(self, *arguments):
+        answer = self.russet(*arguments)
+        self.assertEqual(answer.returncode, 0, answer.stderr)
+        return answer.stdout
+
+    def lines(self, *arguments):
+        return [json.loads(line) for line in self.good(*arguments, "--json").splitlines()]
+
+    def mistake(self, *arguments, says=()):
+        before = sorted(self.folder.rglob("*"))
+        answer = self.russet(*arguments)
+        shown = f"russet {' '.join(map(str, arguments))}: {answer.returncode}: {answer.stderr}"
+        self.assertEqual(answer.returncode, 2, shown)
+        self.assertEqual(len(answer.stderr.splitlines()), 1, shown)
+        self.assertTrue(answer.stderr.startswith("russet: "), shown)
+        for word in [says] if isinstance(says, str) else says:
+            self.assertIn(word, answer.stderr)
+        self.assertEqual(sorted(self.folder.rglob("*")), before, "something was written")
+
+    def write(self, name, content):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        return path
+
+
+class Help(Case):
+    def test_every_command_has_help(self):
+        for command in ([], ["train"], ["eval"], ["predict"], ["bench"], ["plan"], ["profile"], ["devices"], ["ops"]):
+            self.assertIn("--help", self.good(*command, "--help"))
+
+    def test_version(self):
+        self.assertRegex(self.good("--version"), r"^russet \d+\.\d+\.\d+\n$")
+
+    def test_devices(self):
+        devices = {line["device"]: line for line in self.lines("devices")}
+        self.assertTrue(devices["cpu"]["available"])
+        self.assertIn("float32", devices["cpu"]["types"])
+        for device in devices.values():
+            self.assertTrue(device["available"] or device["reason"])
+
+    def test_ops(self):
+        operators = {line["name"]: line for line in self.lines("ops")}
+        self.assertTrue(operators["matmul"]["devices"]["cpu"]["native"])
+        self.assertGreater(len(operators), 50)
+        self.assertIn("float32", self.good("ops", "add", "--device", "cpu"))
+
+    def test_plan_runs_nothing_and_counts(self):
+        (line,) = self.lines("plan", "mlp", "--batch", "1024")
+        # 1024-512-256-10, forward and backward without the gradient of the input: two operations a multiply-add.
+        products = 1024 * 2 * (3 * (512 * 256 + 256 * 10) + 2 * 1024 * 512)
+        self.assertGreaterEqual(line["operations"], products)
+        self.assertLess(line["operations"], products * 1.05)
+        weights = 4 * (1024 * 512 + 512 + 512 * 256 + 256 + 256 * 10 + 10)
+        self.assertGreater(line["peak_bytes"], 2 * weights + 4 * 1024 * 1024)
+        (larger,) = self.lines("plan", "mlp", "--batch", "2048")
+        self.assertGreater(larger["peak_bytes"], line["peak_bytes"])
+
+
+class Mistakes(Case):
+    def test_words(self):
+        self.mistake(says="subcommand")
+        self.mistake("dance")
+        self.mistake("train", "lenet5", *SMALL, "--colour", "red", says="--colour")
+        self.mistake("train", "lenet6", *SMALL, says=MODELS)
+        self.mistake("train", says=MODELS)
+        self.mistake("train", "lenet5", says="--data")
+        self.mistake("train", "lenet5", "--data", "cats", says=["shapes", "mnist:", "folder:", "tensors:"])
+        self.mistake("plan", "lenet6", says=MODELS)
+        self.mistake("bench", "lenet6", says=MODELS)
+        self.mistake("predict", "lenet6", "--weights", "w", "--image", "i", says=MODELS)
+        self.mistake("ops", "dance", says="matmul")
+
+    def test_numbers(self):
+        for option, value in [("--epochs", "0"), ("--steps", "-1"), ("--batch", "0"), ("--batch", "many"),
+                              ("--accumulate", "0"), ("--lr", "nan"), ("--lr", "-1"), ("--momentum", "1"),
+                              ("--weight-decay", "inf"), ("--warmup", "-1"), ("--clip-grad", "-1"),
+                              ("--label-smoothing", "1"), ("--dropout", "2"), ("--holdout", "1"), ("--seed", "-1"),
+                              ("--checkpoint-every", "0"), ("--memory", "much"), ("--memory", "1GiBB"),
+                              ("--memory", "-1MB")]:
+            self.mistake("train", "lenet5", "--data", "shapes", option, value, "--out", "run")
+        self.mistake("plan", "mlp", "--batch", "-3", says="--batch")
+        self.mistake("bench", "mlp", "--seconds", "-3", says="--seconds")
+
+    def test_choices(self):
+        for option, choices in [("--precision", ["fp32", "bf16"]), ("--optimizer", ["sgd", "adam", "adamw"]),
+                                ("--schedule", ["cosine", "step", "none"]), ("--augment", ["standard", "none"])]:
+            self.mistake("train", "lenet5", *SMALL, option, "odd", "--out", "run", says=[option, *choices])
+        self.mistake("train", "lenet5", *SMALL, "--device", "abacus", says="abacus")
+        self.mistake("train", "lenet5", *SMALL, "--device", "mps", says="mps")
+        self.mistake("plan", "mlp", "--phase", "odd", says=["train", "eval"])
+        self.mistake("train", "lenet5", *SMALL, "--epochs", "1", "--steps", "2", says=["--epochs", "--steps"])
+
+    def test_missing_files(self):
+        self.mistake("train", "lenet5", "--data", "mnist:nowhere", says="nowhere")
+        self.mistake("train", "lenet5", "--data", "folder:nowhere", says="nowhere")
+        self.mistake("train", "mlp", "--data", "tensors:nowhere.safetensors", says="nowhere")
+        self.mistake("train", "lenet5", *SMALL, "--weights", "nowhere", "--out", "run", says="nowhere")
+        self.mistake("train", "--resume", "nowhere", says="nowhere")
+        self.mistake("eval", "lenet5", "--data", "shapes", "--weights", "nowhere", says="nowhere")
+        self.mistake("predict", "lenet5", "--weights", "nowhere", "--image", "a.png", says="nowhere")
+
+    def test_one_part_wants_a_holdout(self):
+        x = safetensors({"x": ("F32", [4, 8], floats([0.0] * 32)), "y": ("I64", [4], integers([0, 1, 0, 1]))})
+        self.write("d.safetensors", x)
+        self.mistake("train", "mlp", "--data", "tensors:d.safetensors", "--out", "run", says="--holdout")
+
+    def test_data_that_does_not_fit_the_model(self):
+        self.mistake("train", "bert_base", "--data", "shapes", "--out", "run", says="token ids")
+        x = safetensors({"x": ("F32", [4, 8], floats([0.0] * 32)), "y": ("I64", [4], integers([0, 1, 0, 1]))})
+        self.write("d.safetensors", x)
+        self.mistake("train", "lenet5", "--data", "tensors:d.safetensors", "--holdout", "0.5", "--out", "run",
+                     says="[8]")
+        y = safetensors({"x": ("F32", [4, 8], floats([0.0] * 32)), "y": ("I64", [4], integers([0, -1, 0, 1]))})
+        self.write("e.safetensors", y)
+        self.mistake("train", "mlp", "--data", "tensors:e.safetensors", "--holdout", "0.5", "--out", "run",
+                     says="classes")
+
+    def test_memory_is_refused_before_anything_runs(self):
+        self.mistake("train", "lenet5", "--data", "shapes", "--batch", "64", "--memory", "3MiB", "--out", "run",
+                     says=["needs", "3.0 MiB", "would fit"])
+
+    def test_damaged_weights(self):
+        whole = safetensors({"fc1.weight": ("F32", [2, 2], floats([1, 2, 3, 4]))})
+        for name, content in [("empty", b""), ("short", whole[:-3]), ("long", whole + b"x"), ("noise", bytes(range(99))),
+                              ("huge", struct.pack("<Q", 2 ** 60) + whole[8:]), ("other", whole)]:
+            path = self.write(f"{name}.safetensors", content)
+            self.mistake("eval", "mlp", "--data", "shapes", "--weights", path, says=path.name)
+            self.mistake("predict", "mlp", "--weights", path, "--input", path, "--output", "y.safetensors",
+                         says=path.name)
+
+    def test_damaged_image(self):
+        square = png(32, 90)
+        for at, name in enumerate(["train/a/1.png", "train/b/1.png", "test/a/1.png", "test/b/1.png"]):
+            self.write(f"tree/{name}", square if at else square[:40])
+        self.mistake("train", "lenet5", "--data", "folder:tree", "--out", "run", says="1.png")
+
+
+class Runs(Case):
+    def test_train_eval_predict(self):
+        *epochs, end = self.lines("train", "lenet5", *SMALL, "--epochs", "2", "--out", "run")
+        self.assertEqual([line["epoch"] for line in epochs], [1, 2])
+        self.assertTrue(end["finished"])
+        written = sorted(path.name for path in (self.folder / "run").iterdir())
+        self.assertEqual(written, ["best.safetensors", "checkpoint", "log.jsonl", "model.safetensors", "report.html"])
+        log = [json.loads(line) for line in (self.folder / "run/log.jsonl").read_text().splitlines()]
+        steps = [line for line in log if "step" in line]
+        self.assertEqual([line["step"] for line in steps], list(range(1, end["steps"] + 1)))
+        for line in steps:
+            self.assertEqual(sorted(line), ["loss", "lr", "ms", "step"])
+        report = (self.folder / "run/report.html").read_text()
+        self.assertIn("<svg", report)
+        self.assertNotIn("http", report.replace("http-equiv", ""))
+
+        (score,) = self.lines("eval", "lenet5", *SMALL, "--weights", "run/model.safetensors")
+        self.assertEqual(score["accuracy"], end["accuracy"])
+        self.write("a.png", png(40, 90))
+        (guess,) = self.lines("predict", "lenet5", "--weights", "run/model.safetensors", "--image", "a.png")
+        self.assertIn(guess["class"], ["circle", "ring", "square", "frame", "triangle", "diamond", "cross", "star",
+                                       "crescent", "heart"])
+        self.mistake("predict", "lenet5", "--weights", "run/model.safetensors", "--image", "a.png", "b.png", says="b.png")
+        self.mistake("predict", "mlp", "--weights", "run/model.safetensors", "--image", "a.png", says="lenet5")
+
+        before = {path.name: path.read_bytes() for path in (self.folder / "run").iterdir()}
+        self.mistake("train", "--resume", "run", "--lr", "0.5", says="--lr 0.5")
+        self.mistake("train", "mlp", "--resume", "run", says="mlp")
+        damaged = bytearray(before["checkpoint"])
+        damaged[-100] ^= 1
+        self.write("other/checkpoint", bytes(damaged))
+        self.mistake("train", "--resume", "other", says="damaged")
+        self.assertEqual({path.name: path.read_bytes() for path in (self.folder / "run").iterdir()}, before)
+
+    def test_threads_are_part_of_a_run(self):
+        self.good("train", "lenet5", *SMALL, "--steps", "2", "--out", "run")
+        answer = subprocess.run([RUSSET, "train", "--resume", "run"], cwd=self.folder, capture_output=True, text=True,
+                                check=False, env=dict(os.environ, OMP_NUM_THREADS="2"))
+        self.assertEqual(answer.returncode, 2, answer.stderr)
+        self.assertIn("OMP_NUM_THREADS=1", answer.stderr)
+
+    def test_a_signal_stops_cleanly_and_the_run_goes_on(self):
+        arguments = ["train", "lenet5", *SMALL, "--epochs", "500", "--out", "run"]
+        process = subprocess.Popen([RUSSET, *arguments], cwd=self.folder, stdout=subprocess.PIPE, text=True,
+                                   env=dict(os.environ, OMP_NUM_THREADS="1"))
+        for line in process.stdout:
+            if line.startswith("epoch 1"):
+                break
+        process.terminate()
+        rest, _ = process.communicate()
+        self.assertEqual(process.returncode, 0)
+        self.assertIn("--resume run", rest)
+
+    def test_tensors_for_a_perceptron(self):
+        rows = 64
+        x = [float((row * 7 + column * 3) % 5) for row in range(rows) for column in range(6)]
+        y = [row % 2 for row in range(rows)]
+        self.write("d.safetensors", safetensors({"x": ("F32", [rows, 6], floats(x)), "y": ("I64", [rows], integers(y))}))
+        self.good("train", "mlp", "--data", "tensors:d.safetensors", "--holdout", "0.25", "--epochs", "1", "--out", "run")
+        self.good("predict", "mlp", "--weights", "run/model.safetensors", "--input", "d.safetensors", "--output",
+                  "y.safetensors")
+        header, _ = read_safetensors(self.folder / "y.safetensors")
+        self.assertEqual(header["y"]["shape"], [rows, 2])
+        self.assertEqual(header["y"]["dtype"], "F32")
+
+    def test_bench_and_profile(self):
+        (line,) = self.lines("bench", "lenet5", "--phase", "train", "--precision", "fp32", "--seconds", "0")
+        expected = ["model", "phase", "precision", "batch", "device", "ms", "samples_per_s", "first_step_s",
+                    "planned_bytes", "peak_bytes", "kernels", "utilisation"]
+        self.assertEqual(list(line), expected)
+        self.assertEqual(line["batch"], 64)
+        self.assertGreater(line["kernels"], 0)
+        rows = self.lines("profile", "lenet5", "--steps", "1", "--trace", "t.json")
+        self.assertEqual(len(rows), 10)
+        self.assertIn("traceEvents", json.loads((self.folder / "t.json").read_text()))
+
+
+if __name__ == "__main__":
+    RUSSET = sys.argv.pop(1)
+    unittest.main()
