@@ -347,6 +347,47 @@ TEST(CpuEpilogue, BiasScaleAddAndRelu) {
   }
 }
 
+TEST(CpuEpilogue, ActivationsAreAccurateAndKeepNan) {
+  const auto gelu = [](double x) { return x * (1 + std::erf(x * std::sqrt(0.5))) / 2; };
+  const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
+  struct Case {
+    Op op;
+    std::function<double(double)> truth;
+  };
+  for (const Case& c : {Case{Op::tanh, [](double x) { return std::tanh(x); }}, Case{Op::sigmoid, sigmoid},
+                        Case{Op::erf, gelu}}) {
+    Array a(DType::float32, {20, 8});
+    Array b(DType::float32, {8, 48});
+    Array y(DType::float32, {20, 48});
+    a.randomise();
+    b.randomise();
+    a.at({1, 2}) = std::nan("");
+    a.write();
+    Primitive primitive = step(Op::matmul);
+    EpilogueCode code({20, 48});
+    const std::int16_t x = code.load(0);
+    std::int16_t value = 0;
+    if (c.op == Op::erf) {
+      value = code.compute(Op::erf, code.compute(Op::mul, x, code.number(std::sqrt(0.5))));
+      value = code.compute(Op::mul, code.compute(Op::add, value, code.number(1)), code.number(0.5));
+      value = code.compute(Op::mul, x, value);
+    } else {
+      value = code.compute(c.op, x);
+    }
+    code.store(2, DType::float32, {48, 1}, value);
+    primitive.epilogue = code.group;
+    const Ran ran = run(primitive, {&a, &b}, y);
+    const std::vector<double> sums = multiply(a, b, y.shape);
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      if (std::isnan(sums[i])) {
+        EXPECT_TRUE(std::isnan(y.values[i])) << ran.kernel;
+      } else {
+        EXPECT_NEAR(y.values[i], c.truth(sums[i]), 2e-6 * std::max(1.0, std::abs(sums[i]))) << ran.kernel;
+      }
+    }
+  }
+}
+
 TEST(CpuEpilogue, ReluKeepsNan) {
   Array a(DType::float32, {3, 4});
   Array b(DType::float32, {4, 40});

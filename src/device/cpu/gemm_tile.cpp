@@ -23,43 +23,49 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr int vectors = 2;
 constexpr int max_rows = HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86 ? 14 : HWY_ARCH_ARM ? 8 : 6;
 
-template <int rows, class T>
-void run_rows(const TileArguments<T>& t) {
+// Loops over rows are written as packs: accumulators stay in registers only if every index is a constant.
+template <class T, int... row>
+HWY_INLINE void run_rows(const TileArguments<T>& t, std::integer_sequence<int, row...>) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   constexpr int lanes = static_cast<int>(hn::MaxLanes(d));
-  V sums[rows][vectors];
-  for (int i = 0; i < rows; ++i) {
-    for (int v = 0; v < vectors; ++v) sums[i][v] = hn::Zero(d);
-  }
+  V sums[sizeof...(row)][vectors] = {{(static_cast<void>(row), hn::Zero(d)), hn::Zero(d)}...};
   const T* HWY_RESTRICT a = t.a;
   const T* HWY_RESTRICT b = t.b;
-  for (std::int64_t k = 0; k < t.inner; ++k) {
+  const std::int64_t a_row = t.a_row;
+  const std::int64_t a_inner = t.a_inner;
+  const std::int64_t b_inner = t.b_inner;
+  const auto step = [&](V& left, V& right, V first, V second, const T* from) HWY_ATTR {
+    const V factor = hn::Set(d, *from);
+    left = hn::MulAdd(factor, first, left);
+    right = hn::MulAdd(factor, second, right);
+  };
+  for (std::int64_t k = t.inner; k > 0; --k) {
     const V first = hn::LoadU(d, b);
     const V second = hn::LoadU(d, b + lanes);
-    for (int i = 0; i < rows; ++i) {
-      const V factor = hn::Set(d, a[i * t.a_row]);
-      sums[i][0] = hn::MulAdd(factor, first, sums[i][0]);
-      sums[i][1] = hn::MulAdd(factor, second, sums[i][1]);
-    }
-    a += t.a_inner;
-    b += t.b_inner;
+    (step(sums[row][0], sums[row][1], first, second, a + row * a_row), ...);
+    a += a_inner;
+    b += b_inner;
   }
+  const auto store = [&](V value, T* at) HWY_ATTR {
+    hn::StoreU(t.accumulate ? hn::Add(hn::LoadU(d, at), value) : value, d, at);
+  };
   if (t.columns == vectors * lanes) {
-    for (int i = 0; i < rows; ++i) {
-      for (int v = 0; v < vectors; ++v) {
-        T* const at = t.c + i * t.c_row + v * lanes;
-        hn::StoreU(t.accumulate ? hn::Add(hn::LoadU(d, at), sums[i][v]) : sums[i][v], d, at);
-      }
-    }
+    ((store(sums[row][0], t.c + row * t.c_row), store(sums[row][1], t.c + row * t.c_row + lanes)), ...);
     return;
   }
-  HWY_ALIGN T row[vectors * lanes];
-  for (int i = 0; i < rows; ++i) {
-    for (int v = 0; v < vectors; ++v) hn::Store(sums[i][v], d, row + v * lanes);
-    T* const at = t.c + i * t.c_row;
-    for (int j = 0; j < t.columns; ++j) at[j] = t.accumulate ? at[j] + row[j] : row[j];
-  }
+  HWY_ALIGN T tail[vectors * lanes];
+  const auto store_tail = [&](V left, V right, T* at) HWY_ATTR {
+    hn::Store(left, d, tail);
+    hn::Store(right, d, tail + lanes);
+    for (int j = 0; j < t.columns; ++j) at[j] = t.accumulate ? at[j] + tail[j] : tail[j];
+  };
+  (store_tail(sums[row][0], sums[row][1], t.c + row * t.c_row), ...);
+}
+
+template <int rows, class T>
+void run_rows(const TileArguments<T>& t) {
+  run_rows(t, std::make_integer_sequence<int, rows>{});
 }
 
 template <class T, int... row>

@@ -4,7 +4,9 @@
 
 #include "base/log.h"
 #include "base/parallel.h"
+#include "device/cpu/columns.h"
 #include "device/cpu/group/group_kernel.h"
+#include "device/cpu/layout.h"
 #include "device/cpu/onednn_contraction.h"
 #include "device/cpu/operand.h"
 #include "device/cpu/plain.h"
@@ -22,6 +24,8 @@ constexpr Implementation matmuls[] = {
     {"tiles", judge_product},
 };
 constexpr Implementation convolutions[] = {
+    {"columns", judge_faster_columns},
+    {"onednn blocked, preferred", judge_faster_blocked},
     {"onednn", judge_onednn_convolution},
     {"onednn blocked", judge_onednn_blocked},
     {"tiles", judge_product},
@@ -67,7 +71,7 @@ class CpuTarget final : public compile::Target {
     const bool weight = (contraction.op == Op::convolution_weight && operand == -1) ||
                         (contraction.op != Op::convolution_weight && operand == 1);
     if (contraction.op == Op::matmul || weight) return contiguous_strides(sizes);
-    return {sizes[1] * sizes[2] * sizes[3], 1, sizes[3] * sizes[1], sizes[1]};
+    return channels_last(sizes);
   }
 
   std::uint64_t key() const override { return static_cast<std::uint64_t>(base::thread_count()); }
