@@ -262,7 +262,7 @@ Tensor alias(const Tensor& tensor, graph::Geometry geometry) {
     return Tensor(make_ref<graph::TensorState>(state.cell, std::move(geometry), history, false));
   }
   auto own = make_ref<History>(geometry);
-  own->viewed_without_grad = history;
+  own->viewed_without_grad = history->viewed_without_grad ? history->viewed_without_grad : history;
   return Tensor(make_ref<graph::TensorState>(state.cell, std::move(geometry), own, true));
 }
 
