@@ -64,8 +64,11 @@ struct Work {
     return push({.kind = Kind::constant, .dtype = type, .number = {value, 0}});
   }
   std::int16_t reduce(Op op, std::int16_t value) {
-    return push(
-        {.kind = Kind::reduce, .op = op, .dtype = DType::float32, .extent = Extent::reduced, .inputs = {value, -1, -1}});
+    return push({.kind = Kind::reduce,
+                 .op = op,
+                 .dtype = DType::float32,
+                 .extent = Extent::reduced,
+                 .inputs = {value, -1, -1}});
   }
 };
 
@@ -149,8 +152,8 @@ void layer_norm(benchmark::State& state) {
   const auto d = work.compute(Op::sub, f, x, mean);
   const auto squares = work.reduce(Op::sum, work.compute(Op::mul, f, d, d));
   const auto variance = work.compute(Op::mul, f, squares, n, Extent::reduced);
-  const auto r = work.compute(Op::rsqrt, f, work.compute(Op::add, f, variance, work.constant(1e-5), Extent::reduced), -1,
-                              Extent::reduced);
+  const auto r = work.compute(Op::rsqrt, f, work.compute(Op::add, f, variance, work.constant(1e-5), Extent::reduced),
+                              -1, Extent::reduced);
   const auto scaled = work.compute(Op::mul, f, work.compute(Op::mul, f, d, r), work.load(f, {0, 1}));
   work.store(work.compute(Op::add, f, scaled, work.load(f, {0, 1})), {columns, 1});
   run(state, work);

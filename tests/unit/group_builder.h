@@ -7,6 +7,7 @@
 
 #include "compile/step.h"
 #include "device/cpu/group/group_kernel.h"
+#include "device/cpu/group/kernels.h"
 #include "group_reference.h"
 
 namespace russet::test {
@@ -56,6 +57,18 @@ inline void run_reference(const Group& group, Memory& memory, const std::vector<
   const std::vector<std::byte*> slots = memory.pointers();
   GroupReference(group, slots.data(), arguments.data()).run();
 }
+
+/// Runs groups with an older instruction set as long as it lives.
+class Limit {
+ public:
+  explicit Limit(cpu::tiles::InstructionSet most) { cpu::tiles::limit_kernels(most); }
+  ~Limit() { cpu::tiles::limit_kernels(cpu::tiles::InstructionSet::best); }
+  Limit(const Limit&) = delete;
+  Limit& operator=(const Limit&) = delete;
+};
+
+inline constexpr cpu::tiles::InstructionSet instruction_sets[] = {
+    cpu::tiles::InstructionSet::best, cpu::tiles::InstructionSet::avx2, cpu::tiles::InstructionSet::plain};
 
 /// A group under construction, with the memory that it works on.
 class Builder {

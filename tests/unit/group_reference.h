@@ -1,9 +1,9 @@
 #pragma once
 // A naive evaluator of groups, one index at a time: floating numbers in float64, rounded after each instruction;
 // integers in int64. The truth that kernels are compared with.
+#include <russet/dtype.h>
 #include <cmath>
 #include <cstring>
-#include <russet/dtype.h>
 #include <stdexcept>
 #include <vector>
 
@@ -251,7 +251,9 @@ class GroupReference {
 
   Number evaluate(const compile::Instruction& instruction, std::int64_t point, bool reduced) const {
     const Dims index = index_of(point, reduced);
-    const auto in = [&](int i) { return input(instruction.inputs[static_cast<std::size_t>(i)], index, point, reduced); };
+    const auto in = [&](int i) {
+      return input(instruction.inputs[static_cast<std::size_t>(i)], index, point, reduced);
+    };
     const auto access = [&]() -> const compile::Access& {
       return group_.accesses[static_cast<std::size_t>(instruction.access)];
     };
@@ -271,8 +273,7 @@ class GroupReference {
         if (is_floating(instruction.dtype)) return rounded(instruction.dtype, {std::bit_cast<double>(bits), 0});
         return rounded(instruction.dtype, {0, static_cast<std::int64_t>(bits)});
       }
-      case Kind::constant:
-        return rounded(instruction.dtype, {instruction.number.real, instruction.number.integer});
+      case Kind::constant: return rounded(instruction.dtype, {instruction.number.real, instruction.number.integer});
       case Kind::random: return random(instruction, in(0).integer);
       default: break;
     }
@@ -332,8 +333,8 @@ class GroupReference {
       const std::int64_t where = position(index, true);
       if (op == Op::sum) {
         r.real += x.real;
-        r.integer = static_cast<std::int64_t>(static_cast<std::uint64_t>(r.integer) +
-                                              static_cast<std::uint64_t>(x.integer));
+        r.integer =
+            static_cast<std::int64_t>(static_cast<std::uint64_t>(r.integer) + static_cast<std::uint64_t>(x.integer));
       } else if (op == Op::prod) {
         r.real = r.any ? r.real * x.real : static_cast<long double>(x.real);
         r.integer = r.any ? static_cast<std::int64_t>(static_cast<std::uint64_t>(r.integer) *
@@ -341,8 +342,9 @@ class GroupReference {
                           : x.integer;
       } else {
         const bool largest = op == Op::amax || op == Op::argmax;
-        const bool beats = real ? (largest ? x.real > r.real : x.real < r.real) || (x.real != x.real && r.real == r.real)
-                                : (largest ? x.integer > r.integer : x.integer < r.integer);
+        const bool beats = real
+                               ? (largest ? x.real > r.real : x.real < r.real) || (x.real != x.real && r.real == r.real)
+                               : (largest ? x.integer > r.integer : x.integer < r.integer);
         if (!r.any || beats) r = {true, x.real, x.integer, where};
       }
       r.any = true;

@@ -104,20 +104,34 @@ HWY_EXPORT(install);
 }
 void install_casts(Kernels& kernels) { HWY_DYNAMIC_DISPATCH(install)(kernels); }
 
-const Kernels& kernels() {
-  static const Kernels table = [] {
-    Kernels kernels;
-    install_elementwise_f32(kernels);
-    install_elementwise_f64(kernels);
-    install_elementwise_i32(kernels);
-    install_elementwise_i64(kernels);
-    install_casts(kernels);
-    install_memory(kernels);
-    install_reductions(kernels);
-    install_random(kernels);
-    return kernels;
-  }();
-  return table;
+namespace {
+Kernels make_kernels() {
+  Kernels kernels;
+  install_elementwise_f32(kernels);
+  install_elementwise_f64(kernels);
+  install_elementwise_i32(kernels);
+  install_elementwise_i64(kernels);
+  install_casts(kernels);
+  install_memory(kernels);
+  install_reductions(kernels);
+  install_random(kernels);
+  return kernels;
+}
+
+Kernels& table() {
+  static Kernels kernels = make_kernels();
+  return kernels;
+}
+}  // namespace
+
+const Kernels& kernels() { return table(); }
+
+void limit_kernels(InstructionSet most) {
+  std::int64_t disabled = 0;
+  if (most != InstructionSet::best) disabled |= HWY_AVX3;
+  if (most == InstructionSet::plain) disabled |= HWY_AVX2;
+  hwy::DisableTargets(disabled);
+  table() = make_kernels();
 }
 }  // namespace russet::cpu::tiles
 #endif

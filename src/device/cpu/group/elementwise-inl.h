@@ -60,22 +60,28 @@ inline constexpr auto rules = std::tuple{
     element<integral>(Op::round, [](auto x) { return x; }),
     element<integral>(Op::trunc, [](auto x) { return x; }),
     vector<floating>(Op::exp, [](auto d, auto x) HWY_ATTR { return exponential(d, x); }),
-    vector<f32>(Op::expm1, [](auto d, auto x) HWY_ATTR {
-      return in_double(d, [](auto dd, auto y) HWY_ATTR { return exponential_minus_1(dd, y); }, x);
-    }),
+    vector<f32>(Op::expm1,
+                [](auto d, auto x) HWY_ATTR {
+                  return in_double(
+                      d, [](auto dd, auto y) HWY_ATTR { return exponential_minus_1(dd, y); }, x);
+                }),
     vector<f64>(Op::expm1, [](auto d, auto x) HWY_ATTR { return exponential_minus_1(d, x); }),
     vector<floating>(Op::log, [](auto d, auto x) HWY_ATTR { return logarithm(d, x); }),
-    vector<f32>(Op::log1p, [](auto d, auto x) HWY_ATTR {
-      return in_double(d, [](auto dd, auto y) HWY_ATTR { return logarithm_plus_1(dd, y); }, x);
-    }),
+    vector<f32>(Op::log1p,
+                [](auto d, auto x) HWY_ATTR {
+                  return in_double(
+                      d, [](auto dd, auto y) HWY_ATTR { return logarithm_plus_1(dd, y); }, x);
+                }),
     vector<f64>(Op::log1p, [](auto d, auto x) HWY_ATTR { return logarithm_plus_1(d, x); }),
     vector<floating>(Op::sqrt, [](auto, auto x) HWY_ATTR { return hn::Sqrt(x); }),
     vector<floating>(Op::rsqrt, [](auto d, auto x) HWY_ATTR { return hn::Div(number(d, 1), hn::Sqrt(x)); }),
     vector<floating>(Op::sin, [](auto d, auto x) HWY_ATTR { return sine(d, x); }),
     vector<floating>(Op::cos, [](auto d, auto x) HWY_ATTR { return cosine(d, x); }),
-    vector<f32>(Op::tan, [](auto d, auto x) HWY_ATTR {
-      return in_double(d, [](auto dd, auto y) HWY_ATTR { return tangent(dd, y); }, x);
-    }),
+    vector<f32>(Op::tan,
+                [](auto d, auto x) HWY_ATTR {
+                  return in_double(
+                      d, [](auto dd, auto y) HWY_ATTR { return tangent(dd, y); }, x);
+                }),
     element<f64>(Op::tan, [](double x) { return std::tan(x); }),
     vector<f32>(Op::asin, [](auto d, auto x) HWY_ATTR { return hn::Asin(d, x); }),
     element<f64>(Op::asin, [](double x) { return std::asin(x); }),
@@ -83,13 +89,17 @@ inline constexpr auto rules = std::tuple{
     element<f64>(Op::acos, [](double x) { return std::acos(x); }),
     vector<f32>(Op::atan, [](auto d, auto x) HWY_ATTR { return hn::Atan(d, x); }),
     element<f64>(Op::atan, [](double x) { return std::atan(x); }),
-    vector<f32>(Op::sinh, [](auto d, auto x) HWY_ATTR {
-      return in_double(d, [](auto dd, auto y) HWY_ATTR { return hyperbolic_sine(dd, y); }, x);
-    }),
+    vector<f32>(Op::sinh,
+                [](auto d, auto x) HWY_ATTR {
+                  return in_double(
+                      d, [](auto dd, auto y) HWY_ATTR { return hyperbolic_sine(dd, y); }, x);
+                }),
     element<f64>(Op::sinh, [](double x) { return std::sinh(x); }),
-    vector<f32>(Op::cosh, [](auto d, auto x) HWY_ATTR {
-      return in_double(d, [](auto dd, auto y) HWY_ATTR { return hyperbolic_cosine(dd, y); }, x);
-    }),
+    vector<f32>(Op::cosh,
+                [](auto d, auto x) HWY_ATTR {
+                  return in_double(
+                      d, [](auto dd, auto y) HWY_ATTR { return hyperbolic_cosine(dd, y); }, x);
+                }),
     element<f64>(Op::cosh, [](double x) { return std::cosh(x); }),
     vector<floating>(Op::tanh, [](auto d, auto x) HWY_ATTR { return hn::Tanh(d, x); }),
     vector<f32>(Op::erf, [](auto d, auto x) HWY_ATTR { return error_function(d, x); }),
@@ -105,14 +115,18 @@ inline constexpr auto rules = std::tuple{
     element<integral>(Op::div, [](auto a, auto b) { return truncated_quotient(a, b); }),
     element<any>(Op::floor_divide, [](auto a, auto b) { return floored_quotient(a, b); }),
     element<any>(Op::fmod, [](auto a, auto b) { return remainder_of(a, b); }),
-    vector<f32>(Op::pow, [](auto d, auto a, auto b) HWY_ATTR {
-      return in_double(d, [](auto dd, auto x, auto y) HWY_ATTR { return power(dd, x, y); }, a, b);
-    }),
+    vector<f32>(Op::pow,
+                [](auto d, auto a, auto b) HWY_ATTR {
+                  return in_double(
+                      d, [](auto dd, auto x, auto y) HWY_ATTR { return power(dd, x, y); }, a, b);
+                }),
     element<f64>(Op::pow, [](double a, double b) { return std::pow(a, b); }),
     element<integral>(Op::pow, [](auto a, auto b) { return integer_power(a, b); }),
-    vector<f32>(Op::atan2, [](auto d, auto a, auto b) HWY_ATTR {
-      return in_double(d, [](auto dd, auto y, auto x) HWY_ATTR { return arc_tangent_2(dd, y, x); }, a, b);
-    }),
+    vector<f32>(Op::atan2,
+                [](auto d, auto a, auto b) HWY_ATTR {
+                  return in_double(
+                      d, [](auto dd, auto y, auto x) HWY_ATTR { return arc_tangent_2(dd, y, x); }, a, b);
+                }),
     element<f64>(Op::atan2, [](double a, double b) { return std::atan2(a, b); }),
     vector<any>(Op::maximum, [](auto d, auto a, auto b) HWY_ATTR { return larger(d, a, b); }),
     vector<any>(Op::minimum, [](auto d, auto a, auto b) HWY_ATTR { return smaller(d, a, b); }),

@@ -13,7 +13,9 @@ namespace {
 
 using ops::Op;
 
-constexpr std::size_t aligned(std::size_t bytes) { return (bytes + tile_alignment - 1) / tile_alignment * tile_alignment; }
+constexpr std::size_t aligned(std::size_t bytes) {
+  return (bytes + tile_alignment - 1) / tile_alignment * tile_alignment;
+}
 
 /// Calls visitor with the C++ type of a lane.
 template <class Visitor>
@@ -108,9 +110,8 @@ std::vector<std::int64_t> first_lines(const std::vector<Accumulator>& accumulato
 void clear(const std::vector<Accumulator>& accumulators, const Accumulation& target, std::int64_t count) {
   std::int64_t next = 0;
   for (const Accumulator& accumulator : accumulators) {
-    visit_lane(accumulator.lane, [&]<class T>() {
-      std::fill_n(line<Wide<T>>(target, next), count, identity<Wide<T>>(accumulator.op));
-    });
+    visit_lane(accumulator.lane,
+               [&]<class T>() { std::fill_n(line<Wide<T>>(target, next), count, identity<Wide<T>>(accumulator.op)); });
     ++next;
     if (accumulator.has_positions()) std::fill_n(line<std::int64_t>(target, next++), count, std::int64_t{-1});
   }
@@ -134,8 +135,8 @@ std::size_t Machine::scratch_bytes(const TileProgram& program) {
   return aligned(program.places.size() * sizeof(std::byte*)) + aligned(program.scratch_bytes);
 }
 
-Machine::Machine(const TileProgram& program, const std::vector<std::int64_t>& lines,
-                 const compile::Bindings& bindings, std::byte* scratch)
+Machine::Machine(const TileProgram& program, const std::vector<std::int64_t>& lines, const compile::Bindings& bindings,
+                 std::byte* scratch)
     : program_(program), lines_(lines), bindings_(bindings), values_(reinterpret_cast<std::byte**>(scratch)) {
   std::byte* registers = scratch + aligned(program.places.size() * sizeof(std::byte*));
   for (std::size_t i = 0; i < program.places.size(); ++i) {
@@ -143,7 +144,8 @@ Machine::Machine(const TileProgram& program, const std::vector<std::int64_t>& li
     values_[i] = nullptr;
     if (place.kind == Place::Kind::scratch) values_[i] = registers + place.offset;
     // Constants are only read.
-    if (place.kind == Place::Kind::constant) values_[i] = const_cast<std::byte*>(program.constants.data()) + place.offset;
+    if (place.kind == Place::Kind::constant)
+      values_[i] = const_cast<std::byte*>(program.constants.data()) + place.offset;
   }
   for (const TileOp& op : program.prelude) run(op, Box{0, 1, 0, 1}, {}, 0);
 }
@@ -180,14 +182,7 @@ void Machine::run(const TileOp& op, const Box& box, const Accumulation& accumula
       op.expand(static_cast<std::size_t>(box.rows), static_cast<std::size_t>(box.columns), value(op.in[0]),
                 value(op.out));
       break;
-    case TileOp::Kind::random: {
-      const Box positions = box_for(op, box);
-      const std::uint64_t offset = op.number < 0 ? 0 : bindings_.arguments[op.number];
-      op.random(op.seed, offset, reinterpret_cast<const std::int64_t*>(value(op.in[0])),
-                static_cast<std::size_t>(positions.rows * positions.columns), value(op.out));
-      if (op.form == Form::uniform) splat(TileOp{.lane = op.lane, .out = op.out, .in = {op.out, -1, -1}});
-      break;
-    }
+    case TileOp::Kind::random: random(op, box_for(op, box)); break;
     case TileOp::Kind::reduce:
       op.reduce(value(op.in[0]), static_cast<std::size_t>(box.rows), static_cast<std::size_t>(box.columns),
                 value(op.out), reinterpret_cast<std::int64_t*>(value(op.second)));
@@ -197,9 +192,9 @@ void Machine::run(const TileOp& op, const Box& box, const Accumulation& accumula
       const std::int64_t count = op.form == Form::rows ? box.rows : box.columns;
       const bool finds = op.in[1] >= 0;
       visit_lane(op.lane, [&]<class T>() {
-        fold(op.op, reinterpret_cast<const T*>(value(op.in[0])),
-             reinterpret_cast<const std::int64_t*>(value(op.in[1])), base, count,
-             line<Wide<T>>(accumulation, first), finds ? line<std::int64_t>(accumulation, first + 1) : nullptr);
+        fold(op.op, reinterpret_cast<const T*>(value(op.in[0])), reinterpret_cast<const std::int64_t*>(value(op.in[1])),
+             base, count, line<Wide<T>>(accumulation, first),
+             finds ? line<std::int64_t>(accumulation, first + 1) : nullptr);
       });
       break;
     }
@@ -289,6 +284,32 @@ void Machine::index(const TileOp& op, const Box& box) {
   auto* tile = reinterpret_cast<std::int64_t*>(values_[op.out]);
   for_each_block_of(op, box, [&](std::int64_t offset, std::int64_t position, const Block& block) {
     kernels().index(block, start + offset, tile + position);
+  });
+}
+
+void Machine::random(const TileOp& op, const Box& box) {
+  const std::uint64_t offset = op.number < 0 ? 0 : bindings_.arguments[op.number];
+  std::byte* tile = values_[op.out];
+  const std::int64_t count = box.rows * box.columns;
+  if (op.view < 0) {
+    op.random(op.seed, offset, reinterpret_cast<const std::int64_t*>(values_[op.in[0]]),
+              static_cast<std::size_t>(count), tile);
+    if (op.form == Form::uniform) splat(TileOp{.lane = op.lane, .out = op.out, .in = {op.out, -1, -1}});
+    return;
+  }
+  const View& view = program_.nest->views[static_cast<std::size_t>(op.view)];
+  const std::int64_t start = start_of(view);
+  const auto lane = static_cast<std::int64_t>(size_of(op.lane));
+  if (op.dense) {
+    const std::int64_t first = Cursor(program_.nest->outer, view.outer, box.row).offset() +
+                               Cursor(program_.nest->inner, view.inner, box.column).offset();
+    return op.random_run(op.seed, offset, start + first, static_cast<std::size_t>(count), tile);
+  }
+  for_each_block_of(op, box, [&](std::int64_t at, std::int64_t position, const Block& block) {
+    for (std::int64_t r = 0; r < block.rows; ++r) {
+      op.random_run(op.seed, offset, start + at + r * block.row_stride, static_cast<std::size_t>(block.columns),
+                    tile + (position + r * block.pitch) * lane);
+    }
   });
 }
 

@@ -40,6 +40,7 @@ class Machine {
   void load_here(const TileOp& op, const Box& box);
   void store(const TileOp& op, const Box& box);
   void index(const TileOp& op, const Box& box);
+  void random(const TileOp& op, const Box& box);
   void scalar(const TileOp& op);
   void splat(const TileOp& op);
   std::int64_t start_of(const View& view) const;

@@ -147,8 +147,8 @@ bool gather_transposed_axis(std::vector<Axis>& axes) {
     if (std::abs(axes.back().strides[access]) <= 1) continue;
     for (std::size_t axis = 0; axis + 1 < axes.size(); ++axis) {
       if (std::abs(axes[axis].strides[access]) != 1 || axes[axis].size < worthwhile) continue;
-      std::rotate(axes.begin() + static_cast<std::ptrdiff_t>(axis), axes.begin() + static_cast<std::ptrdiff_t>(axis) + 1,
-                  axes.end() - 1);
+      std::rotate(axes.begin() + static_cast<std::ptrdiff_t>(axis),
+                  axes.begin() + static_cast<std::ptrdiff_t>(axis) + 1, axes.end() - 1);
       return true;
     }
   }
@@ -181,8 +181,7 @@ Plan plan_elementwise(const Group& group, std::vector<Axis> axes) {
 
 bool has_positions(const Group& group) {
   return std::any_of(group.code.begin(), group.code.end(), [](const Instruction& instruction) {
-    return instruction.kind == Kind::reduce &&
-           (instruction.op == ops::Op::argmax || instruction.op == ops::Op::argmin);
+    return instruction.kind == Kind::reduce && (instruction.op == ops::Op::argmax || instruction.op == ops::Op::argmin);
   });
 }
 
@@ -213,7 +212,8 @@ void plan_accumulation(Plan& plan) {
   Nest& nest = plan.nest;
   if (plan.reduces_columns) {
     const std::int64_t run = nest.inner.empty() ? 1 : std::max<std::int64_t>(nest.inner.back(), 1);
-    const std::int64_t before = nest.inner.rank() > 1 ? std::max<std::int64_t>(nest.inner[nest.inner.rank() - 2], 1) : 1;
+    const std::int64_t before =
+        nest.inner.rank() > 1 ? std::max<std::int64_t>(nest.inner[nest.inner.rank() - 2], 1) : 1;
     if (run >= 256 || nest.inner.rank() == 1) {
       nest.tile_columns = even_piece(run, tile_target);
     } else {
@@ -223,13 +223,13 @@ void plan_accumulation(Plan& plan) {
     }
   } else {
     nest.tile_columns = even_piece(nest.inner.empty() ? 1 : std::max<std::int64_t>(nest.inner.back(), 1), 512);
-    nest.tile_rows = std::clamp<std::int64_t>(tile_target / nest.tile_columns, 1,
-                                                std::max<std::int64_t>(nest.rows(), 1));
+    nest.tile_rows =
+        std::clamp<std::int64_t>(tile_target / nest.tile_columns, 1, std::max<std::int64_t>(nest.rows(), 1));
   }
-  const std::int64_t kept = plan.reduces_columns ? divide_up(nest.rows(), nest.tile_rows)
-                                                 : divide_up(nest.columns(), nest.tile_columns);
-  const std::int64_t steps = plan.reduces_columns ? divide_up(nest.columns(), nest.tile_columns)
-                                                  : divide_up(nest.rows(), nest.tile_rows);
+  const std::int64_t kept =
+      plan.reduces_columns ? divide_up(nest.rows(), nest.tile_rows) : divide_up(nest.columns(), nest.tile_columns);
+  const std::int64_t steps =
+      plan.reduces_columns ? divide_up(nest.columns(), nest.tile_columns) : divide_up(nest.rows(), nest.tile_rows);
   // Enough pieces of work for many threads, none of them too small.
   constexpr std::int64_t pieces = 64;
   constexpr std::int64_t fewest_steps = 8;

@@ -54,11 +54,10 @@ class DirectKernel final : public compile::Kernel {
   std::size_t scratch_bytes() const override { return worker_bytes_ * static_cast<std::size_t>(workers_); }
 
   void run(const compile::Bindings& bindings) const override {
-    for_each_worker(row_tiles_ * column_tiles_, workers_, cost_,
-                    [&](std::int64_t worker, std::int64_t begin, std::int64_t end) {
-                      run_tiles(bindings, bindings.scratch + static_cast<std::size_t>(worker) * worker_bytes_, begin,
-                                end);
-                    });
+    for_each_worker(
+        row_tiles_ * column_tiles_, workers_, cost_, [&](std::int64_t worker, std::int64_t begin, std::int64_t end) {
+          run_tiles(bindings, bindings.scratch + static_cast<std::size_t>(worker) * worker_bytes_, begin, end);
+        });
   }
 
  private:
@@ -73,7 +72,8 @@ class DirectKernel final : public compile::Kernel {
     for (std::int64_t tile = begin; tile < end; ++tile) {
       const std::int64_t row = row_tile * nest.tile_rows;
       const std::int64_t column = column_tile * nest.tile_columns;
-      machine.run(Box{row, std::min(nest.tile_rows, rows - row), column, std::min(nest.tile_columns, columns - column)});
+      machine.run(
+          Box{row, std::min(nest.tile_rows, rows - row), column, std::min(nest.tile_columns, columns - column)});
       if (++column_tile == column_tiles_) {
         column_tile = 0;
         ++row_tile;

@@ -1,9 +1,9 @@
 #pragma once
 // The loops that tile programs are made of, as tables of function pointers for the best instruction set at hand.
+#include <russet/dtype.h>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <russet/dtype.h>
 
 #include "ops/op.h"
 
@@ -53,12 +53,14 @@ using Index = void (*)(const Block& block, std::int64_t start, std::int64_t* til
 
 /// Reduces each row (or each column) of a dense rows x columns tile. `positions`, of argmax and argmin, may be null
 /// for the others.
-using Reduce = void (*)(const void* tile, std::size_t rows, std::size_t columns, void* values,
-                        std::int64_t* positions);
+using Reduce = void (*)(const void* tile, std::size_t rows, std::size_t columns, void* values, std::int64_t* positions);
 /// tile[r][c] = values[r].
 using Expand = void (*)(std::size_t rows, std::size_t columns, const void* values, void* tile);
 using Random = void (*)(std::uint64_t seed, std::uint64_t offset, const std::int64_t* positions, std::size_t count,
                         void* out);
+
+/// The same at positions start, start + 1, ...
+using RandomRun = void (*)(std::uint64_t seed, std::uint64_t offset, std::int64_t start, std::size_t count, void* out);
 
 inline constexpr int reduction_count = 6;
 constexpr int reduction_of(ops::Op op) { return static_cast<int>(op) - static_cast<int>(ops::Op::sum); }
@@ -86,10 +88,15 @@ struct Kernels {
   std::array<PerLane<Reduce>, reduction_count> reduce_columns{};
   PerLane<Expand> expand{};
   std::array<Random, 3> random{};
+  std::array<RandomRun, 3> random_run{};
 };
 
 /// The loops for this machine.
 const Kernels& kernels();
+
+/// For tests: makes kernels() choose among fewer instruction sets. Not while another thread makes or runs groups.
+enum class InstructionSet : std::uint8_t { best, avx2, plain };
+void limit_kernels(InstructionSet most);
 
 constexpr std::size_t at(Lane lane) { return static_cast<std::size_t>(lane); }
 constexpr std::size_t at(DType type) { return static_cast<std::size_t>(type); }

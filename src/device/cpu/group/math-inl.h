@@ -61,8 +61,9 @@ HWY_INLINE V clamped(D d, V x, double low, double high) {
 template <class D, class F, class... V>
 HWY_INLINE hn::Vec<D> in_double(D d, F f, V... x) {
 #if HWY_TARGET == HWY_SCALAR
+  // Highway's own demotion turns infinities into the largest number here.
   const hn::Rebind<double, D> dd;
-  return hn::DemoteTo(d, f(dd, hn::PromoteTo(dd, x)...));
+  return hn::Set(d, static_cast<float>(hn::GetLane(f(dd, hn::PromoteTo(dd, x)...))));
 #else
   const hn::Half<D> dh;
   const hn::Rebind<double, hn::Half<D>> dd;
@@ -85,14 +86,32 @@ HWY_INLINE V beyond(D d, V x, V y, double limit, F f) {
   return hn::Load(d, ys);
 }
 
+#if HWY_TARGET == HWY_AVX3
+/// x times 2 to the power of q, rounded once, whatever q is.
+HWY_INLINE hn::Vec512<float> scaled(hn::Vec512<float> x, hn::Vec512<float> q) {
+  return hn::Vec512<float>{_mm512_scalef_ps(x.raw, q.raw)};
+}
+HWY_INLINE hn::Vec512<double> scaled(hn::Vec512<double> x, hn::Vec512<double> q) {
+  return hn::Vec512<double>{_mm512_scalef_pd(x.raw, q.raw)};
+}
+#endif
+
 template <class D, class V>
 HWY_INLINE V exponential(D d, V x) {
   hn::impl::ExpImpl<Element<D>> impl;
   // Beyond these the scaling below over- or underflows as it should.
   const V c = is_float32<D> ? clamped(d, x, -104.5, 89.0) : clamped(d, x, -746.0, 710.0);
+#if HWY_TARGET == HWY_AVX3
+  // On x86, Min and Max return their second operand when one is NaN, so c is NaN where x is.
+  const V q = hn::Round(hn::Mul(c, number(d, 1.442695040888963407)));
+  const V high = hn::MulAdd(q, number(d, is_float32<D> ? -0.693145751953125 : -0.6931471805596629565116018), c);
+  const V low = is_float32<D> ? number(d, -1.428606765330187045e-6) : number(d, -0.28235290563031577122588448175e-12);
+  return scaled(hn::Add(impl.ExpPoly(d, hn::MulAdd(q, low, high)), number(d, 1)), q);
+#else
   const auto q = impl.ToInt32(d, hn::MulAdd(c, number(d, 1.442695040888963407), hn::CopySign(number(d, 0.5), c)));
   const V poly = hn::Add(impl.ExpPoly(d, impl.ExpReduce(d, c, q)), number(d, 1));
   return keep_nan(d, x, impl.LoadExpShortRange(d, poly, q));
+#endif
 }
 
 template <class D, class V>

@@ -1,5 +1,6 @@
 // Loads and stores of rectangles, with conversion between the type in memory and the lane.
 #include <cstring>
+#include <utility>
 
 #include "device/cpu/group/install.h"
 #include "device/cpu/group/targets.h"
@@ -103,6 +104,59 @@ HWY_ATTR HWY_INLINE void repeat_first_row(const Block& block, T* tile) {
 
 inline std::int64_t magnitude(std::int64_t stride) { return stride < 0 ? -stride : stride; }
 
+#if HWY_TARGET != HWY_SCALAR
+template <class D, class S>
+HWY_INLINE hn::Vec<D> loaded_float(D d, const S* memory) {
+  if constexpr (is_half<S>) {
+    return loaded(d, memory);
+  } else {
+    return hn::LoadU(d, memory);
+  }
+}
+
+/// Rows lie closer than columns: transposes squares of 4 in registers.
+template <class S>
+HWY_ATTR void load_transposed(const Block& b, const S* from, float* to) {
+  const hn::CappedTag<float, 4> d;
+  for (std::int64_t c = 0; c < b.columns; c += 4) {
+    for (std::int64_t r = 0; r < b.rows; r += 4) {
+      const S* corner = from + c * b.column_stride + r;
+      float* out = to + r * b.pitch + c;
+      const auto c0 = loaded_float(d, corner);
+      const auto c1 = loaded_float(d, corner + b.column_stride);
+      const auto c2 = loaded_float(d, corner + 2 * b.column_stride);
+      const auto c3 = loaded_float(d, corner + 3 * b.column_stride);
+      const auto even_low = hn::InterleaveLower(d, c0, c2);
+      const auto even_high = hn::InterleaveUpper(d, c0, c2);
+      const auto odd_low = hn::InterleaveLower(d, c1, c3);
+      const auto odd_high = hn::InterleaveUpper(d, c1, c3);
+      hn::StoreU(hn::InterleaveLower(d, even_low, odd_low), d, out);
+      hn::StoreU(hn::InterleaveUpper(d, even_low, odd_low), d, out + b.pitch);
+      hn::StoreU(hn::InterleaveLower(d, even_high, odd_high), d, out + 2 * b.pitch);
+      hn::StoreU(hn::InterleaveUpper(d, even_high, odd_high), d, out + 3 * b.pitch);
+    }
+  }
+}
+#endif
+
+/// Loads what it can of a transposed block by squares; returns how many rows and columns that are.
+template <class S>
+HWY_ATTR std::pair<std::int64_t, std::int64_t> load_squares([[maybe_unused]] const Block& b,
+                                                            [[maybe_unused]] const S* from,
+                                                            [[maybe_unused]] LaneOf<S>* to) {
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (std::is_same_v<LaneOf<S>, float>) {
+    if (b.row_stride != 1) return {0, 0};
+    Block squares = b;
+    squares.rows -= b.rows % 4;
+    squares.columns -= b.columns % 4;
+    load_transposed(squares, from, to);
+    return {squares.rows, squares.columns};
+  }
+#endif
+  return {0, 0};
+}
+
 template <class S>
 HWY_ATTR void load_block(const Block& b, const void* memory, void* tile) {
   const auto* from = static_cast<const S*>(memory);
@@ -120,9 +174,12 @@ HWY_ATTR void load_block(const Block& b, const void* memory, void* tile) {
   } else if (b.column_stride == 0) {
     for (std::int64_t r = 0; r < b.rows; ++r) fill_run(widened(from[r * b.row_stride]), b.columns, to + r * b.pitch);
   } else if (b.rows > 1 && magnitude(b.row_stride) < magnitude(b.column_stride)) {
+    const auto [rows, columns] = load_squares(b, from, to);
     for (std::int64_t c = 0; c < b.columns; ++c) {
       const S* column = from + c * b.column_stride;
-      for (std::int64_t r = 0; r < b.rows; ++r) to[r * b.pitch + c] = widened(column[r * b.row_stride]);
+      for (std::int64_t r = c < columns ? rows : 0; r < b.rows; ++r) {
+        to[r * b.pitch + c] = widened(column[r * b.row_stride]);
+      }
     }
   } else {
     for (std::int64_t r = 0; r < b.rows; ++r) {
@@ -153,9 +210,9 @@ HWY_ATTR void store_block(const Block& b, const void* tile, void* memory) {
 
 HWY_ATTR void index_block(const Block& b, std::int64_t start, std::int64_t* tile) {
   for (std::int64_t r = 0; r < b.rows; ++r) {
-    for (std::int64_t c = 0; c < b.columns; ++c) {
-      tile[r * b.pitch + c] = start + r * b.row_stride + c * b.column_stride;
-    }
+    std::int64_t value = start + r * b.row_stride;
+    std::int64_t* row = tile + r * b.pitch;
+    for (std::int64_t c = 0; c < b.columns; ++c, value += b.column_stride) row[c] = value;
   }
 }
 

@@ -26,7 +26,7 @@ struct TileOp {
     splat,      // first element of in[0] -> out, repeated
     expand,     // in[0], a number a row -> out
     compute,
-    random,
+    random,      // at positions in[0], or at the affine ones of view -> out
     reduce,      // in[0] -> out, positions -> second
     accumulate,  // in[0], positions in[1] into accumulator `number`
     total,       // accumulator `number` -> out
@@ -52,6 +52,7 @@ struct TileOp {
   Reduce reduce = nullptr;
   Expand expand = nullptr;
   Random random = nullptr;
+  RandomRun random_run = nullptr;
 };
 
 /// Where a value of a program lives.

@@ -127,15 +127,13 @@ struct Normal {
 };
 
 template <class Kind>
-HWY_ATTR void random_tile(std::uint64_t seed, std::uint64_t offset, const std::int64_t* positions, std::size_t count,
-                          void* out) {
+HWY_ATTR void random_run(std::uint64_t seed, std::uint64_t offset, std::int64_t start, std::size_t count, void* out) {
   auto* to = static_cast<typename Kind::Result*>(out);
   HWY_ALIGN std::uint32_t words[word_room];
   constexpr std::size_t most = stretch / Kind::words;
-  for (std::size_t i = 0; i < count;) {
-    std::size_t run = 1;
-    while (run < most && i + run < count && positions[i + run] == positions[i] + static_cast<std::int64_t>(run)) ++run;
-    const std::uint64_t first = static_cast<std::uint64_t>(positions[i]) * Kind::words;
+  for (std::size_t i = 0; i < count; i += most) {
+    const std::size_t run = std::min(most, count - i);
+    const std::uint64_t first = (static_cast<std::uint64_t>(start) + i) * Kind::words;
     const std::size_t skip = first % 4;
     if (run * Kind::words + skip <= 4) {
       const auto four = base::philox(seed, offset, first / 4);
@@ -144,14 +142,32 @@ HWY_ATTR void random_tile(std::uint64_t seed, std::uint64_t offset, const std::i
       fill_words(seed, offset, first / 4, (skip + run * Kind::words + 3) / 4, words);
     }
     Kind::convert(words + skip, run, to + i);
+  }
+}
+
+/// Positions of any kind: finds the runs among them.
+template <class Kind>
+HWY_ATTR void random_tile(std::uint64_t seed, std::uint64_t offset, const std::int64_t* positions, std::size_t count,
+                          void* out) {
+  auto* to = static_cast<typename Kind::Result*>(out);
+  for (std::size_t i = 0; i < count;) {
+    std::size_t run = 1;
+    while (i + run < count && positions[i + run] == positions[i] + static_cast<std::int64_t>(run)) ++run;
+    random_run<Kind>(seed, offset, positions[i], run, to + i);
     i += run;
   }
 }
 
+template <class Kind>
+void enter(Kernels& kernels, ops::Op op) {
+  kernels.random[static_cast<std::size_t>(random_of(op))] = random_tile<Kind>;
+  kernels.random_run[static_cast<std::size_t>(random_of(op))] = random_run<Kind>;
+}
+
 static void install(Kernels& kernels) {
-  kernels.random[static_cast<std::size_t>(random_of(ops::Op::uniform))] = random_tile<Uniform>;
-  kernels.random[static_cast<std::size_t>(random_of(ops::Op::normal))] = random_tile<Normal>;
-  kernels.random[static_cast<std::size_t>(random_of(ops::Op::random_bits))] = random_tile<Bits>;
+  enter<Uniform>(kernels, ops::Op::uniform);
+  enter<Normal>(kernels, ops::Op::normal);
+  enter<Bits>(kernels, ops::Op::random_bits);
 }
 
 }  // namespace

@@ -65,7 +65,8 @@ class Placer {
 
   void give(std::int16_t id) {
     const Place& place = program_.places[static_cast<std::size_t>(id)];
-    if (place.kind == Place::Kind::scratch) free_[bytes_of(values_[static_cast<std::size_t>(id)])].push_back(place.offset);
+    if (place.kind == Place::Kind::scratch)
+      free_[bytes_of(values_[static_cast<std::size_t>(id)])].push_back(place.offset);
   }
 
   /// Frees inputs that die here: before the output is placed those over which the loop may write as it goes, after

@@ -37,16 +37,27 @@ std::vector<bool> after_reduction(const Group& group) {
 /// Operators whose results of narrow inputs need no rounding.
 bool is_exact(const Group& group, const Instruction& instruction) {
   switch (instruction.op) {
-    case Op::eq: case Op::ne: case Op::lt: case Op::le: case Op::where: case Op::maximum: case Op::minimum:
-    case Op::sign: case Op::floor: case Op::ceil: case Op::round: case Op::trunc: case Op::fmod:
-    case Op::bitwise_and: case Op::bitwise_or: case Op::bitwise_xor: case Op::shift_right:
-      return true;
-    case Op::neg: case Op::abs:
-      return is_floating(instruction.dtype);
-    case Op::cast:
-      return group.code[index_of(instruction.inputs[0])].dtype == instruction.dtype;
-    default:
-      return false;
+    case Op::eq:
+    case Op::ne:
+    case Op::lt:
+    case Op::le:
+    case Op::where:
+    case Op::maximum:
+    case Op::minimum:
+    case Op::sign:
+    case Op::floor:
+    case Op::ceil:
+    case Op::round:
+    case Op::trunc:
+    case Op::fmod:
+    case Op::bitwise_and:
+    case Op::bitwise_or:
+    case Op::bitwise_xor:
+    case Op::shift_right: return true;
+    case Op::neg:
+    case Op::abs: return is_floating(instruction.dtype);
+    case Op::cast: return group.code[index_of(instruction.inputs[0])].dtype == instruction.dtype;
+    default: return false;
   }
 }
 
@@ -54,22 +65,38 @@ bool is_exact(const Group& group, const Instruction& instruction) {
 double cost_of(Op op, Lane lane) {
   const double wide = size_of(lane) == 8 ? 2 : 1;
   switch (op) {
-    case Op::exp: case Op::log: case Op::tanh: case Op::erf: case Op::sigmoid: case Op::sin: case Op::cos:
-    case Op::sqrt: case Op::rsqrt: case Op::div:
-      return 0.4 * wide * wide;
-    case Op::fmod: case Op::floor_divide: case Op::pow: case Op::atan2: case Op::tan: case Op::asin: case Op::acos:
-    case Op::atan: case Op::sinh: case Op::cosh: case Op::expm1: case Op::log1p:
-      return 4 * wide;
+    case Op::exp:
+    case Op::log:
+    case Op::tanh:
+    case Op::erf:
+    case Op::sigmoid:
+    case Op::sin:
+    case Op::cos:
+    case Op::sqrt:
+    case Op::rsqrt:
+    case Op::div: return 0.4 * wide * wide;
+    case Op::fmod:
+    case Op::floor_divide:
+    case Op::pow:
+    case Op::atan2:
+    case Op::tan:
+    case Op::asin:
+    case Op::acos:
+    case Op::atan:
+    case Op::sinh:
+    case Op::cosh:
+    case Op::expm1:
+    case Op::log1p: return 4 * wide;
     case Op::uniform: return 1;
-    case Op::normal: case Op::random_bits: return 4;
+    case Op::normal:
+    case Op::random_bits: return 4;
     default: return 0.08 * wide;
   }
 }
 
 class Translator {
  public:
-  Translator(const Group& group, const Plan& plan, Part part)
-      : group_(group), plan_(plan), part_(part) {
+  Translator(const Group& group, const Plan& plan, Part part) : group_(group), plan_(plan), part_(part) {
     program_.nest = part == Part::results ? &plan.kept : &plan.nest;
     results_.assign(group.code.size(), -1);
     only_stored_.assign(group.code.size(), true);
@@ -90,6 +117,7 @@ class Translator {
     }
     copy_what_stores_could_change();
     program_.body.insert(program_.body.end(), stores_.begin(), stores_.end());
+    drop_unused();
     place_registers(program_, values_);
     return std::move(program_);
   }
@@ -102,6 +130,20 @@ class Translator {
         if (op.kind == TileOp::Kind::load_here && op.out == stores_[i].in[0]) op.kind = TileOp::Kind::load;
       }
     }
+  }
+
+  /// Drops what nothing reads: positions that random numbers count by themselves.
+  void drop_unused() {
+    std::vector<bool> used(values_.size(), false);
+    std::vector<TileOp> kept;
+    for (auto op = program_.body.rbegin(); op != program_.body.rend(); ++op) {
+      if (op->out >= 0 && !used[index_of(op->out)] && (op->second < 0 || !used[index_of(op->second)])) continue;
+      for (const std::int16_t input : op->in) {
+        if (input >= 0) used[index_of(input)] = true;
+      }
+      kept.push_back(*op);
+    }
+    program_.body.assign(kept.rbegin(), kept.rend());
   }
 
   /// Instructions of this part, and those that they need.
@@ -395,22 +437,33 @@ class Translator {
   }
 
   std::int16_t random(const Instruction& instruction) {
-    const std::int16_t positions = in_lane(results_[index_of(instruction.inputs[0])], Lane::i64);
+    const Instruction& positions = group_.code[index_of(instruction.inputs[0])];
     TileOp op;
     op.kind = TileOp::Kind::random;
     op.op = instruction.op;
-    op.form = value(positions).form;
     op.lane = instruction.op == Op::random_bits ? Lane::i64 : Lane::f32;
-    op.in[0] = positions;
     op.number = instruction.argument;
     op.seed = instruction.seed;
-    op.random = kernels().random[static_cast<std::size_t>(random_of(instruction.op))];
+    const auto kind = static_cast<std::size_t>(random_of(instruction.op));
+    op.random = kernels().random[kind];
+    op.random_run = kernels().random_run[kind];
+    if (positions.kind == Kind::index && follows_positions(view_of(positions))) {
+      op.form = Form::full;
+      op.view = positions.access;
+      op.dense = is_dense(view_of(positions));
+    } else {
+      op.in[0] = in_lane(results_[index_of(instruction.inputs[0])], Lane::i64);
+      op.form = value(op.in[0]).form;
+    }
     op.out = add_value(op.lane, op.form);
     program_.cost += cost_of(instruction.op, op.lane);
     emit(op);
     const std::int16_t result = in_lane(op.out, lane_of(instruction.dtype));
     return rounded(result, instruction.dtype);
   }
+
+  /// Whether positions rise by one along the last axis, so that they need not be written down.
+  static bool follows_positions(const View& view) { return !view.inner.empty() && view.inner.back() == 1; }
 
   std::int16_t reduce(const Instruction& instruction) {
     std::int16_t input = results_[index_of(instruction.inputs[0])];
@@ -422,8 +475,8 @@ class Translator {
     op.op = instruction.op;
     op.lane = value(input).lane;
     op.in[0] = input;
-    const auto& table = part_ == Part::reduce && !plan_.reduces_columns ? kernels().reduce_columns
-                                                                        : kernels().reduce_rows;
+    const auto& table =
+        part_ == Part::reduce && !plan_.reduces_columns ? kernels().reduce_columns : kernels().reduce_rows;
     op.reduce = table[static_cast<std::size_t>(reduction_of(instruction.op))][at(op.lane)];
     // With kept columns, a row of the tile holds the partial results.
     const Form form = part_ == Part::reduce && !plan_.reduces_columns ? Form::full : Form::rows;
@@ -468,8 +521,8 @@ class Translator {
     TileOp op;
     op.kind = TileOp::Kind::store;
     // Reduced results of whole rows: one element for each row.
-    const bool per_row = part_ == Part::whole && group_.kind != Group::Kind::elementwise &&
-                         instruction.extent == Extent::reduced;
+    const bool per_row =
+        part_ == Part::whole && group_.kind != Group::Kind::elementwise && instruction.extent == Extent::reduced;
     op.form = per_row ? Form::rows : Form::full;
     op.dtype = view.dtype;
     const std::int16_t source = in_lane(results_[index_of(instruction.inputs[0])], lane_of(view.dtype));
