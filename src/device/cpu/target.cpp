@@ -4,7 +4,9 @@
 
 #include "base/log.h"
 #include "base/parallel.h"
+#include "device/cpu/blas.h"
 #include "device/cpu/columns.h"
+#include "device/cpu/depthwise.h"
 #include "device/cpu/group/group_kernel.h"
 #include "device/cpu/layout.h"
 #include "device/cpu/onednn_contraction.h"
@@ -21,9 +23,11 @@ using ops::Op;
 
 constexpr Implementation matmuls[] = {
     {"onednn", judge_onednn_matmul},
+    {"openblas", judge_blas},
     {"tiles", judge_product},
 };
 constexpr Implementation convolutions[] = {
+    {"depthwise", judge_depthwise_weight},
     {"columns", judge_faster_columns},
     {"onednn blocked, preferred", judge_faster_blocked},
     {"onednn", judge_onednn_convolution},
