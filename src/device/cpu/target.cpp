@@ -67,7 +67,10 @@ class CpuTarget final : public compile::Target {
     return kernel;
   }
 
-  bool accepts_epilogue(const Primitive& contraction) const override { return choose(contraction, false).accepted(); }
+  /// Weight gradients take none: the fast implementations refuse it, and the result is small.
+  bool accepts_epilogue(const Primitive& contraction) const override {
+    return contraction.op != Op::convolution_weight && choose(contraction, false).accepted();
+  }
 
   Strides preferred_strides(const Primitive& contraction, int operand) const override {
     const Shape& sizes =
