@@ -52,7 +52,7 @@ HWY_INLINE hn::Vec<D> loaded(D d, const float16* memory) {
   return hn::PromoteTo(d, hn::LoadU(dh, reinterpret_cast<const hwy::float16_t*>(memory)));
 }
 template <class D>
-HWY_INLINE void stored(D d, hn::Vec<D> x, float16* memory) {
+HWY_INLINE void stored(D, hn::Vec<D> x, float16* memory) {
   const hn::Rebind<hwy::float16_t, D> dh;
   hn::StoreU(hn::DemoteTo(dh, x), dh, reinterpret_cast<hwy::float16_t*>(memory));
 }
