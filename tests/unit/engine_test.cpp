@@ -1,0 +1,179 @@
+// The path from recording to replay: what compiles, what is reused, what aliases, and what a failure leaves behind.
+#include <gtest/gtest.h>
+#include <russet/russet.h>
+
+#include <thread>
+
+namespace russet {
+namespace {
+
+const Device cpu{DeviceType::cpu};
+
+Tensor numbers(const Shape& shape, double scale = 0.01) {
+  std::vector<float> values;
+  for (std::int64_t i = 0; i < numel(shape); ++i) values.push_back(static_cast<float>(scale * ((i * 7919) % 101 - 50)));
+  return Tensor::from(values, shape);
+}
+
+TEST(Aliasing, WritesThroughViewsAreSeenByTheBase) {
+  const Tensor x = Tensor::from<float>({1, 2, 3, 4, 5, 6}, {2, 3});
+  x[1].add_(2);
+  EXPECT_EQ(x.to_vector<float>(), (std::vector<float>{1, 2, 3, 6, 7, 8}));
+  x.t().reshape({-1}).zero_();  // a copy: transposed elements are not in order
+  EXPECT_EQ(x.to_vector<float>(), (std::vector<float>{1, 2, 3, 6, 7, 8}));
+  x.reshape({-1}).zero_();
+  EXPECT_EQ(x.to_vector<float>(), std::vector<float>(6, 0));
+}
+
+TEST(Aliasing, ExportedMemoryFollowsWrites) {
+  const Tensor x = numbers({4, 4});
+  const auto* memory = static_cast<const float*>(x.data());
+  x.fill_(3);
+  EXPECT_EQ(memory[5], 3.0F);
+  x[1].mul_(2);
+  EXPECT_EQ(memory[5], 6.0F);
+  EXPECT_EQ(x.data(), memory);
+}
+
+struct Net {
+  nn::Linear first{20, 16};
+  nn::Linear second{16, 4};
+  Tensor operator()(const Tensor& x, bool training) {
+    return second(dropout(relu(first(x)), 0.2, training));
+  }
+  std::vector<Tensor> parameters() const {
+    std::vector<Tensor> all;
+    for (const Tensor& p : first.parameters()) all.push_back(p);
+    for (const Tensor& p : second.parameters()) all.push_back(p);
+    return all;
+  }
+};
+
+TEST(Replay, ATrainingLoopCompilesNothingAfterThreeSteps) {
+  Net net;
+  optim::SGD optimizer(net.parameters(), {.lr = 0.1, .momentum = 0.9});
+  const Tensor data = numbers({640, 20});
+  const Tensor labels = remainder(arange(640), 4);
+  std::uint64_t after_three = 0;
+  for (int step = 0; step < 10; ++step) {
+    optimizer.set_lr(0.1 / (step + 1));
+    const std::int64_t start = 64 * step;
+    const Tensor x = data.slice(0, {start, start + 64});
+    const Tensor y = labels.slice(0, {start, start + 64});
+    const Tensor loss = cross_entropy(net(x, true), y);
+    optimizer.zero_grad();
+    loss.backward();
+    optimizer.step();
+    {
+      const NoGrad no_grad;
+      const Tensor accuracy = mean(eq(argmax(net(x, false), 1), y).to(DType::float32));
+      if (step % 2 == 0) flush();
+      else (void)accuracy.item<float>();
+    }
+    if (step == 3) after_three = counters().plans_compiled;
+  }
+  EXPECT_EQ(counters().plans_compiled, after_three) << why_compiled();
+}
+
+TEST(Replay, ALoopThatNeverReadsStaysBounded) {
+  const Tensor w = numbers({8, 8});
+  Tensor x = numbers({8, 8});
+  for (int step = 0; step < 200; ++step) {
+    x = tanh(matmul(x, w));
+    flush();
+  }
+  const std::size_t before = memory_in_use(cpu);
+  const std::uint64_t plans = counters().plans_compiled;
+  for (int step = 0; step < 2000; ++step) {
+    x = tanh(matmul(x, w));
+    flush();
+  }
+  EXPECT_EQ(counters().plans_compiled, plans) << why_compiled();
+  EXPECT_LE(memory_in_use(cpu), before);
+}
+
+TEST(Replay, ManyShapesKeepCachesBoundedAndHit) {
+  const Tensor data = numbers({64, 20});
+  Net net;
+  const auto run = [&](std::int64_t batch) { return sum(net(data.slice(0, {0, batch}), false)).item<float>(); };
+  for (std::int64_t batch = 1; batch <= 50; ++batch) run(batch);
+  const std::uint64_t plans = counters().plans_compiled;
+  for (int round = 0; round < 20; ++round) {
+    for (std::int64_t batch = 1; batch <= 50; ++batch) run(batch);
+  }
+  EXPECT_EQ(counters().plans_compiled, plans);
+}
+
+TEST(Replay, TheSameProgramGivesTheSameBits) {
+  const auto run = [] {
+    manual_seed(7);
+    const Tensor x = randn({128, 64});
+    const Tensor w = (randn({64, 32}) * 0.1).detach().requires_grad_();
+    sum(square(dropout(matmul(x, w), 0.3, true))).backward();
+    return w.grad().to_bytes();
+  };
+  EXPECT_EQ(run(), run());
+}
+
+TEST(Failure, AMemoryLimitRefusesBeforeAnythingRuns) {
+  const Tensor kept = numbers({16});
+  flush();
+  set_memory_limit(memory_in_use(cpu) + (std::size_t{1} << 20));
+  EXPECT_THROW((void)sum(randn({1024, 1024}) * randn({1024, 1024}), AxisList{0}).to_vector<float>(), OutOfMemoryError);
+  EXPECT_EQ(kept.to_vector<float>().size(), 16U);
+  EXPECT_NO_THROW((void)sum(randn({32, 32})).item<float>());  // the program goes on with less
+  set_memory_limit(std::nullopt);
+}
+
+TEST(Failure, CellsKeepTheirLastValueWhenAFlushNeverStarted) {
+  const Tensor x = numbers({16});
+  const std::vector<float> before = x.to_vector<float>();
+  set_memory_limit(memory_in_use(cpu) + (std::size_t{1} << 20));
+  const Tensor large = randn({1024, 1024});
+  x.add_(sum(large));
+  EXPECT_THROW(flush(), OutOfMemoryError);
+  set_memory_limit(std::nullopt);
+  EXPECT_EQ(x.to_vector<float>(), before);
+  EXPECT_THROW((void)large.to_vector<float>(), Error);
+}
+
+TEST(Failure, AnIndexOutsideIsAnErrorWhenTheValueIsRead) {
+  const Tensor table = numbers({5, 3});
+  const Tensor rows = index_select(table, 0, Tensor::from<std::int64_t>({1, 7}, {2}));
+  EXPECT_THROW((void)rows.to_vector<float>(), IndexError);
+  EXPECT_EQ(table.to_vector<float>().size(), 15U);
+}
+
+TEST(Failure, ShapesAndDevicesAreCheckedAtTheCall) {
+  EXPECT_THROW(matmul(numbers({64, 128}), numbers({256, 10})), ShapeError);
+  EXPECT_THROW(numbers({2}) + numbers({2}).to(Device("reference")), DeviceError);
+  EXPECT_THROW(Device("quantum"), DeviceError);
+  EXPECT_THROW(zeros({2}, {.device = Device("cuda")}), DeviceError);
+}
+
+TEST(Threads, EachRecordsForItself) {
+  std::vector<std::thread> threads;
+  std::vector<float> results(4);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    threads.emplace_back([&results, i] {
+      Tensor x = full({100}, static_cast<double>(i));
+      for (int step = 0; step < 50; ++step) x = x + 1;
+      results[i] = sum(x).item<float>();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t i = 0; i < results.size(); ++i) EXPECT_EQ(results[i], 100.0F * (static_cast<float>(i) + 50));
+}
+
+TEST(Null, PlansWithoutRunning) {
+  plan_null_as(cpu);
+  const Device null{DeviceType::null};
+  reset_peak_memory(null);
+  const Tensor x = zeros({1024, 1024}, {.device = null});
+  const Tensor y = matmul(x, x);
+  flush();
+  EXPECT_GE(peak_memory(null), std::size_t{8} << 20);
+}
+
+}  // namespace
+}  // namespace russet
