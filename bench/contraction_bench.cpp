@@ -1,5 +1,5 @@
-// Contractions of the networks that russet is measured by: GFLOP/s of every implementation that accepts, in the order of
-// the list, so the first of a case is the one that is used.
+// Contractions of the networks that russet is measured by: GFLOP/s of every implementation that accepts, in the order
+// of the list, so the first of a case is the one that is used.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -24,7 +24,8 @@ using ops::Op;
 
 std::int64_t extent(const Operand& operand) {
   std::int64_t last = 1;
-  for (int axis = 0; axis < operand.sizes.rank(); ++axis) last += (operand.sizes[axis] - 1) * operand.access.strides[axis];
+  for (int axis = 0; axis < operand.sizes.rank(); ++axis)
+    last += (operand.sizes[axis] - 1) * operand.access.strides[axis];
   return last;
 }
 
@@ -92,10 +93,10 @@ struct ProductCase {
 };
 
 constexpr ProductCase products[] = {
-    {"mlp.1", 0, 64, 1024, 512},        {"mlp.2", 0, 64, 512, 256},       {"mlp.3", 0, 64, 256, 10},
-    {"lenet.1", 0, 64, 400, 120},       {"lenet.2", 0, 64, 120, 84},      {"lenet.3", 0, 64, 84, 10},
-    {"bert.attention", 0, 1024, 768, 768}, {"bert.up", 0, 1024, 768, 3072}, {"bert.down", 0, 1024, 3072, 768},
-    {"bert.scores", 96, 128, 64, 128},  {"bert.values", 96, 128, 128, 64}, {"resnet50.head", 0, 16, 2048, 1000},
+    {"mlp.1", 0, 64, 1024, 512},           {"mlp.2", 0, 64, 512, 256},        {"mlp.3", 0, 64, 256, 10},
+    {"lenet.1", 0, 64, 400, 120},          {"lenet.2", 0, 64, 120, 84},       {"lenet.3", 0, 64, 84, 10},
+    {"bert.attention", 0, 1024, 768, 768}, {"bert.up", 0, 1024, 768, 3072},   {"bert.down", 0, 1024, 3072, 768},
+    {"bert.scores", 96, 128, 64, 128},     {"bert.values", 96, 128, 128, 64}, {"resnet50.head", 0, 16, 2048, 1000},
 };
 
 /// A layer y = x w^T and both gradients.
@@ -129,17 +130,28 @@ struct ConvolutionCase {
 };
 
 constexpr ConvolutionCase convolutions[] = {
-    {"lenet.conv1", 64, 1, 28, 6, 5, 1, 2, 1},         {"lenet.conv2", 64, 6, 14, 16, 5, 1, 0, 1},
-    {"cifar.stem", 128, 3, 32, 64, 3, 1, 1, 1},        {"cifar.64", 128, 64, 32, 64, 3, 1, 1, 1},
-    {"cifar.128", 128, 128, 16, 128, 3, 1, 1, 1},      {"cifar.256", 128, 256, 8, 256, 3, 1, 1, 1},
-    {"cifar.512", 128, 512, 4, 512, 3, 1, 1, 1},       {"cifar.64-128/2", 128, 64, 32, 128, 3, 2, 1, 1},
-    {"cifar.down", 128, 64, 32, 128, 1, 2, 0, 1},      {"resnet50.stem", 16, 3, 224, 64, 7, 2, 3, 1},
-    {"resnet50.64-64", 16, 64, 56, 64, 1, 1, 0, 1},    {"resnet50.64-256", 16, 64, 56, 256, 1, 1, 0, 1},
-    {"resnet50.3x3.64", 16, 64, 56, 64, 3, 1, 1, 1},   {"resnet50.3x3.128", 16, 128, 28, 128, 3, 1, 1, 1},
-    {"resnet50.3x3.256", 16, 256, 14, 256, 3, 1, 1, 1}, {"resnet50.3x3.512", 16, 512, 7, 512, 3, 1, 1, 1},
-    {"resnet50.1024-256", 16, 1024, 14, 256, 1, 1, 0, 1}, {"resnet50.down", 16, 256, 56, 512, 1, 2, 0, 1},
-    {"vit.patch", 4, 3, 224, 768, 16, 16, 0, 1},       {"depthwise.3", 16, 128, 28, 128, 3, 1, 1, 128},
-    {"depthwise.5", 16, 128, 28, 128, 5, 1, 2, 128},   {"depthwise.7", 16, 128, 28, 128, 7, 1, 3, 128},
+    {"lenet.conv1", 64, 1, 28, 6, 5, 1, 2, 1},
+    {"lenet.conv2", 64, 6, 14, 16, 5, 1, 0, 1},
+    {"cifar.stem", 128, 3, 32, 64, 3, 1, 1, 1},
+    {"cifar.64", 128, 64, 32, 64, 3, 1, 1, 1},
+    {"cifar.128", 128, 128, 16, 128, 3, 1, 1, 1},
+    {"cifar.256", 128, 256, 8, 256, 3, 1, 1, 1},
+    {"cifar.512", 128, 512, 4, 512, 3, 1, 1, 1},
+    {"cifar.64-128/2", 128, 64, 32, 128, 3, 2, 1, 1},
+    {"cifar.down", 128, 64, 32, 128, 1, 2, 0, 1},
+    {"resnet50.stem", 16, 3, 224, 64, 7, 2, 3, 1},
+    {"resnet50.64-64", 16, 64, 56, 64, 1, 1, 0, 1},
+    {"resnet50.64-256", 16, 64, 56, 256, 1, 1, 0, 1},
+    {"resnet50.3x3.64", 16, 64, 56, 64, 3, 1, 1, 1},
+    {"resnet50.3x3.128", 16, 128, 28, 128, 3, 1, 1, 1},
+    {"resnet50.3x3.256", 16, 256, 14, 256, 3, 1, 1, 1},
+    {"resnet50.3x3.512", 16, 512, 7, 512, 3, 1, 1, 1},
+    {"resnet50.1024-256", 16, 1024, 14, 256, 1, 1, 0, 1},
+    {"resnet50.down", 16, 256, 56, 512, 1, 2, 0, 1},
+    {"vit.patch", 4, 3, 224, 768, 16, 16, 0, 1},
+    {"depthwise.3", 16, 128, 28, 128, 3, 1, 1, 128},
+    {"depthwise.5", 16, 128, 28, 128, 5, 1, 2, 128},
+    {"depthwise.7", 16, 128, 28, 128, 7, 1, 3, 128},
 };
 
 void add_convolution(const ConvolutionCase& c, DType type) {
@@ -150,8 +162,8 @@ void add_convolution(const ConvolutionCase& c, DType type) {
   const auto convolution = [&](const char* what, Op op, const Shape& first, const Shape& second, const Shape& result) {
     Primitive primitive;
     primitive.op = op;
-    primitive.attributes = ops::Window{{c.kernel, c.kernel},   {c.stride, c.stride}, {c.padding, c.padding},
-                                       {c.padding, c.padding}, {1, 1},               c.groups};
+    primitive.attributes = ops::Window{
+        {c.kernel, c.kernel}, {c.stride, c.stride}, {c.padding, c.padding}, {c.padding, c.padding}, {1, 1}, c.groups};
     primitive.inputs = {operand(0, type, first, contiguous_strides(first)),
                         operand(1, type, second, contiguous_strides(second))};
     primitive.output = operand(2, type, result, contiguous_strides(result));
@@ -179,7 +191,7 @@ int main(int argc, char** argv) {
   }
   benchmark::Initialize(&argc, argv);
   const cpu::MachineLimits limits = cpu::measure_limits();
-  fmt::print(stderr, "machine: {:.0f} GFLOP/s float32, {:.0f} bfloat16, {:.1f} GB/s copied\n", limits.float32_rate / 1e9,
-             limits.bfloat16_rate / 1e9, limits.memory_bandwidth / 1e9);
+  fmt::print(stderr, "machine: {:.0f} GFLOP/s float32, {:.0f} bfloat16, {:.1f} GB/s copied\n",
+             limits.float32_rate / 1e9, limits.bfloat16_rate / 1e9, limits.memory_bandwidth / 1e9);
   benchmark::RunSpecifiedBenchmarks();
 }

@@ -41,7 +41,10 @@ void run(const Arguments& arguments) {
   });
   progress.clear();
   if (arguments.json) {
-    Json line{{"model", options.model}, {"data", options.data}, {"samples", result.samples}, {"loss", result.loss},
+    Json line{{"model", options.model},
+              {"data", options.data},
+              {"samples", result.samples},
+              {"loss", result.loss},
               {"accuracy", nullptr}};
     if (result.accuracy) line["accuracy"] = *result.accuracy;
     return print_json(line);
@@ -57,8 +60,9 @@ void add_eval(CLI::App& program) {
   CLI::App* command = program.add_subcommand("eval", "Loss and accuracy of weights on a data set");
   auto arguments = std::make_shared<Arguments>();
   add_model_option(*command, arguments->options.model);
-  command->add_option("--data", arguments->options.data,
-                      "shapes, mnist:DIR, folder:DIR or tensors:FILE.safetensors; the test part where there is one")
+  command
+      ->add_option("--data", arguments->options.data,
+                   "shapes, mnist:DIR, folder:DIR or tensors:FILE.safetensors; the test part where there is one")
       ->required();
   command->add_option("--weights", arguments->weights, "A safetensors file")->required();
   command->add_option("--holdout", arguments->options.holdout, "Evaluate the share that train --holdout kept back");

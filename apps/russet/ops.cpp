@@ -32,13 +32,13 @@ std::vector<std::string> names_of(const std::vector<russet::DType>& types) {
 }
 
 Json to_json(const russet::OperatorInfo& info, const std::vector<russet::Device>& devices) {
-  Json line{{"name", info.name},         {"family", info.family},     {"inputs", info.inputs},
-            {"types", info.types},       {"autocast", info.autocast}, {"documentation", info.documentation},
+  Json line{{"name", info.name},        {"family", info.family},     {"inputs", info.inputs},
+            {"types", info.types},      {"autocast", info.autocast}, {"documentation", info.documentation},
             {"devices", Json::object()}};
   for (const russet::Device device : devices) {
     const russet::OperatorSupport support = russet::operator_support(info.name, device);
-    line["devices"][to_string(device)] = {{"native", !support.native.empty()}, {"types", names_of(support.native)},
-                                          {"kernel", support.kernel}};
+    line["devices"][to_string(device)] = {
+        {"native", !support.native.empty()}, {"types", names_of(support.native)}, {"kernel", support.kernel}};
   }
   return line;
 }

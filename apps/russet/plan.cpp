@@ -69,8 +69,7 @@ void print_as_json(const russet::train::Forecast& forecast, const russet::train:
 
 void run(const Arguments& arguments) {
   const russet::Device device = require_device(arguments.workload.device);
-  const auto workload =
-      workload_of(arguments.workload.model, arguments.workload.precision, arguments.workload.batch);
+  const auto workload = workload_of(arguments.workload.model, arguments.workload.precision, arguments.workload.batch);
   const auto forecast = russet::train::forecast(workload, device, phase_of(arguments.workload.phase));
   if (arguments.json) {
     print_as_json(forecast, workload, arguments);

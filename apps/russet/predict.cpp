@@ -142,8 +142,8 @@ Tensor outputs_of(Network& network, const std::vector<Tensor>& inputs, std::int6
     for (const Tensor& input : inputs) {
       part.push_back(input.defined() ? input.narrow(0, row, std::min(batch, rows - row)) : Tensor());
     }
-    const Tensor output = part.size() == 1 ? russet::train::forward(network.model, part[0])
-                                           : network.model.forward_all(part);
+    const Tensor output =
+        part.size() == 1 ? russet::train::forward(network.model, part[0]) : network.model.forward_all(part);
     parts.push_back(output.to(russet::DType::float32));
     russet::flush();
   }

@@ -62,8 +62,7 @@ russet::Profile profile_of(const russet::train::Workload& workload, const Argume
 
 void run(const Arguments& arguments) {
   const russet::Device device = require_device(arguments.workload.device);
-  const auto workload =
-      workload_of(arguments.workload.model, arguments.workload.precision, arguments.workload.batch);
+  const auto workload = workload_of(arguments.workload.model, arguments.workload.precision, arguments.workload.batch);
   phase_of(arguments.workload.phase);
   if (arguments.steps < 1 || arguments.steps > 10'000) {
     throw russet::ValueError(fmt::format("--steps {}: it must be within 1 and 10000", arguments.steps));

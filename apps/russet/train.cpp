@@ -134,13 +134,17 @@ void print_end(const Result& result) {
   }
   if (accuracies.size() > 1) fmt::print("\naccuracy by epoch, %\n{}", russet::train::draw_curve(accuracies, 64, 8));
   fmt::print("\n");
-  if (result.accuracy) fmt::print("accuracy    {} (best {})\n", percent(*result.accuracy), percent(*result.best_accuracy));
+  if (result.accuracy)
+    fmt::print("accuracy    {} (best {})\n", percent(*result.accuracy), percent(*result.best_accuracy));
   fmt::print("report      {}\ncheckpoint  {}\nweights     {}\n", (result.out / "report.html").string(),
              (result.out / "checkpoint").string(), (result.out / "model.safetensors").string());
 }
 
 void print_end_json(const Result& result) {
-  Json line{{"steps", result.steps}, {"finished", result.finished}, {"accuracy", nullptr}, {"best_accuracy", nullptr},
+  Json line{{"steps", result.steps},
+            {"finished", result.finished},
+            {"accuracy", nullptr},
+            {"best_accuracy", nullptr},
             {"out", result.out.string()}};
   if (result.accuracy) line["accuracy"] = *result.accuracy;
   if (result.best_accuracy) line["best_accuracy"] = *result.best_accuracy;

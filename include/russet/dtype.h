@@ -37,9 +37,7 @@ struct bfloat16 {
   std::uint16_t bits = 0;
   bfloat16() = default;
   explicit constexpr bfloat16(float value) : bits(round(value)) {}
-  explicit constexpr operator float() const {
-    return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
-  }
+  explicit constexpr operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
   bool operator==(const bfloat16&) const = default;
 
  private:
@@ -73,25 +71,45 @@ DType promote(DType a, DType b);
 template <class T>
 constexpr DType dtype_of();
 template <>
-constexpr DType dtype_of<bool>() { return DType::boolean; }
+constexpr DType dtype_of<bool>() {
+  return DType::boolean;
+}
 template <>
-constexpr DType dtype_of<std::uint8_t>() { return DType::uint8; }
+constexpr DType dtype_of<std::uint8_t>() {
+  return DType::uint8;
+}
 template <>
-constexpr DType dtype_of<std::int8_t>() { return DType::int8; }
+constexpr DType dtype_of<std::int8_t>() {
+  return DType::int8;
+}
 template <>
-constexpr DType dtype_of<std::int16_t>() { return DType::int16; }
+constexpr DType dtype_of<std::int16_t>() {
+  return DType::int16;
+}
 template <>
-constexpr DType dtype_of<std::int32_t>() { return DType::int32; }
+constexpr DType dtype_of<std::int32_t>() {
+  return DType::int32;
+}
 template <>
-constexpr DType dtype_of<std::int64_t>() { return DType::int64; }
+constexpr DType dtype_of<std::int64_t>() {
+  return DType::int64;
+}
 template <>
-constexpr DType dtype_of<float16>() { return DType::float16; }
+constexpr DType dtype_of<float16>() {
+  return DType::float16;
+}
 template <>
-constexpr DType dtype_of<bfloat16>() { return DType::bfloat16; }
+constexpr DType dtype_of<bfloat16>() {
+  return DType::bfloat16;
+}
 template <>
-constexpr DType dtype_of<float>() { return DType::float32; }
+constexpr DType dtype_of<float>() {
+  return DType::float32;
+}
 template <>
-constexpr DType dtype_of<double>() { return DType::float64; }
+constexpr DType dtype_of<double>() {
+  return DType::float64;
+}
 
 /// Calls `visitor.template operator()<T>()` with the C++ element type of `type`.
 template <class Visitor>

@@ -11,7 +11,7 @@ namespace russet {
 /// A primitive: what every device knows. All other functions are written with these.
 struct OperatorInfo {
   std::string name;
-  std::string family;    // elementwise, reduction, contraction, ...
+  std::string family;  // elementwise, reduction, contraction, ...
   int inputs = 0;
   std::string types;     // which types it takes, and which it gives
   std::string autocast;  // what an autocast policy does with it

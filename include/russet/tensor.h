@@ -1,14 +1,14 @@
 #pragma once
 // Tensor: a handle on a storage cell, a geometry and an autograd record. Copies of a handle alias.
-#include <cstring>
-#include <initializer_list>
-#include <optional>
 #include <russet/device.h>
 #include <russet/dtype.h>
 #include <russet/error.h>
 #include <russet/ref.h>
 #include <russet/scalar.h>
 #include <russet/shape.h>
+#include <cstring>
+#include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>

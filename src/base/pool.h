@@ -44,7 +44,7 @@ class ObjectPool {
 
   void grow() {
     const std::size_t count = std::max<std::size_t>(1, 4096 / bytes_);
-    auto* block = static_cast<std::byte*>(::operator new(count * bytes_, std::align_val_t{64}));
+    auto* block = static_cast<std::byte*>(::operator new (count* bytes_, std::align_val_t{64}));
     for (std::size_t i = 0; i < count; ++i) free_ = new (block + i * bytes_) Piece{free_};
   }
 

@@ -94,8 +94,8 @@ Example elementwise_example(const OpRow& row, DType type) {
 
 Example example_of(const OpRow& row, DType type) {
   switch (row.family) {
-    case Family::source: return {{}, row.op == Op::constant ? ops::Attributes(ops::Number{}) : ops::Attributes(),
-                                 {type, {4, 8}}};
+    case Family::source:
+      return {{}, row.op == Op::constant ? ops::Attributes(ops::Number{}) : ops::Attributes(), {type, {4, 8}}};
     case Family::random: return {{}, ops::Seed{}, {type, {4, 8}}};
     case Family::elementwise: return elementwise_example(row, type);
     case Family::reduction: return {{{type, {4, 8}}}, ops::Axes{2, false}, {}};

@@ -21,12 +21,9 @@ struct Landmarks {
   std::string_view stem;
 };
 constexpr Landmarks landmarks[] = {
-    {"mlp", "fc3.weight", "fc1.weight"},
-    {"lenet5", "c.4.weight", "f.0.weight"},
-    {"resnet18", "fc.weight", "conv1.weight"},
-    {"resnet18_cifar", "fc.weight", "conv1.weight"},
-    {"resnet50", "fc.weight", "conv1.weight"},
-    {"vit_b_16", "heads.head.weight", "conv_proj.weight"},
+    {"mlp", "fc3.weight", "fc1.weight"},       {"lenet5", "c.4.weight", "f.0.weight"},
+    {"resnet18", "fc.weight", "conv1.weight"}, {"resnet18_cifar", "fc.weight", "conv1.weight"},
+    {"resnet50", "fc.weight", "conv1.weight"}, {"vit_b_16", "heads.head.weight", "conv_proj.weight"},
     {"bert_base", "classifier.weight", ""},
 };
 

@@ -72,7 +72,8 @@ Evaluation evaluate(models::Model& model, data::DataLoader& loader, const Card& 
   result.samples = loader.samples();
   result.loss = totals.mean_loss();
   if (!card.regression) {
-    result.accuracy = static_cast<double>(totals.correct()) / static_cast<double>(std::max<std::int64_t>(result.samples, 1));
+    result.accuracy =
+        static_cast<double>(totals.correct()) / static_cast<double>(std::max<std::int64_t>(result.samples, 1));
   }
   return result;
 }

@@ -55,12 +55,11 @@ Log::~Log() {
 }
 
 void Log::add(const StepRecord& record) {
-  pending_ += ordered_json{{"step", record.step},
-                           {"loss", record.loss},
-                           {"lr", record.lr},
-                           {"ms", std::round(record.ms * 1000) / 1000}}
-                  .dump() +
-              "\n";
+  pending_ +=
+      ordered_json{
+          {"step", record.step}, {"loss", record.loss}, {"lr", record.lr}, {"ms", std::round(record.ms * 1000) / 1000}}
+          .dump() +
+      "\n";
 }
 
 void Log::add(const EpochRecord& record) {

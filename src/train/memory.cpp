@@ -37,10 +37,11 @@ std::uint64_t require_memory(const Options& options, const Task& task, std::uint
   if (need <= budget) return need;
   std::int64_t batch = workload.batch / 2;
   while (batch >= 1 && needed(workload, options.on(), batch) > budget) batch /= 2;
-  const std::string advice = batch >= 1 ? fmt::format("--batch {0} would fit (with --accumulate {1} a step covers {2} "
-                                                      "samples as before)", batch,
-                                                      *options.accumulate * (workload.batch / batch),
-                                                      batch * *options.accumulate * (workload.batch / batch))
+  const std::string advice = batch >= 1 ? fmt::format(
+                                              "--batch {0} would fit (with --accumulate {1} a step covers {2} "
+                                              "samples as before)",
+                                              batch, *options.accumulate * (workload.batch / batch),
+                                              batch * *options.accumulate * (workload.batch / batch))
                                         : "no batch size would fit: choose a smaller model";
   throw OutOfMemoryError(fmt::format("training {} at batch {} needs {} and --memory grants {}. {}.", options.model,
                                      workload.batch, format_size(need), format_size(budget), advice));

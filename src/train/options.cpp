@@ -35,8 +35,8 @@ constexpr Recipe recipes[] = {
 constexpr Recipe other_recipe = {"", "sgd", 0.05, 0, 64, 10, 0};
 
 const Recipe& recipe_of(std::string_view model) {
-  const auto* found = std::find_if(std::begin(recipes), std::end(recipes),
-                                   [&](const Recipe& recipe) { return recipe.model == model; });
+  const auto* found =
+      std::find_if(std::begin(recipes), std::end(recipes), [&](const Recipe& recipe) { return recipe.model == model; });
   return found == std::end(recipes) ? other_recipe : *found;
 }
 

@@ -22,7 +22,8 @@ int terminal_width() {
 std::string bar(double share, int width) {
   const auto filled = static_cast<int>(std::clamp(share, 0.0, 1.0) * width * 8);
   std::string text;
-  for (int cell = 0; cell < width; ++cell) text += eighths[static_cast<std::size_t>(std::clamp(filled - cell * 8, 0, 8))];
+  for (int cell = 0; cell < width; ++cell)
+    text += eighths[static_cast<std::size_t>(std::clamp(filled - cell * 8, 0, 8))];
   return text;
 }
 
@@ -55,8 +56,8 @@ void Progress::show(std::int64_t done, std::string_view label) {
   const double seconds = std::chrono::duration<double>(drawn_ - start_).count();
   const double rate = seconds > 0 ? static_cast<double>(done - first_) / seconds : 0;
   const std::string left = rate > 0 ? format_time(static_cast<double>(total_ - done) / rate) : "-:--";
-  const std::string right = fmt::format(" {}/{}  {:.0f} samples/s  {} left", done, total_,
-                                        rate * static_cast<double>(samples_), left);
+  const std::string right =
+      fmt::format(" {}/{}  {:.0f} samples/s  {} left", done, total_, rate * static_cast<double>(samples_), left);
   const int room = terminal_width() - static_cast<int>(label.size() + right.size()) - 4;
   const double share = total_ > 0 ? static_cast<double>(done) / static_cast<double>(total_) : 1;
   fmt::print(stderr, "\r\x1b[2K{} |{}|{}", label, bar(share, std::clamp(room, 8, 40)), right);

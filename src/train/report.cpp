@@ -77,9 +77,10 @@ std::string axes(const Range& x, const Range& y, const std::string& x_name) {
   std::string svg;
   for (const double tick : ticks(y)) {
     const double at = y.at(tick, height - bottom, margin);
-    svg += fmt::format("<line class=\"grid\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>"
-                       "<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{:.4g}</text>\n",
-                       left, width - margin, at, at, left - 6, at + 4, tick);
+    svg += fmt::format(
+        "<line class=\"grid\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>"
+        "<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{:.4g}</text>\n",
+        left, width - margin, at, at, left - 6, at + 4, tick);
   }
   for (const double tick : ticks(x)) {
     svg += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{:.6g}</text>\n",
@@ -109,9 +110,10 @@ std::string chart(const std::string& title, const std::string& x_name, const Cur
                            x.at(p.x, left, width - margin), y.at(p.y, height - bottom, margin), x_name, p.x, p.y);
     }
   }
-  return fmt::format("<figure><figcaption>{}</figcaption><svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n"
-                     "{}<polyline points=\"{}\"/>{}</svg></figure>\n",
-                     title, width, height, title, axes(x, y, x_name), points, marks);
+  return fmt::format(
+      "<figure><figcaption>{}</figcaption><svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n"
+      "{}<polyline points=\"{}\"/>{}</svg></figure>\n",
+      title, width, height, title, axes(x, y, x_name), points, marks);
 }
 
 constexpr std::string_view style = R"(
@@ -143,13 +145,13 @@ std::string to_html(const Report& report) {
   for (const auto& [name, value] : report.facts) {
     rows += fmt::format("<tr><td>{}</td><td>{}</td></tr>\n", escape(name), escape(value));
   }
-  return fmt::format("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-                     "<meta name=\"viewport\" content=\"width=device-width\"><title>{0}</title>\n<style>{1}</style></head>\n"
-                     "<body><h1>{0}</h1>\n{2}{3}{4}{5}<table>\n{6}</table></body></html>\n",
-                     escape(report.title), style, chart("Training loss", "step", loss),
-                     chart("Accuracy on the evaluation part, %", "epoch", accuracy),
-                     chart("Loss on the evaluation part", "epoch", test_loss), chart("Learning rate", "step", rate),
-                     rows);
+  return fmt::format(
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width\"><title>{0}</title>\n<style>{1}</style></head>\n"
+      "<body><h1>{0}</h1>\n{2}{3}{4}{5}<table>\n{6}</table></body></html>\n",
+      escape(report.title), style, chart("Training loss", "step", loss),
+      chart("Accuracy on the evaluation part, %", "epoch", accuracy),
+      chart("Loss on the evaluation part", "epoch", test_loss), chart("Learning rate", "step", rate), rows);
 }
 
 }  // namespace russet::train

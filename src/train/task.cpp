@@ -41,8 +41,8 @@ ImageForm form_of(const Options& options, const Shape& image) {
 }
 
 [[noreturn]] void refuse_shape(const Options& options, const Shape& shape, std::string_view expected) {
-  throw ShapeError(fmt::format("{}: tensor x has the shape [n, ...] with {} for a sample, but {} takes {}", options.data,
-                               to_string(shape), options.model, expected));
+  throw ShapeError(fmt::format("{}: tensor x has the shape [n, ...] with {} for a sample, but {} takes {}",
+                               options.data, to_string(shape), options.model, expected));
 }
 
 void fit_to_tensors(const Options& options, const data::Field& input, Card& card) {
@@ -65,8 +65,10 @@ void fit_to_tensors(const Options& options, const data::Field& input, Card& card
 
 void fit_to_images(const Options& options, const Shape& image, Card& card) {
   if (options.model == "bert_base") {
-    throw ValueError(fmt::format("bert_base takes token ids, not the images of {}: use tensors:FILE.safetensors with "
-                                 "ids in x and classes in y", options.data));
+    throw ValueError(
+        fmt::format("bert_base takes token ids, not the images of {}: use tensors:FILE.safetensors with "
+                    "ids in x and classes in y",
+                    options.data));
   }
   card.image = form_of(options, image);
   card.in_channels = card.image->channels;
@@ -83,8 +85,8 @@ std::int64_t outputs_of(const Options& options, const data::Dataset& dataset, Ca
   }
   card.regression = true;
   if (target.shape.rank() != 1 || target.shape[0] < 1) {
-    throw ValueError(fmt::format("{}: targets must be classes (integers [n]) or numbers (floats [n, outputs])",
-                                 options.data));
+    throw ValueError(
+        fmt::format("{}: targets must be classes (integers [n]) or numbers (floats [n, outputs])", options.data));
   }
   return target.shape[0];
 }

@@ -52,8 +52,8 @@ Trainer::Run::Run(RunState state, Task task, std::optional<io::Checkpoint> check
   if (options.dropout) model_options.dropout = options.dropout;
   model_ = std::make_unique<models::Model>(models::create(options.model, model_options));
   if (options.weights && !checkpoint) load_weights(*options.weights);
-  optimizer_ = make_optimizer({*options.optimizer, *options.lr, *options.momentum, *options.weight_decay},
-                              model_->parameters());
+  optimizer_ =
+      make_optimizer({*options.optimizer, *options.lr, *options.momentum, *options.weight_decay}, model_->parameters());
   check_inputs();
   make_loaders();
   schedule_ = {*options.schedule, *options.lr, *options.warmup, total_steps()};
@@ -325,8 +325,10 @@ Trainer::Trainer(const Options& options) {
   if (options.weights) card = card_of(io::SafetensorsFile(*options.weights), options.model);
   Task task = open_task(state.options, card);
   if (!task.test && !options.holdout) {
-    throw ValueError(fmt::format("{} has one part only: say which share to keep for evaluation (--holdout 0.2), or "
-                                 "--holdout 0 for none", options.data));
+    throw ValueError(
+        fmt::format("{} has one part only: say which share to keep for evaluation (--holdout 0.2), or "
+                    "--holdout 0 for none",
+                    options.data));
   }
   if (state.options.out.empty()) state.options.out = new_folder(state.options.model);
   state.card = task.card;
@@ -339,13 +341,14 @@ Trainer::Trainer(const std::filesystem::path& folder, const Options& given) {
   RunState state = state_of(checkpoint, path.string());
   const std::vector<std::string> differ = differences(given, state.options);
   if (!differ.empty()) {
-    throw ValueError(fmt::format("{} cannot be resumed with other options: {}", folder.string(),
-                                 fmt::join(differ, ", ")));
+    throw ValueError(
+        fmt::format("{} cannot be resumed with other options: {}", folder.string(), fmt::join(differ, ", ")));
   }
   if (state.threads != get_num_threads()) {
-    throw ValueError(fmt::format("{} was trained with {} thread(s) and this process has {}: only the same number gives "
-                                 "the same bits. Set OMP_NUM_THREADS={}.",
-                                 folder.string(), state.threads, get_num_threads(), state.threads));
+    throw ValueError(
+        fmt::format("{} was trained with {} thread(s) and this process has {}: only the same number gives "
+                    "the same bits. Set OMP_NUM_THREADS={}.",
+                    folder.string(), state.threads, get_num_threads(), state.threads));
   }
   state.options.workers = given.workers.value_or(-1);
   state.options.checkpoint_every = given.checkpoint_every;

@@ -129,8 +129,8 @@ Tensor Workbench::eval_step() {
 Forecast forecast(const Workload& workload, Device device, Phase phase) {
   const Device null(DeviceType::null);
   plan_null_as(device);
-  const std::size_t before = memory_in_use(null);
   reset_peak_memory(null);
+  const std::size_t before = memory_in_use(null);
   Workbench bench(workload, null);
   Forecast result;
   if (phase != Phase::eval) {

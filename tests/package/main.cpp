@@ -1,6 +1,6 @@
-#include <iostream>
 #include <russet/tensor.h>
 #include <russet/version.h>
+#include <iostream>
 
 int main() {
   const russet::Tensor x = russet::Tensor::from<float>({1, 2, 3}, {3});

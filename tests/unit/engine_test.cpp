@@ -38,9 +38,7 @@ TEST(Aliasing, ExportedMemoryFollowsWrites) {
 struct Net {
   nn::Linear first{20, 16};
   nn::Linear second{16, 4};
-  Tensor operator()(const Tensor& x, bool training) {
-    return second(dropout(relu(first(x)), 0.2, training));
-  }
+  Tensor operator()(const Tensor& x, bool training) { return second(dropout(relu(first(x)), 0.2, training)); }
   std::vector<Tensor> parameters() const {
     std::vector<Tensor> all;
     for (const Tensor& p : first.parameters()) all.push_back(p);
@@ -67,8 +65,10 @@ TEST(Replay, ATrainingLoopCompilesNothingAfterThreeSteps) {
     {
       const NoGrad no_grad;
       const Tensor accuracy = mean(eq(argmax(net(x, false), 1), y).to(DType::float32));
-      if (step % 2 == 0) flush();
-      else (void)accuracy.item<float>();
+      if (step % 2 == 0)
+        flush();
+      else
+        (void)accuracy.item<float>();
     }
     if (step == 3) after_three = counters().plans_compiled;
   }

@@ -21,7 +21,8 @@ class TrainTest : public ::testing::Test {
     folder_ = fs::temp_directory_path() / ("russet-train-" + std::to_string(::getpid()));
     fs::remove_all(folder_);
     fs::create_directories(folder_);
-    io::save_safetensors(folder_ / "data.safetensors", {{"x", randn({samples, 1, 12, 12})}, {"y", arange(samples) % 10}});
+    io::save_safetensors(folder_ / "data.safetensors",
+                         {{"x", randn({samples, 1, 12, 12})}, {"y", arange(samples) % 10}});
   }
   static constexpr std::int64_t samples = 256;
   void TearDown() override { fs::remove_all(folder_); }

@@ -1,8 +1,8 @@
 #pragma once
 // How good a model is on a data set.
+#include <russet/train/task.h>
 #include <functional>
 #include <optional>
-#include <russet/train/task.h>
 
 namespace russet::train {
 

@@ -1,10 +1,10 @@
 #pragma once
 // What a training run is asked to do. What is left out follows from the model and the data.
+#include <russet/device.h>
+#include <russet/dtype.h>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <russet/device.h>
-#include <russet/dtype.h>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,11 +1,11 @@
 #pragma once
 // Task: a data set made ready for a model, and the model made to fit it.
-#include <memory>
-#include <optional>
 #include <russet/data.h>
 #include <russet/io/safetensors.h>
 #include <russet/models.h>
 #include <russet/train/options.h>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,7 +61,8 @@ Tensor forward(models::Model& model, const Tensor& input);
 Tensor loss_of(const Card& card, const Tensor& output, const Tensor& target, double label_smoothing = 0,
                Reduction reduction = Reduction::mean);
 
-/// The model of the card with the weights of a file. Throws FileError or ValueError, which names tensors that do not fit.
+/// The model of the card with the weights of a file. Throws FileError or ValueError, which names tensors that do not
+/// fit.
 models::Model load_model(const Card& card, const io::SafetensorsFile& file, Device device);
 
 }  // namespace russet::train

@@ -4,14 +4,14 @@
 // The folder holds log.jsonl, model.safetensors (the last weights), best.safetensors (those of the best accuracy),
 // checkpoint and report.html. Each file is written beside and renamed. A run that was killed at any moment and resumed
 // ends with the same bits as one that was not.
+#include <russet/train/log.h>
+#include <russet/train/options.h>
+#include <russet/train/task.h>
 #include <atomic>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <russet/train/log.h>
-#include <russet/train/options.h>
-#include <russet/train/task.h>
 #include <vector>
 
 namespace russet::train {

@@ -1,13 +1,13 @@
 #pragma once
 // Workload: one training step and one evaluation step of a model on made-up data, to be timed, profiled, or planned
 // without running.
-#include <cstdint>
-#include <memory>
-#include <optional>
 #include <russet/data/dataset.h>
 #include <russet/models.h>
 #include <russet/optim.h>
 #include <russet/runtime.h>
+#include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,10 +64,10 @@ class Workbench {
 
 /// What a workload would do and need on a device, found out on the null device.
 struct Forecast {
-  std::vector<StepInfo> steps;   // of one step of the phase, in order
+  std::vector<StepInfo> steps;  // of one step of the phase, in order
   std::size_t bytes_moved = 0;
-  double operations = 0;         // floating-point operations, two for a multiply-add
-  std::size_t peak_bytes = 0;    // parameters, gradients, optimizer state, inputs and temporaries
+  double operations = 0;       // floating-point operations, two for a multiply-add
+  std::size_t peak_bytes = 0;  // parameters, gradients, optimizer state, inputs and temporaries
   std::size_t arena_bytes = 0;
 };
 enum class Phase : std::uint8_t { train, eval, both };

@@ -103,11 +103,10 @@ bool reads_in_place(const Step& step, std::int32_t leaf, std::int32_t output) {
     }
   }
   if (!target) return false;
-  const bool same_places =
-      std::all_of(group->accesses.begin(), group->accesses.end(), [&](const Access& access) {
-        return access.slot != leaf || (access.strides == target->strides && access.offset == 0 && target->offset == 0 &&
-                                       access.offset_argument < 0 && access.dtype == target->dtype);
-      });
+  const bool same_places = std::all_of(group->accesses.begin(), group->accesses.end(), [&](const Access& access) {
+    return access.slot != leaf || (access.strides == target->strides && access.offset == 0 && target->offset == 0 &&
+                                   access.offset_argument < 0 && access.dtype == target->dtype);
+  });
   return same_places && reads_before_store(*group, leaf, output);
 }
 

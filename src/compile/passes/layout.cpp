@@ -1,5 +1,5 @@
-// Layout: contractions over images say in which memory order they like their result; what is computed from it element by
-// element keeps that order, so that nothing is reordered in between. What leaves the plan is row-major.
+// Layout: contractions over images say in which memory order they like their result; what is computed from it element
+// by element keeps that order, so that nothing is reordered in between. What leaves the plan is row-major.
 //   x -> convolution -> [NHWC] -> relu -> [NHWC] -> convolution -> [NHWC] -> sum over H, W -> [NC]
 #include <algorithm>
 #include <numeric>

@@ -247,7 +247,8 @@ class ColumnsKernel final : public compile::Kernel {
     for (std::int64_t row = begin; row < end; ++row) {
       for (std::int64_t i = 0; i < height; ++i) {
         for (std::int64_t j = 0; j < width; ++j) {
-          const std::int64_t from = row * row_step + (turned ? height - 1 - i : i) * s[2] + (turned ? width - 1 - j : j) * s[3];
+          const std::int64_t from =
+              row * row_step + (turned ? height - 1 - i : i) * s[2] + (turned ? width - 1 - j : j) * s[3];
           const std::int64_t to = (i * width + j) * windows_.channels;
           for (std::int64_t c = 0; c < windows_.channels; ++c) visit(row, to + c, from + c * channel_step);
         }
@@ -298,10 +299,11 @@ Verdict judge_columns(const Primitive& primitive) {
     return decline("most of its windows would be zeros");
   }
   const Operand& other = primitive.op == Op::convolution_weight ? primitive.inputs[1] : primitive.output;
-  if (!is_channels_last(primitive.inputs[0]) || !is_channels_last(other)) return decline("activations are not channels-last");
-  auto kernel = std::shared_ptr<ColumnsKernel>(ColumnsKernel::make(primitive));
-  if (!kernel) return decline("oneDNN has no such product that keeps to our scratch space");
-  return accept([primitive] { return ColumnsKernel::make(primitive); });
+  if (!is_channels_last(primitive.inputs[0]) || !is_channels_last(other))
+    return decline("activations are not channels-last");
+  const auto made = std::make_shared<KernelPtr>(ColumnsKernel::make(primitive));
+  if (!*made) return decline("oneDNN has no such product that keeps to our scratch space");
+  return accept([made] { return std::move(*made); });
 }
 
 // GFLOP/s in bfloat16 on one core of a Xeon with AMX, columns and oneDNN's convolution:

@@ -50,9 +50,8 @@ template <class Element, int... count>
 HWY_INLINE void add_some(const DepthwiseRow<Element>& row, std::int64_t channel, std::int64_t first, std::int64_t taps,
                          std::integer_sequence<int, count...>) {
   using Add = void (*)(const DepthwiseRow<Element>&, std::int64_t, std::int64_t);
-  static constexpr Add table[] = {[](const DepthwiseRow<Element>& r, std::int64_t c, std::int64_t f) HWY_ATTR {
-    add_taps(r, c, f, std::make_integer_sequence<int, count + 1>{});
-  }...};
+  static constexpr Add table[] = {[](const DepthwiseRow<Element>& r, std::int64_t c, std::int64_t f)
+                                      HWY_ATTR { add_taps(r, c, f, std::make_integer_sequence<int, count + 1>{}); }...};
   table[taps - 1](row, channel, first);
 }
 

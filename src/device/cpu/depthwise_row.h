@@ -4,8 +4,8 @@
 
 namespace russet::cpu {
 
-/// sums[j][c] += sum over p < pixels of x[p * x_step + j * tap_step + c] * g[p * g_step + c] for j < taps, c < channels;
-/// rows of sums are `channels` apart.
+/// sums[j][c] += sum over p < pixels of x[p * x_step + j * tap_step + c] * g[p * g_step + c] for j < taps, c <
+/// channels; rows of sums are `channels` apart.
 template <class Element>
 struct DepthwiseRow {
   const Element* x;

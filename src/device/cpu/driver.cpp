@@ -34,10 +34,11 @@ std::size_t rounded(std::size_t bytes) {
   rlimit limit{};
   std::string bound = fmt::format("the machine has {} bytes", machine_memory());
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-    bound = fmt::format("the process may use {} bytes of addresses (RLIMIT_AS)", static_cast<std::uint64_t>(limit.rlim_cur));
+    bound = fmt::format("the process may use {} bytes of addresses (RLIMIT_AS)",
+                        static_cast<std::uint64_t>(limit.rlim_cur));
   }
-  throw OutOfMemoryError(
-      fmt::format("cpu: {} bytes are needed and the system does not grant them; {}. Use a smaller batch?", bytes, bound));
+  throw OutOfMemoryError(fmt::format(
+      "cpu: {} bytes are needed and the system does not grant them; {}. Use a smaller batch?", bytes, bound));
 }
 
 class Driver final : public runtime::DeviceDriver {
@@ -57,8 +58,7 @@ class Driver final : public runtime::DeviceDriver {
   std::byte* allocate(std::size_t bytes) override {
     if (bytes > machine_memory() * 64) throw_out_of_memory(bytes);
     if (bytes >= mapped_from) {
-      void* const memory =
-          mmap(nullptr, rounded(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      void* const memory = mmap(nullptr, rounded(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
       if (memory == MAP_FAILED) throw_out_of_memory(bytes);
 #ifdef MADV_HUGEPAGE
       madvise(memory, rounded(bytes), MADV_HUGEPAGE);

@@ -18,12 +18,12 @@ using ops::Op;
 struct Term {
   enum class Kind {
     unknown,
-    chain,     // x after some post-ops
-    operand,   // another array
-    number,    // a constant
-    erf,       // erf(chain * number)
-    erf1,      // 1 + erf(chain * number)
-    half,      // (1 + erf(chain * number)) * number2
+    chain,    // x after some post-ops
+    operand,  // another array
+    number,   // a constant
+    erf,      // erf(chain * number)
+    erf1,     // 1 + erf(chain * number)
+    half,     // (1 + erf(chain * number)) * number2
   };
   Kind kind = Kind::unknown;
   std::vector<PostOp> ops{};

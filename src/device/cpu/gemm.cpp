@@ -196,8 +196,10 @@ class ProductKernel final : public compile::Kernel {
     auto* const panel_b = reinterpret_cast<T*>(scratch + panel_a_bytes());
     auto* sums = reinterpret_cast<T*>(scratch + panel_a_bytes() + panel_b_bytes());
     std::byte* const points = scratch + panel_a_bytes() + panel_b_bytes() + block_bytes();
-    const auto* const a = address_as<const Element>(a_, bindings) + batch_offset(product_.a.batch_strides, block.matrix);
-    const auto* const b = address_as<const Element>(b_, bindings) + batch_offset(product_.b.batch_strides, block.matrix);
+    const auto* const a =
+        address_as<const Element>(a_, bindings) + batch_offset(product_.a.batch_strides, block.matrix);
+    const auto* const b =
+        address_as<const Element>(b_, bindings) + batch_offset(product_.b.batch_strides, block.matrix);
     std::int64_t c_row = cut_.block_columns;
     if (direct_c_) {
       c_row = product_.c.rows.step[2];
@@ -279,7 +281,8 @@ class ProductKernel final : public compile::Kernel {
       for (std::int64_t i = 0; i < block.rows.count; ++i) {
         const T* const from = sums + i * cut_.block_columns;
         Result* const row = c + rows[i].offset;
-        for (std::int64_t j = 0; j < block.columns.count; ++j) row[columns[j].offset] = convert_element<Result>(from[j]);
+        for (std::int64_t j = 0; j < block.columns.count; ++j)
+          row[columns[j].offset] = convert_element<Result>(from[j]);
       }
     });
   }

@@ -180,7 +180,8 @@ class Packer {
           const std::int64_t h = height / matrix_.divisor_height;
           const std::int64_t w = column / matrix_.divisor_width;
           if (h < matrix_.plane_height && w < matrix_.plane_width) {
-            value = convert(data_[lanes[j].offset + depth[k].offset + h * matrix_.step_height + w * matrix_.step_width]);
+            value =
+                convert(data_[lanes[j].offset + depth[k].offset + h * matrix_.step_height + w * matrix_.step_width]);
           }
         }
         out[k * width + j] = value;

@@ -47,9 +47,8 @@ HWY_INLINE void run_rows(const TileArguments<T>& t, std::integer_sequence<int, r
     a += a_inner;
     b += b_inner;
   }
-  const auto store = [&](V value, T* at) HWY_ATTR {
-    hn::StoreU(t.accumulate ? hn::Add(hn::LoadU(d, at), value) : value, d, at);
-  };
+  const auto store = [&](V value, T* at)
+                         HWY_ATTR { hn::StoreU(t.accumulate ? hn::Add(hn::LoadU(d, at), value) : value, d, at); };
   if (t.columns == vectors * lanes) {
     ((store(sums[row][0], t.c + row * t.c_row), store(sums[row][1], t.c + row * t.c_row + lanes)), ...);
     return;

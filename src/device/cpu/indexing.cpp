@@ -165,7 +165,9 @@ class Put final : public Indexed {
         }
         walk(
             rows_.sizes,
-            [&](std::int64_t s, std::int64_t t) { to[row * to_row + t] = convert_element<To>(from[row * from_row + s]); },
+            [&](std::int64_t s, std::int64_t t) {
+              to[row * to_row + t] = convert_element<To>(from[row * from_row + s]);
+            },
             from_strides, to_strides);
       }
     });
@@ -177,7 +179,8 @@ class Put final : public Indexed {
                 const Strides& to_strides) const {
     const bool add = accumulates();
     const bool dense = along_.dense && to_strides == contiguous_strides(rows_.sizes);
-    const double cost = row_cost() * static_cast<double>(count_) / static_cast<double>(std::max<std::int64_t>(limit_, 1));
+    const double cost =
+        row_cost() * static_cast<double>(count_) / static_cast<double>(std::max<std::int64_t>(limit_, 1));
     base::parallel_for(limit_, cost, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = 0; i < count_; ++i) {
         const std::int64_t row = row_of(bindings, i);

@@ -19,7 +19,9 @@ inline bool has_strides(const compile::Operand& operand, const Strides& strides)
   return true;
 }
 
-inline bool is_channels_last(const compile::Operand& operand) { return has_strides(operand, channels_last(operand.sizes)); }
+inline bool is_channels_last(const compile::Operand& operand) {
+  return has_strides(operand, channels_last(operand.sizes));
+}
 
 /// Why oneDNN is not asked about a contraction: its types, empty operands, sizes beyond 2^31. Empty if it is.
 std::string why_not_onednn(const compile::Primitive& contraction);

@@ -1,7 +1,7 @@
 #pragma once
 // oneDNN, as versions 2.6 and 3.x share it: primitives are made here, and only here do the versions differ.
-#include <oneapi/dnnl/dnnl.hpp>
 #include <array>
+#include <oneapi/dnnl/dnnl.hpp>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -25,7 +25,8 @@ inline const dnnl::stream& stream() {
 /// oneDNN's own matrix products allocate inside, and the reference ones are loops.
 inline bool usable(std::string_view implementation) {
   return implementation.find("gemm:") == std::string_view::npos &&
-         implementation.find("ref") == std::string_view::npos && implementation.find("simple") == std::string_view::npos;
+         implementation.find("ref") == std::string_view::npos &&
+         implementation.find("simple") == std::string_view::npos;
 }
 
 inline void append_eltwise(dnnl::post_ops& ops, dnnl::algorithm algorithm, float alpha, float beta) {

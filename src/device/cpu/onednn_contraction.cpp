@@ -151,8 +151,8 @@ KernelPtr build_matmul(const Primitive& primitive, const dnnl::matmul::primitive
 // ---- convolution
 
 struct Layout {
-  Desc desc;       // of the operand as it lies in memory
-  bool last;       // channels-last
+  Desc desc;  // of the operand as it lies in memory
+  bool last;  // channels-last
 };
 
 std::optional<Layout> activation_layout(const Operand& operand) {
@@ -238,17 +238,17 @@ class ConvolutionMaker {
       case Op::convolution_input: {
         const auto made = onednn::backward<onednn::BackwardData>(extras_.attributes, x_wish, w_wish, y_wish, window_);
         if (!made) break;
-        return assemble<onednn::BackwardData>(
-            *made, given, {made->diff_src_desc(), made->weights_desc(), made->diff_dst_desc()},
-            {DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_DST}, 0);
+        return assemble<onednn::BackwardData>(*made, given,
+                                              {made->diff_src_desc(), made->weights_desc(), made->diff_dst_desc()},
+                                              {DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_DST}, 0);
       }
       default: {
         const auto made =
             onednn::backward<onednn::BackwardWeights>(extras_.attributes, x_wish, w_wish, y_wish, window_);
         if (!made) break;
-        return assemble<onednn::BackwardWeights>(
-            *made, given, {made->src_desc(), made->diff_weights_desc(), made->diff_dst_desc()},
-            {DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST}, 1);
+        return assemble<onednn::BackwardWeights>(*made, given,
+                                                 {made->src_desc(), made->diff_weights_desc(), made->diff_dst_desc()},
+                                                 {DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST}, 1);
       }
     }
     return decline(blocked ? "oneDNN has no implementation that keeps to our scratch space"
@@ -262,7 +262,8 @@ class ConvolutionMaker {
   };
   using Places = std::array<Placed, 3>;  // x, weight, y
 
-  /// Copies to the layouts that the primitive wants, the primitive, and a copy of its result if it is laid out otherwise.
+  /// Copies to the layouts that the primitive wants, the primitive, and a copy of its result if it is laid out
+  /// otherwise.
   template <class Convolution>
   Verdict assemble(const typename Convolution::primitive_desc& made, const Places& given, std::array<Desc, 3> wanted,
                    std::array<int, 3> ids, std::size_t result) const {

@@ -10,7 +10,7 @@ namespace russet::cpu::onednn {
 
 /// Where a memory object of a primitive lies at run time: an operand of the step, or scratch space.
 struct Place {
-  compile::Access access{};       // if slot >= 0
+  compile::Access access{};        // if slot >= 0
   std::size_t scratch_offset = 0;  // otherwise
 
   static Place operand(const compile::Access& access) { return {access, 0}; }

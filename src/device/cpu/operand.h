@@ -41,11 +41,11 @@ inline const compile::Access& input_access(const compile::Primitive& primitive, 
 
 /// The type in which a contraction, a pool or a cumulative sum adds up: float32 for 16-bit types, int64 for integers.
 template <class Element>
-using Accumulator = std::conditional_t<
-    std::is_same_v<Element, double>, double,
-    std::conditional_t<std::is_same_v<Element, float> || std::is_same_v<Element, float16> ||
-                           std::is_same_v<Element, bfloat16>,
-                       float, std::int64_t>>;
+using Accumulator =
+    std::conditional_t<std::is_same_v<Element, double>, double,
+                       std::conditional_t<std::is_same_v<Element, float> || std::is_same_v<Element, float16> ||
+                                              std::is_same_v<Element, bfloat16>,
+                                          float, std::int64_t>>;
 
 /// Integers wrap around.
 template <class T>

@@ -272,7 +272,8 @@ class MaxPool final : public Pool {
                              reinterpret_cast<std::int32_t*>(scratch + rounded(lane_count() * 8))};
       find(from, line, maxima);
       if (own) {
-        Key* const target = address_as<Key>(primitive_.output.access, bindings) + start(out, line, line.height, line.width);
+        Key* const target =
+            address_as<Key>(primitive_.output.access, bindings) + start(out, line, line.height, line.width);
         for (std::int64_t t = 0; t < count; ++t) target[t * step] = convert_element<Key>(maxima.best[t]);
       } else {
         visit_dtype(primitive_.output.access.dtype,
@@ -289,9 +290,8 @@ class MaxPool final : public Pool {
     const auto* const from = address_as<const Element>(input_access(primitive_, 1), bindings);
     Element* const target =
         address_as<Element>(primitive_.output.access, bindings) + start(out, line, line.height, line.width);
-    const std::int64_t corner =
-        start(in, line, line.height * window_.stride[0] - window_.padding[0],
-              (along_channels_ ? line.width * window_.stride[1] : 0) - window_.padding[1]);
+    const std::int64_t corner = start(in, line, line.height * window_.stride[0] - window_.padding[0],
+                                      (along_channels_ ? line.width * window_.stride[1] : 0) - window_.padding[1]);
     const std::int64_t in_step = along_channels_ ? in[1] : in[3] * window_.stride[1];
     for (std::int64_t t = 0; t < lanes(small_); ++t) {
       const std::int64_t i = taps[t] / window_.kernel[1] * window_.dilation[0];
@@ -334,8 +334,8 @@ class MaxPool final : public Pool {
         const Reach reach = scatter(line, i, j);
         if (reach.count <= 0) return;
         const Element* const source = from + start(in, line, reach.height, reach.width);
-        const std::int32_t* const taps = chosen + number(line, reach.height, reach.width) * lanes(small_) +
-                                         (along_channels_ ? 0 : reach.width);
+        const std::int32_t* const taps =
+            chosen + number(line, reach.height, reach.width) * lanes(small_) + (along_channels_ ? 0 : reach.width);
         const std::int64_t step = source_step(in, reach);
         for (std::int64_t t = 0; t < reach.count; ++t) {
           T& sum = sums[reach.first + t * reach.step];

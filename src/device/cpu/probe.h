@@ -1,6 +1,6 @@
 #pragma once
-// What this machine does now, measured: the limits that a kernel's speed is held against. Speeds of shared machines vary
-// by a factor of two within minutes, so measure next to what is compared.
+// What this machine does now, measured: the limits that a kernel's speed is held against. Speeds of shared machines
+// vary by a factor of two within minutes, so measure next to what is compared.
 
 namespace russet::cpu {
 

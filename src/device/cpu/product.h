@@ -1,6 +1,6 @@
 #pragma once
-// Product: every contraction as batches of matrix products c[i, j] = sum over k of a[i, k] * b[k, j], where the matrices
-// lie in memory in any way that strides and sliding windows describe. What our own kernels compute.
+// Product: every contraction as batches of matrix products c[i, j] = sum over k of a[i, k] * b[k, j], where the
+// matrices lie in memory in any way that strides and sliding windows describe. What our own kernels compute.
 #include <array>
 
 #include "compile/step.h"
@@ -19,8 +19,8 @@ struct Side {
   bool plain() const { return size[0] == 1 && size[1] == 1; }
 };
 
-/// A matrix in memory. In a plane, element (i, j) lies at height (origin + rows' + columns' heights) / divisor, the same
-/// for the width, and is zero where that is no whole number or outside.
+/// A matrix in memory. In a plane, element (i, j) lies at height (origin + rows' + columns' heights) / divisor, the
+/// same for the width, and is zero where that is no whole number or outside.
 struct Matrix {
   Side rows, columns;
   bool in_plane = false;

@@ -1,0 +1,433 @@
+// Contractions of the CPU against loops in double, written here, on random sizes, layouts and types.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "base/parallel.h"
+#include "unit/cpu_case.h"
+
+namespace russet::testing {
+namespace {
+
+// ---- matmul
+
+std::vector<double> multiply(Array& a, Array& b, const Shape& shape) {
+  const int rank = shape.rank();
+  Strides a_steps(rank, 0);
+  Strides b_steps(rank, 0);
+  const auto steps_of = [&](const Array& array, Strides& steps) {
+    const Strides own = contiguous_strides(array.shape);
+    for (int i = 0; i < own.rank(); ++i) {
+      if (array.shape[i] != 1) steps[rank - own.rank() + i] = own[i];
+    }
+  };
+  steps_of(a, a_steps);
+  steps_of(b, b_steps);
+  const std::int64_t inner = a.shape.back();
+  const std::int64_t a_inner = inner == 1 ? 0 : 1;
+  const std::int64_t b_inner = b.shape[b.shape.rank() - 2] == 1 ? 0 : b_steps[rank - 2];
+  a_steps[rank - 1] = 0;
+  b_steps[rank - 2] = 0;
+  std::vector<double> result;
+  cpu::walk(
+      shape,
+      [&](std::int64_t at_a, std::int64_t at_b) {
+        double sum = 0;
+        for (std::int64_t k = 0; k < inner; ++k) {
+          sum += a.values[static_cast<std::size_t>(at_a + k * a_inner)] *
+                 b.values[static_cast<std::size_t>(at_b + k * b_inner)];
+        }
+        result.push_back(sum);
+      },
+      a_steps, b_steps);
+  return result;
+}
+
+void check_matmul(const Shape& a_shape, const Shape& b_shape, const Shape& c_shape, DType type, Layout layout) {
+  Array a(type, a_shape, layout);
+  Array b(type, b_shape, layout);
+  Array c(type, c_shape, layout);
+  a.randomise();
+  b.randomise();
+  const Ran ran = run(step(Op::matmul), {&a, &b}, c);
+  std::vector<double> expected = multiply(a, b, c_shape);
+  for (double& value : expected) value = wrapped(value, type);
+  expect_close(c, expected, tolerance_of(type),
+               std::string(name_of(type)) + to_string(a_shape) + to_string(b_shape) + " " + ran.kernel);
+}
+
+TEST(CpuMatmul, EveryTypeAndLayout) {
+  for (const DType type : numeric) {
+    for (const Layout layout : {Layout::row_major, Layout::permuted, Layout::gaps}) {
+      for (int round = 0; round < 6; ++round) {
+        const std::int64_t m = pick(1, 40);
+        const std::int64_t n = pick(1, 70);
+        const std::int64_t k = pick(1, 50);
+        check_matmul({m, k}, {k, n}, {m, n}, type, layout);
+        check_matmul({3, m, k}, {3, k, n}, {3, m, n}, type, layout);
+      }
+    }
+  }
+}
+
+TEST(CpuMatmul, BatchAxesBroadcast) {
+  for (const DType type : {DType::float32, DType::bfloat16, DType::float64}) {
+    check_matmul({4, 1, 5, 6}, {3, 6, 7}, {4, 3, 5, 7}, type, Layout::row_major);
+    check_matmul({5, 6}, {2, 3, 6, 7}, {2, 3, 5, 7}, type, Layout::permuted);
+    check_matmul({2, 3, 5, 6}, {6, 7}, {2, 3, 5, 7}, type, Layout::row_major);
+    check_matmul({2, 1, 5, 6}, {1, 3, 6, 7}, {2, 3, 5, 7}, type, Layout::gaps);
+  }
+}
+
+TEST(CpuMatmul, EmptyAndSingle) {
+  for (const DType type : {DType::float32, DType::bfloat16, DType::int64, DType::float64}) {
+    check_matmul({0, 4}, {4, 3}, {0, 3}, type, Layout::row_major);
+    check_matmul({2, 0}, {0, 3}, {2, 3}, type, Layout::row_major);
+    check_matmul({2, 4}, {4, 0}, {2, 0}, type, Layout::row_major);
+    check_matmul({1, 1}, {1, 1}, {1, 1}, type, Layout::row_major);
+    check_matmul({0, 2, 4}, {0, 4, 3}, {0, 2, 3}, type, Layout::row_major);
+  }
+}
+
+TEST(CpuMatmul, LargeAndDeep) {
+  for (const DType type : {DType::float32, DType::float64}) {
+    check_matmul({300, 600}, {600, 540}, {300, 540}, type, Layout::permuted);
+    check_matmul({6, 5000}, {5000, 25}, {6, 25}, type, Layout::gaps);
+    check_matmul({64, 400}, {400, 120}, {64, 120}, type, Layout::row_major);
+  }
+  check_matmul({6, 5000}, {5000, 25}, {6, 25}, DType::int32, Layout::gaps);
+}
+
+// ---- epilogues
+
+/// Builds the code of an epilogue; access 0 is the contraction's result.
+struct EpilogueCode {
+  compile::Group group;
+
+  explicit EpilogueCode(const Shape& sizes) {
+    group.space = sizes;
+    group.split = sizes.rank();
+    group.accesses.push_back({-1, DType::float32, 0, -1, contiguous_strides(sizes)});
+  }
+  std::int16_t add(compile::Instruction instruction) {
+    group.code.push_back(instruction);
+    return static_cast<std::int16_t>(group.code.size() - 1);
+  }
+  std::int16_t load(std::int16_t access) {
+    compile::Instruction load;
+    load.kind = compile::Instruction::Kind::load;
+    load.dtype = group.accesses[static_cast<std::size_t>(access)].dtype;
+    load.access = access;
+    return add(load);
+  }
+  std::int16_t operand(std::int32_t slot, DType type, const Strides& strides) {
+    group.accesses.push_back({slot, type, 0, -1, strides});
+    return load(static_cast<std::int16_t>(group.accesses.size() - 1));
+  }
+  std::int16_t number(double value) {
+    compile::Instruction constant;
+    constant.kind = compile::Instruction::Kind::constant;
+    constant.number.real = value;
+    return add(constant);
+  }
+  std::int16_t compute(Op op, std::int16_t a, std::int16_t b = -1, DType type = DType::float32) {
+    compile::Instruction compute;
+    compute.op = op;
+    compute.dtype = type;
+    compute.inputs = {a, b, -1};
+    return add(compute);
+  }
+  void store(std::int32_t slot, DType type, const Strides& strides, std::int16_t value) {
+    group.accesses.push_back({slot, type, 0, -1, strides});
+    compile::Instruction store;
+    store.kind = compile::Instruction::Kind::store;
+    store.dtype = type;
+    store.access = static_cast<std::int16_t>(group.accesses.size() - 1);
+    store.inputs[0] = value;
+    add(store);
+  }
+};
+
+TEST(CpuEpilogue, BiasScaleAddAndRelu) {
+  for (const DType type : {DType::float32, DType::bfloat16}) {
+    for (const std::int64_t m : {7, 200}) {
+      for (const bool relu : {false, true}) {
+        const std::int64_t n = 130;
+        const std::int64_t k = 33;
+        Array a(type, {m, k});
+        Array b(type, {k, n});
+        Array bias(type, {n});
+        Array other(type, {m, n});
+        Array c(type, {m, n});
+        for (Array* array : {&a, &b, &bias, &other}) array->randomise();
+        Primitive primitive = step(Op::matmul);
+        EpilogueCode code({m, n});
+        std::int16_t value = code.load(0);
+        if (type == DType::bfloat16) value = code.compute(Op::cast, value, -1, type);
+        value = code.compute(Op::add, value, code.operand(3, type, {0, 1}), type);
+        value = code.compute(Op::mul, code.number(0.5), value, type);
+        value = code.compute(Op::add, code.operand(4, type, {n, 1}), value, type);
+        if (relu) value = code.compute(Op::maximum, value, code.number(0), type);
+        code.store(2, type, {n, 1}, value);
+        primitive.epilogue = code.group;
+        primitive.inputs = {{{0, type, 0, -1, a.strides}, a.shape}, {{1, type, 0, -1, b.strides}, b.shape}};
+        primitive.output = {{2, type, 0, -1, c.strides}, c.shape};
+        if (!cpu::target().accepts_epilogue(primitive)) {
+          ADD_FAILURE() << "declined for " << name_of(type);
+          continue;
+        }
+        primitive.inputs.clear();
+        const Ran ran = run(primitive, {&a, &b}, c, {&bias, &other});
+        std::vector<double> expected = multiply(a, b, c.shape);
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+          expected[i] = (expected[i] + bias.values[i % static_cast<std::size_t>(n)]) * 0.5 + other.values[i];
+          if (relu) expected[i] = std::max(expected[i], 0.0);
+        }
+        expect_close(c, expected, tolerance_of(type), ran.kernel);
+      }
+    }
+  }
+}
+
+TEST(CpuEpilogue, ActivationsAreAccurateAndKeepNan) {
+  const auto gelu = [](double x) { return x * (1 + std::erf(x * std::sqrt(0.5))) / 2; };
+  const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
+  struct Case {
+    Op op;
+    std::function<double(double)> truth;
+  };
+  for (const Case& c :
+       {Case{Op::tanh, [](double x) { return std::tanh(x); }}, Case{Op::sigmoid, sigmoid}, Case{Op::erf, gelu}}) {
+    Array a(DType::float32, {20, 8});
+    Array b(DType::float32, {8, 48});
+    Array y(DType::float32, {20, 48});
+    a.randomise();
+    b.randomise();
+    a.at({1, 2}) = std::nan("");
+    a.write();
+    Primitive primitive = step(Op::matmul);
+    EpilogueCode code({20, 48});
+    const std::int16_t x = code.load(0);
+    std::int16_t value = 0;
+    if (c.op == Op::erf) {
+      value = code.compute(Op::erf, code.compute(Op::mul, x, code.number(std::sqrt(0.5))));
+      value = code.compute(Op::mul, code.compute(Op::add, value, code.number(1)), code.number(0.5));
+      value = code.compute(Op::mul, x, value);
+    } else {
+      value = code.compute(c.op, x);
+    }
+    code.store(2, DType::float32, {48, 1}, value);
+    primitive.epilogue = code.group;
+    const Ran ran = run(primitive, {&a, &b}, y);
+    const std::vector<double> sums = multiply(a, b, y.shape);
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      if (std::isnan(sums[i])) {
+        EXPECT_TRUE(std::isnan(y.values[i])) << ran.kernel;
+      } else {
+        EXPECT_NEAR(y.values[i], c.truth(sums[i]), 2e-6 * std::max(1.0, std::abs(sums[i]))) << ran.kernel;
+      }
+    }
+  }
+}
+
+TEST(CpuEpilogue, ReluKeepsNan) {
+  Array a(DType::float32, {3, 4});
+  Array b(DType::float32, {4, 40});
+  Array c(DType::float32, {3, 40});
+  a.randomise();
+  b.randomise();
+  a.at({1, 2}) = std::nan("");
+  a.write();
+  Primitive primitive = step(Op::matmul);
+  EpilogueCode code({3, 40});
+  code.store(2, DType::float32, {40, 1}, code.compute(Op::maximum, code.load(0), code.number(0)));
+  primitive.epilogue = code.group;
+  run(primitive, {&a, &b}, c);
+  for (std::int64_t j = 0; j < 40; ++j) {
+    EXPECT_TRUE(std::isnan(c.at({1, j})));
+    EXPECT_FALSE(std::isnan(c.at({0, j})));
+  }
+}
+
+TEST(CpuEpilogue, WhatIsNotUnderstoodIsDeclined) {
+  Primitive primitive = step(Op::matmul);
+  primitive.inputs = {{{0, DType::float32, 0, -1, {4, 1}}, {3, 4}}, {{1, DType::float32, 0, -1, {5, 1}}, {4, 5}}};
+  primitive.output = {{2, DType::float32, 0, -1, {5, 1}}, {3, 5}};
+  EpilogueCode code({3, 5});
+  const std::int16_t value = code.load(0);
+  code.store(2, DType::float32, {5, 1}, code.compute(Op::mul, value, code.compute(Op::cos, value)));
+  primitive.epilogue = code.group;
+  EXPECT_FALSE(cpu::target().accepts_epilogue(primitive));
+}
+
+// ---- convolutions
+
+using Visit = std::function<void(std::size_t x, std::size_t weight, std::size_t y)>;
+
+void each_product(const Window& w, const Shape& x, const Shape& weight, const Shape& y, const Visit& visit) {
+  const std::int64_t outputs = y[1] / w.groups;
+  for (std::int64_t n = 0; n < y[0]; ++n)
+    for (std::int64_t o = 0; o < y[1]; ++o)
+      for (std::int64_t oh = 0; oh < y[2]; ++oh)
+        for (std::int64_t ow = 0; ow < y[3]; ++ow)
+          for (std::int64_t c = 0; c < weight[1]; ++c)
+            for (std::int64_t i = 0; i < weight[2]; ++i)
+              for (std::int64_t j = 0; j < weight[3]; ++j) {
+                const std::int64_t h = oh * w.stride[0] - w.padding[0] + i * w.dilation[0];
+                const std::int64_t v = ow * w.stride[1] - w.padding[1] + j * w.dilation[1];
+                if (h < 0 || h >= x[2] || v < 0 || v >= x[3]) continue;
+                const std::int64_t channel = o / outputs * weight[1] + c;
+                visit(static_cast<std::size_t>(((n * x[1] + channel) * x[2] + h) * x[3] + v),
+                      static_cast<std::size_t>(((o * weight[1] + c) * weight[2] + i) * weight[3] + j),
+                      static_cast<std::size_t>(((n * y[1] + o) * y[2] + oh) * y[3] + ow));
+              }
+}
+
+struct ConvolutionCase {
+  Window window;
+  Shape x, weight;
+
+  Shape y() const {
+    Shape y{x[0], weight[0], 0, 0};
+    for (int i = 0; i < 2; ++i) {
+      const auto axis = static_cast<std::size_t>(i);
+      y[i + 2] = ops::window_output(x[i + 2], weight[i + 2], window.stride[axis], window.padding[axis],
+                                    window.padding_after[axis], window.dilation[axis]);
+    }
+    return y;
+  }
+};
+
+ConvolutionCase random_convolution() {
+  ConvolutionCase c;
+  const std::int32_t groups = pick(0, 2) == 0 ? static_cast<std::int32_t>(pick(2, 4)) : 1;
+  const std::int64_t channels = pick(1, 5);
+  c.window.groups = groups;
+  c.x = {pick(1, 3), groups * channels, pick(5, 12), pick(5, 12)};
+  c.weight = {groups * pick(1, 20), channels, pick(1, 4), pick(1, 4)};
+  for (std::size_t i = 0; i < 2; ++i) {
+    c.window.stride[i] = static_cast<std::int32_t>(pick(1, 3));
+    c.window.padding[i] = static_cast<std::int32_t>(pick(0, 2));
+    c.window.padding_after[i] = static_cast<std::int32_t>(pick(0, 2));
+    c.window.dilation[i] = c.weight[static_cast<int>(i) + 2] <= 2 ? static_cast<std::int32_t>(pick(1, 2)) : 1;
+  }
+  return c;
+}
+
+void check_convolution(const ConvolutionCase& c, DType type, Layout layout) {
+  const Layout weight_layout = layout == Layout::channels_last ? Layout::row_major : layout;
+  Array x(type, c.x, layout);
+  Array weight(type, c.weight, weight_layout);
+  Array y(type, c.y(), layout);
+  const std::string what = std::string(name_of(type)) + to_string(c.x) + to_string(c.weight) + to_string(c.y());
+  const auto check = [&](Op op, Array& first, Array& second, Array& result) {
+    first.randomise();
+    second.randomise();
+    Primitive primitive = step(op, c.window);
+    const Ran ran = run(primitive, {&first, &second}, result);
+    std::vector<double> expected(result.values.size(), 0);
+    each_product(c.window, c.x, c.weight, c.y(), [&](std::size_t at_x, std::size_t at_w, std::size_t at_y) {
+      if (op == Op::convolution) expected[at_y] += x.values[at_x] * weight.values[at_w];
+      if (op == Op::convolution_input) expected[at_x] += y.values[at_y] * weight.values[at_w];
+      if (op == Op::convolution_weight) expected[at_w] += x.values[at_x] * y.values[at_y];
+    });
+    for (double& value : expected) value = wrapped(value, type);
+    expect_close(result, expected, tolerance_of(type), what + std::string(ops::row(op).name) + " " + ran.kernel);
+  };
+  check(Op::convolution, x, weight, y);
+  check(Op::convolution_input, y, weight, x);
+  check(Op::convolution_weight, x, y, weight);
+}
+
+TEST(CpuConvolution, RandomFloat32) {
+  for (const Layout layout : {Layout::row_major, Layout::channels_last, Layout::permuted, Layout::gaps}) {
+    for (int round = 0; round < 40; ++round) check_convolution(random_convolution(), DType::float32, layout);
+  }
+}
+
+TEST(CpuConvolution, EveryType) {
+  for (const DType type : numeric) {
+    for (const Layout layout : {Layout::row_major, Layout::channels_last, Layout::gaps}) {
+      for (int round = 0; round < 8; ++round) check_convolution(random_convolution(), type, layout);
+    }
+  }
+}
+
+TEST(CpuConvolution, ShapesOfNetworks) {
+  const auto square = [](std::int32_t kernel, std::int32_t stride, std::int32_t padding, std::int32_t groups = 1) {
+    return Window{{kernel, kernel}, {stride, stride}, {padding, padding}, {padding, padding}, {1, 1}, groups};
+  };
+  const ConvolutionCase cases[] = {
+      {square(5, 1, 2), {4, 1, 28, 28}, {6, 1, 5, 5}},       {square(5, 1, 0), {4, 6, 14, 14}, {16, 6, 5, 5}},
+      {square(3, 1, 1), {2, 64, 16, 16}, {64, 64, 3, 3}},    {square(3, 2, 1), {2, 64, 15, 15}, {128, 64, 3, 3}},
+      {square(7, 2, 3), {1, 3, 56, 56}, {64, 3, 7, 7}},      {square(1, 2, 0), {2, 64, 14, 14}, {128, 64, 1, 1}},
+      {square(1, 1, 0), {2, 128, 7, 7}, {64, 128, 1, 1}},    {square(3, 1, 1, 32), {2, 32, 14, 14}, {32, 1, 3, 3}},
+      {square(5, 1, 2, 32), {2, 32, 14, 14}, {32, 1, 5, 5}}, {square(7, 2, 3, 48), {2, 48, 15, 15}, {48, 1, 7, 7}},
+      {square(16, 16, 0), {1, 3, 64, 64}, {96, 3, 16, 16}},
+  };
+  for (const ConvolutionCase& c : cases) {
+    for (const DType type : {DType::float32, DType::bfloat16, DType::float64}) {
+      for (const Layout layout : {Layout::row_major, Layout::channels_last}) check_convolution(c, type, layout);
+    }
+  }
+}
+
+TEST(CpuConvolution, Empty) {
+  const ConvolutionCase none{{{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1}, {0, 3, 8, 8}, {4, 3, 3, 3}};
+  const ConvolutionCase small{{{3, 3}, {1, 1}, {0, 0}, {0, 0}, {1, 1}, 1}, {2, 3, 2, 2}, {4, 3, 3, 3}};
+  for (const DType type : {DType::float32, DType::bfloat16, DType::int32}) {
+    check_convolution(none, type, Layout::row_major);
+    check_convolution(small, type, Layout::row_major);
+  }
+}
+
+TEST(CpuEpilogue, ConvolutionBias) {
+  for (const DType type : {DType::float32, DType::bfloat16}) {
+    for (const Layout layout : {Layout::row_major, Layout::channels_last}) {
+      for (const std::int64_t channels : {3, 32}) {
+        const ConvolutionCase c{{{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1}, {2, channels, 9, 9}, {24, channels, 3, 3}};
+        Array x(type, c.x, layout);
+        Array weight(type, c.weight);
+        Array bias(type, {24});
+        Array y(type, c.y(), layout);
+        for (Array* array : {&x, &weight, &bias}) array->randomise();
+        Primitive primitive = step(Op::convolution, c.window);
+        EpilogueCode code(c.y());
+        code.store(2, type, y.strides, code.compute(Op::add, code.load(0), code.operand(3, type, {0, 1, 0, 0}), type));
+        primitive.epilogue = code.group;
+        const Ran ran = run(primitive, {&x, &weight}, y, {&bias});
+        std::vector<double> expected(y.values.size());
+        for (std::size_t i = 0; i < expected.size(); ++i) expected[i] = bias.values[i / 81 % 24];
+        each_product(c.window, c.x, c.weight, c.y(), [&](std::size_t at_x, std::size_t at_w, std::size_t at_y) {
+          expected[at_y] += x.values[at_x] * weight.values[at_w];
+        });
+        expect_close(y, expected, tolerance_of(type), ran.kernel);
+      }
+    }
+  }
+}
+
+// ---- results do not depend on the number of threads
+
+TEST(CpuThreads, OwnKernelsGiveTheSameBits) {
+  const int before = base::thread_count();
+  std::vector<std::vector<double>> results;
+  for (const int threads : {1, 2, 3}) {
+    base::set_thread_count(threads);
+    generator().seed(7);
+    Array a(DType::float32, {6, 9000}, Layout::gaps);
+    Array b(DType::float32, {9000, 50}, Layout::gaps);
+    Array c(DType::float32, {6, 50});
+    for (double& value : a.values) value = static_cast<double>(pick(-1000, 1000)) / 999;
+    for (double& value : b.values) value = static_cast<double>(pick(-1000, 1000)) / 999;
+    a.write();
+    b.write();
+    run(step(Op::matmul), {&a, &b}, c);
+    results.push_back(c.values);
+    EXPECT_EQ(results.back(), results.front());
+  }
+  base::set_thread_count(before);
+}
+
+}  // namespace
+}  // namespace russet::testing
