@@ -3,6 +3,7 @@
 // differentiated again. The tape saves what a row reads and nothing else.
 #include <russet/tensor.h>
 #include <array>
+#include <optional>
 #include <span>
 
 #include "graph/node.h"
@@ -43,6 +44,10 @@ struct GradientRow {
   unsigned reads;
   Gradients (*rule)(const Context& context, const Tensor& gradient);
 };
+
+/// Tests prove that they notice a wrong rule: the gradients of this operator change their sign from now on. Nothing
+/// ends that.
+void flip_gradient_rule(std::optional<ops::Op> op);
 
 std::span<const GradientRow> gradient_table();
 /// The row of an operator; nullptr if its result does not depend smoothly on any input.

@@ -22,6 +22,11 @@ using ops::Op;
       name));
 }
 
+std::optional<Op>& flipped_rule() {
+  static std::optional<Op> op;
+  return op;
+}
+
 /// A primitive on the tape, with the values that its rule reads.
 class PrimitiveFunction final : public Function {
  public:
@@ -54,6 +59,7 @@ class PrimitiveFunction final : public Function {
     std::vector<Tensor> result(count_);
     for (std::size_t i = 0; i < count_; ++i) {
       if (found[i].defined() && context.needs[i]) result[i] = fit(found[i], descriptions_[i]);
+      if (result[i].defined() && flipped_rule() == row_->op) result[i] = apply(Op::neg, {result[i]});
     }
     return result;
   }
@@ -207,6 +213,8 @@ void refuse_overlap(const graph::Geometry& geometry) {
 }
 
 }  // namespace
+
+void flip_gradient_rule(std::optional<Op> op) { flipped_rule() = op; }
 
 Tensor apply(Op op, std::initializer_list<Tensor> inputs, graph::NodeInfo given) {
   std::array<NodeRef, 3> nodes;

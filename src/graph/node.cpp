@@ -70,6 +70,8 @@ void* Node::operator new(std::size_t) { return pool().allocate(); }
 void Node::operator delete(void* memory, std::size_t) { pool().release(memory); }
 
 Node::~Node() {
+  // Nodes that no flush ever saw: recorded, and needed by nobody.
+  if (!buffer_ && mark.epoch == 0) engine_counters().nodes_dropped.fetch_add(1, std::memory_order_relaxed);
   // Long chains of nodes are taken apart in a loop: one recursion a node would overflow the stack.
   static thread_local std::vector<NodeRef>* doomed = nullptr;
   if (doomed) {

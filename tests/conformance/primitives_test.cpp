@@ -144,6 +144,35 @@ TEST_P(Primitives, GradientsAgreeWithTheReference) {
   }
 }
 
+/// Whether any gradient is anything but zero: the sign of zero is nothing to notice.
+bool any_nonzero(const std::vector<Tensor>& gradients) {
+  for (const Tensor& gradient : gradients) {
+    if (gradient.defined() && count_nonzero(gradient).item<std::int64_t>() > 0) return true;
+  }
+  return false;
+}
+
+TEST_P(Primitives, AFlippedGradientRuleIsNoticed) {
+  const ops::OpRow& row = *ops::find(GetParam());
+  if (!autograd::gradient_of(row.op)) return;
+  bool noticed = false;
+  bool matters = false;
+  for (const Sample& sample : samples(row, DType::float32)) {
+    if (row.op == ops::Op::cast && !is_floating(sample.given.dtype)) continue;
+    const Gradients expected = gradients(row, sample, DType::float64, Layout::contiguous, reference);
+    if (!any_nonzero(expected.first)) continue;
+    matters = true;
+    autograd::flip_gradient_rule(row.op);
+    const Gradients actual = gradients(row, sample, DType::float32, Layout::contiguous, cpu);
+    autograd::flip_gradient_rule(std::nullopt);
+    for (std::size_t i = 0; i < actual.first.size(); ++i) {
+      noticed |= actual.first[i].defined() && !difference(actual.first[i], expected.first[i], 1e-3).empty();
+    }
+    if (noticed) break;
+  }
+  EXPECT_EQ(noticed, matters) << row.name;
+}
+
 std::vector<std::string> names() {
   std::vector<std::string> result;
   for (const ops::OpRow& row : ops::table()) {

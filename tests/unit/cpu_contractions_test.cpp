@@ -260,6 +260,26 @@ TEST(CpuEpilogue, WhatIsNotUnderstoodIsDeclined) {
   EXPECT_FALSE(cpu::target().accepts_epilogue(primitive));
 }
 
+TEST(CpuEpilogue, NoProductGetsSlowerForAnEpilogue) {
+  // oneDNN's input gradients take no epilogue; our own products do, but are slower than oneDNN and a group.
+  const Window window{{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1};
+  Primitive primitive = step(Op::convolution_input, window);
+  const auto operand = [](std::int32_t slot, const Shape& sizes, const Strides& strides) {
+    return Operand{{slot, DType::float32, 0, -1, strides}, sizes};
+  };
+  const Shape sizes{2, 64, 9, 9};
+  const Strides last{64 * 81, 1, 9 * 64, 64};
+  primitive.inputs = {operand(0, sizes, last), operand(1, {64, 64, 3, 3}, contiguous_strides({64, 64, 3, 3}))};
+  primitive.output = operand(2, sizes, last);
+  EpilogueCode code(sizes);
+  code.store(2, DType::float32, last, code.compute(Op::mul, code.load(0), code.operand(3, DType::float32, last)));
+  primitive.epilogue = code.group;
+  EXPECT_FALSE(cpu::target().accepts_epilogue(primitive));
+  primitive.inputs[0].access.dtype = primitive.inputs[1].access.dtype = primitive.output.access.dtype = DType::float64;
+  primitive.epilogue.accesses.back().dtype = DType::float64;
+  EXPECT_TRUE(cpu::target().accepts_epilogue(primitive));
+}
+
 // ---- convolutions
 
 using Visit = std::function<void(std::size_t x, std::size_t weight, std::size_t y)>;

@@ -88,12 +88,26 @@ class Movement final : public compile::Kernel {
   Primitive primitive_;
 };
 
+/// The name of an implementation that takes the contraction itself, if only it did not have an epilogue.
+const char* faster_without_epilogue(const Primitive& primitive) {
+  if (primitive.epilogue.code.empty()) return nullptr;
+  Primitive bare = primitive;
+  bare.epilogue = {};
+  for (const Implementation& implementation : implementations(bare.op)) {
+    if (implementation.judge != judge_product && implementation.judge(bare).accepted()) return implementation.name;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 Verdict judge_product(const Primitive& primitive) {
   Epilogue epilogue = read_epilogue(primitive);
   std::string reason;
   if (!takes_epilogue(primitive, epilogue, reason)) return decline(reason);
+  if (const char* const faster = faster_without_epilogue(primitive)) {
+    return decline(fmt::format("{} and a group after it are faster", faster));
+  }
   return accept([&primitive, epilogue = std::move(epilogue)] { return make_product_kernel(primitive, epilogue); });
 }
 

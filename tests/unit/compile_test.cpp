@@ -1,0 +1,154 @@
+// What the compiler makes of small programs: each test needs one pass, and fails without it.
+#include <gtest/gtest.h>
+#include <russet/russet.h>
+
+#include <cstdlib>
+
+#include "compile/plan.h"
+#include "compile/views.h"
+
+namespace russet {
+namespace {
+
+const Device cpu{DeviceType::cpu};
+
+/// tests/project/pass_mutants.py leaves out one pass after the other and expects a test here to fail.
+[[maybe_unused]] const bool mutated = [] {
+  if (const char* pass = std::getenv("RUSSET_TEST_WITHOUT_PASS")) compile::disable_pass(pass);
+  return true;
+}();
+
+Tensor numbers(const Shape& shape) {
+  std::vector<float> values;
+  for (std::int64_t i = 0; i < numel(shape); ++i) values.push_back(static_cast<float>((i * 7919) % 101 - 50) / 50);
+  return Tensor::from(values, shape);
+}
+
+/// The plans that `program` runs, as one list of steps.
+std::vector<StepInfo> steps_of(const std::function<void()>& program) {
+  flush();
+  std::vector<StepInfo> steps;
+  observe_plans(cpu, [&](const PlanSummary& plan) { steps.insert(steps.end(), plan.steps.begin(), plan.steps.end()); });
+  program();
+  flush();
+  observe_plans(cpu, nullptr);
+  return steps;
+}
+
+std::size_t bytes_of(const std::vector<StepInfo>& steps) {
+  std::size_t bytes = 0;
+  for (const StepInfo& step : steps) bytes += step.bytes;
+  return bytes;
+}
+
+int count(const std::string& text, const std::string& word) {
+  int found = 0;
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
+  return found;
+}
+
+TEST(Passes, FuseMakesOneGroupOfSoftmax) {
+  const Tensor x = numbers({64, 100});
+  Tensor y;
+  const auto steps = steps_of([&] { y = softmax(x, 1); });
+  ASSERT_EQ(steps.size(), 1U);
+  EXPECT_EQ(steps[0].bytes, 2 * 64 * 100 * sizeof(float));  // read once, written once
+}
+
+TEST(Passes, FuseMakesOneGroupOfCrossEntropyForwardAndBackward) {
+  const Tensor x = numbers({64, 100}).requires_grad_();
+  const Tensor target = remainder(arange(64), 100);
+  const auto steps = steps_of([&] { sum(softmax(x, 1) * numbers({64, 100})).backward(); });
+  int rows = 0;
+  for (const StepInfo& step : steps) rows += count(step.detail, "row group [64, 100]");
+  EXPECT_LE(rows, 1);
+}
+
+TEST(Passes, EpiloguesHoldBiasAndActivation) {
+  const Tensor x = numbers({64, 100});
+  const Tensor w = numbers({32, 100});
+  const Tensor b = numbers({32});
+  Tensor y;
+  const auto steps = steps_of([&] { y = relu(linear(x, w, b)); });
+  ASSERT_EQ(steps.size(), 1U);
+  EXPECT_EQ(count(steps[0].detail, "epilogue"), 1);
+}
+
+TEST(Passes, ShareComputesEqualExpressionsOnce) {
+  const Tensor x = numbers({4096});
+  Tensor y;
+  const auto steps = steps_of([&] { y = exp(x) + exp(x) * exp(x); });
+  ASSERT_EQ(steps.size(), 1U);
+  EXPECT_EQ(count(steps[0].detail, " exp"), 1);
+}
+
+TEST(Passes, SimplifyTransposesOperandsInsteadOfProducts) {
+  const Tensor a = numbers({64, 100});
+  const Tensor b = numbers({100, 32});
+  Tensor y;
+  const auto steps = steps_of([&] { y = matmul(a, b).t().clone(); });
+  EXPECT_EQ(steps.size(), 1U);
+}
+
+TEST(Passes, PruneLeavesNoValueBehindThatNobodyReads) {
+  const Tensor x = numbers({4096});
+  Tensor y;
+  const auto steps = steps_of([&] {
+    const Tensor a = tanh(matmul(x.reshape({64, 64}), x.reshape({64, 64})));
+    const Tensor b = tanh(matmul(x.reshape({64, 64}), x.reshape({64, 64})));
+    y = a + b;
+  });
+  int products = 0;
+  for (const StepInfo& step : steps) products += count(step.detail, "matmul");
+  EXPECT_EQ(products, 1);
+}
+
+TEST(Passes, RecomputeStoresNothingThatIsCheaperToComputeAgain) {
+  const Tensor x = numbers({64, 1024});
+  const Tensor w = numbers({1024, 64});
+  Tensor y;
+  Tensor z;
+  const auto steps = steps_of([&] {
+    const Tensor h = x * 2;  // read by a product, whose result meets a neighbour of h
+    const Tensor s = sum(h, {0}, true);
+    y = h - s;
+  });
+  // Column sums need a sweep of their own; the second sweep reads x again and no copy of h was kept.
+  EXPECT_LE(bytes_of(steps), (3 * 64 * 1024 + 4 * 1024) * sizeof(float));
+}
+
+TEST(Passes, LayoutKeepsChannelsLastBetweenConvolutions) {
+  const Tensor x = numbers({4, 64, 16, 16}).to(DType::bfloat16);
+  const Tensor w = numbers({64, 64, 3, 3}).to(DType::bfloat16);
+  Tensor y;
+  const auto steps = steps_of([&] {
+    const Tensor h = conv2d(x, w, {}, {.padding = 1});
+    y = sum(conv2d(exp(h) * 0.01, w, {}, {.padding = 1}));
+  });
+  // In channels-last order the middle is one run of memory a pixel, with nothing to reorder.
+  bool found = false;
+  for (const StepInfo& step : steps) found |= step.detail.find("group [65536] exp") != std::string::npos;
+  EXPECT_TRUE(found);
+  for (const StepInfo& step : steps) {
+    if (step.detail.starts_with("convolution [4, 64, 16, 16]") && &step != &steps[0]) {
+      EXPECT_EQ(count(step.kernel, "blocked"), 0) << step.kernel;
+    }
+  }
+}
+
+TEST(Views, ComposeOnlyWhereTheResultIsAffine) {
+  using compile::compose_views;
+  const Shape base_order{4, 6};
+  const ops::View transposed{{1, 6}, 0, false};                                     // [6, 4] of a [4, 6] base
+  const auto rows = compose_views({{4, 1}, 4, false}, {2, 4}, transposed, {6, 4});  // rows 1 and 2 of the transpose
+  ASSERT_TRUE(rows.has_value());
+  EXPECT_EQ(rows->strides, (Strides{1, 6}));
+  EXPECT_EQ(rows->offset, 1);
+  EXPECT_FALSE(compose_views({{1}, 0, false}, {24}, transposed, {6, 4}).has_value());  // flattened transpose
+  const auto flat = compose_views({{1}, 0, false}, {24}, {{6, 1}, 0, false}, {4, 6});
+  ASSERT_TRUE(flat.has_value());
+  EXPECT_EQ(flat->strides, (Strides{1}));
+}
+
+}  // namespace
+}  // namespace russet
