@@ -157,7 +157,11 @@ NodeRef record(ops::Op op, std::array<NodeRef, 3> inputs, NodeInfo given) {
   given.op = op;
   given.dtype = result.dtype;
   given.shape = result.shape;
-  if (count > 0) given.device = inputs[0]->device;
+  if (count > 0) {
+    given.device = inputs[0]->device;
+  } else if (given.device.type != DeviceType::cpu) {
+    executor_of(given.device);  // throws where there is no such device
+  }
   Recorder::current().count_node();
   return make_ref<Node>(std::move(given), std::move(inputs));
 }

@@ -103,8 +103,8 @@ Gradients gradients(const ops::OpRow& row, const Sample& sample, DType stored, L
   const Tensor y = run(row, inputs, sample.given);
   Gradients result;
   if (!y.requires_grad()) return result;
-  result.first =
-      autograd::grad({sum(y * weights(y, 40, stored))}, wanted, {}, {.create_graph = true, .allow_unused = true});
+  // The weights are the result's gradient itself: no other operator's rule takes part in the first gradients.
+  result.first = autograd::grad({y}, wanted, {weights(y, 40, stored)}, {.create_graph = true, .allow_unused = true});
   Tensor total;
   for (std::size_t i = 0; i < result.first.size(); ++i) {
     const Tensor& g = result.first[i];

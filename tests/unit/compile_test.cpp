@@ -6,6 +6,7 @@
 
 #include "compile/plan.h"
 #include "compile/views.h"
+#include "runtime/device.h"
 
 namespace russet {
 namespace {
@@ -101,6 +102,24 @@ TEST(Passes, PruneLeavesNoValueBehindThatNobodyReads) {
   int products = 0;
   for (const StepInfo& step : steps) products += count(step.detail, "matmul");
   EXPECT_EQ(products, 1);
+}
+
+TEST(Passes, PruneDropsValuesThatNoOutputNeeds) {
+  using compile::Value;
+  compile::Program program;
+  const auto add = [&](ops::Op op, std::array<compile::ValueId, 3> inputs) {
+    const Shape shape{8};
+    program.values.push_back({op, DType::float32, shape, {}, inputs, -1, -1, contiguous_strides(shape)});
+  };
+  add(ops::Op::leaf, {-1, -1, -1});
+  program.values[0].leaf = 0;
+  program.leaves.push_back({0, false, false});
+  add(ops::Op::exp, {0, -1, -1});
+  add(ops::Op::tanh, {0, -1, -1});  // nobody reads this
+  add(ops::Op::neg, {1, -1, -1});
+  program.outputs.push_back({3, -1});
+  const compile::Plan plan = compile::make_plan(program, runtime::driver_of(DeviceType::cpu)->target());
+  EXPECT_EQ(plan.program.values.size(), 3U);
 }
 
 TEST(Passes, RecomputeStoresNothingThatIsCheaperToComputeAgain) {
