@@ -104,7 +104,7 @@ Gradients gradients(const ops::OpRow& row, const Sample& sample, DType stored, L
   Gradients result;
   if (!y.requires_grad()) return result;
   // The weights are the result's gradient itself: no other operator's rule takes part in the first gradients.
-  result.first = autograd::grad({y}, wanted, {weights(y, 40, stored)}, {.create_graph = true, .allow_unused = true});
+  result.first = autograd::grad({y}, wanted, {weights(y, 40, y.dtype())}, {.create_graph = true, .allow_unused = true});
   Tensor total;
   for (std::size_t i = 0; i < result.first.size(); ++i) {
     const Tensor& g = result.first[i];
