@@ -5,7 +5,7 @@ CMAKE_FLAGS ?=
 TESTS ?=
 FUZZ_SECONDS ?= 60
 # The command that `make demo` ends with.
-DEMO = build/bin/russet train lenet5 --data shapes --batch 32 --epochs 11 --out demo
+DEMO = build/bin/russet train lenet5 --data shapes --batch 32 --epochs 5 --out demo
 
 .PHONY: help setup build demo test bench check asan tsan clang fuzz clean
 
