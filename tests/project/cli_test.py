@@ -280,5 +280,5 @@ class Runs(Case):
 
 
 if __name__ == "__main__":
-    RUSSET = sys.argv.pop(1)
+    RUSSET = str(pathlib.Path(sys.argv.pop(1)).resolve())
     unittest.main()
