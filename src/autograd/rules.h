@@ -45,8 +45,8 @@ struct GradientRow {
   Gradients (*rule)(const Context& context, const Tensor& gradient);
 };
 
-/// Tests prove that they notice a wrong rule: the gradients of this operator change their sign from now on. Nothing
-/// ends that.
+/// Tests prove that they notice a wrong rule: the gradients of this operator change their sign until another call
+/// names another operator, or none.
 void flip_gradient_rule(std::optional<ops::Op> op);
 
 std::span<const GradientRow> gradient_table();

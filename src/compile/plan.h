@@ -22,7 +22,7 @@ struct Plan {
   std::size_t moved_bytes = 0;
 };
 
-/// Runs the passes and picks the kernels. `disabled` names a pass to leave out (tests prove that each one matters).
+/// Runs the passes and picks the kernels.
 Plan make_plan(Program program, const Target& target);
 
 /// The passes in order, for documentation and tests.

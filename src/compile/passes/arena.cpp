@@ -143,7 +143,7 @@ void donate(Program& program, const std::vector<Span>& spans) {
 
 }  // namespace
 
-void arena(Program& program, const Target& target) {
+void arena(Program& program, const Target&) {
   std::vector<Span> spans = lifetimes(program);
   donate(program, spans);
   std::vector<Span> temporaries;
@@ -166,7 +166,6 @@ void arena(Program& program, const Target& target) {
       program.scratch[static_cast<std::size_t>(-1 - span.slot)] = span.offset;
     }
   }
-  static_cast<void>(target);
 }
 
 }  // namespace russet::compile::passes

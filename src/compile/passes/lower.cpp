@@ -52,9 +52,8 @@ class Lowering {
   /// Overwrites whose base ends there: (base, result) pairs that share memory.
   void find_shared_slots() {
     std::vector<std::int32_t> uses(program_.values.size(), 0);
-    for (const auto& readers : {readers_of(program_)}) {
-      for (std::size_t id = 0; id < readers.size(); ++id) uses[id] = static_cast<std::int32_t>(readers[id].size());
-    }
+    const auto readers = readers_of(program_);
+    for (std::size_t id = 0; id < readers.size(); ++id) uses[id] = static_cast<std::int32_t>(readers[id].size());
     for (const Output& output : program_.outputs) ++uses[static_cast<std::size_t>(output.value)];
     for (std::size_t id = 0; id < program_.values.size(); ++id) {
       const Value& v = program_.values[id];
