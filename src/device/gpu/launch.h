@@ -1,0 +1,71 @@
+#pragma once
+// What the shared GPU body asks of a driver (metal; cuda later): kernel text made into pipelines, and launches of them.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/device.h"
+
+namespace russet::gpu {
+
+/// An entry point of a unit, and how many threads its threadgroups have: a multiple of 32, the kernel's stated maximum.
+struct Entry {
+  std::string name;
+  std::uint32_t threads = 32;
+  bool operator==(const Entry&) const = default;
+};
+
+/// Text in the kernel dialect (docs/devices/dialect.md) that is compiled as one; the driver puts its prelude before it.
+struct Unit {
+  std::string text;
+  std::vector<Entry> entries;
+};
+
+/// A compiled entry point. Drivers derive from it.
+class Pipeline {
+ public:
+  virtual ~Pipeline() = default;
+};
+
+/// The bytes of a tensor as a kernel may touch them: what lies outside is not the kernel's.
+struct Binding {
+  std::byte* address = nullptr;  // inside memory that this driver allocated
+  std::size_t bytes = 0;
+  bool writes = false;
+};
+
+struct Launch {
+  const Pipeline* pipeline = nullptr;
+  std::array<std::uint32_t, 3> groups{1, 1, 1};  // threadgroups; y and z at most 65,535
+  std::uint32_t threads = 32;                    // a threadgroup
+  std::span<const Binding> buffers;              // bound at 0, 1, ...; at most 30
+  std::span<const std::byte> parameters;         // at most 4 KiB, bound after the buffers
+};
+
+/// Limits and parameters that kernels are chosen by.
+struct Properties {
+  std::string family;  // "apple7" ... "apple10"
+  std::uint32_t max_threads = 1024;
+  std::uint32_t group_memory = 32768;
+};
+
+/// A GPU: memory that the host sees too, and one stream of launches. Launches run in the order in which barriers
+/// divide them: between two barriers in any order, or at once.
+class Driver : public runtime::DeviceDriver {
+ public:
+  virtual Properties gpu_properties() const = 0;
+  /// Pipelines of all entries of all units, in order; units are compiled side by side, and known ones come from a
+  /// cache. Throws DeviceError with the compiler's words.
+  virtual std::vector<std::shared_ptr<const Pipeline>> build(std::span<const Unit> units) = 0;
+  virtual void launch(const Launch& launch) = 0;
+  /// What follows sees what the launches before it wrote.
+  virtual void barrier() = 0;
+  /// Starts what has been launched. Does not wait; synchronize() does, and throws what went wrong.
+  virtual void commit() = 0;
+};
+
+}  // namespace russet::gpu
