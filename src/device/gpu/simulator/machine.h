@@ -68,6 +68,8 @@ void execute(std::span<const Dispatch> dispatches);
 void mark_uninitialised(const std::byte* begin, std::size_t bytes);
 void mark_initialised(const std::byte* begin, std::size_t bytes);
 
+/// Adds a finding of a caller's own: the stand-in for Metal's objects reports what it checks here too.
+void add_report(Report report);
 /// Reports since the last call. Each is also logged to standard error once.
 std::vector<Report> take_reports();
 
