@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "device/cpu/as_group.h"
+#include "compile/as_groups.h"
 #include "device/cpu/gemm.h"
 #include "device/cpu/group/group_kernel.h"
 #include "device/cpu/operand.h"
@@ -112,7 +112,7 @@ Verdict judge_product(const Primitive& primitive) {
 }
 
 Verdict judge_groups(const Primitive& primitive) {
-  auto groups = as_groups(primitive);
+  auto groups = compile::as_groups(primitive);
   if (!groups) return decline("operands whose layout no group describes");
   return accept([groups = std::move(*groups)] { return std::make_unique<GroupsKernel>(groups); });
 }

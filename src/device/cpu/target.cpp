@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "base/log.h"
 #include "base/parallel.h"
 #include "device/cpu/blas.h"
 #include "device/cpu/columns.h"
@@ -42,28 +41,15 @@ constexpr Implementation others[] = {
     {"plain", judge_movement},
 };
 
-const base::Log& kernel_log() {
-  static const base::Log log("kernels");
-  return log;
-}
-
-std::string describe(const Primitive& primitive) {
-  std::string text(ops::row(primitive.op).name);
-  for (const compile::Operand& input : primitive.inputs) {
-    text += fmt::format(" {}{}", name_of(input.access.dtype), to_string(input.sizes));
-  }
-  return fmt::format("{} -> {}{}", text, name_of(primitive.output.access.dtype), to_string(primitive.output.sizes));
-}
-
 class CpuTarget final : public compile::Target {
  public:
   KernelPtr compile(const compile::Step& step) const override {
     if (const auto* group = std::get_if<Group>(&step)) return make_group_kernel(*group);
     const auto& primitive = std::get<Primitive>(step);
     const Verdict verdict = choose(primitive, true);
-    if (!verdict.accepted()) throw TypeError(fmt::format("cpu: {}: {}", describe(primitive), verdict.reason));
+    if (!verdict.accepted()) throw TypeError(fmt::format("cpu: {}: {}", compile::describe(primitive), verdict.reason));
     KernelPtr kernel = verdict.make();
-    kernel_log()("{}: {}", describe(primitive), kernel->name());
+    compile::log_choice(primitive, *kernel);
     return kernel;
   }
 
@@ -99,13 +85,7 @@ std::span<const Implementation> implementations(Op op) {
 }
 
 Verdict choose(const Primitive& primitive, bool log) {
-  Verdict verdict;
-  for (const Implementation& implementation : implementations(primitive.op)) {
-    verdict = implementation.judge(primitive);
-    if (verdict.accepted()) break;
-    if (log) kernel_log()("{}: {} declined: {}", describe(primitive), implementation.name, verdict.reason);
-  }
-  return verdict;
+  return compile::choose(implementations(primitive.op), primitive, log);
 }
 
 const compile::Target& target() {

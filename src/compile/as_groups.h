@@ -4,10 +4,10 @@
 
 #include "compile/step.h"
 
-namespace russet::cpu {
+namespace russet::compile {
 
 /// The groups that compute `primitive`, to be run in order: elementwise, random and source operators, reductions,
 /// strided reads and overwrites of row-major operands. Nothing for other operators.
-std::optional<std::vector<compile::Group>> as_groups(const compile::Primitive& primitive);
+std::optional<std::vector<Group>> as_groups(const Primitive& primitive);
 
-}  // namespace russet::cpu
+}  // namespace russet::compile

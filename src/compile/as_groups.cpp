@@ -1,19 +1,21 @@
-#include "device/cpu/as_group.h"
+#include "compile/as_groups.h"
 
-#include "device/cpu/operand.h"
+#include <russet/error.h>
 
-namespace russet::cpu {
+#include "ops/table.h"
+
+namespace russet::compile {
 namespace {
 
-using compile::Access;
-using compile::Extent;
-using compile::Group;
-using compile::Instruction;
-using compile::Operand;
-using compile::Primitive;
 using ops::Family;
 using ops::Op;
 using Kind = Instruction::Kind;
+
+template <class Attribute>
+const Attribute& attribute(const Primitive& primitive) {
+  if (const auto* found = std::get_if<Attribute>(&primitive.attributes)) return *found;
+  throw InternalError(std::string(ops::row(primitive.op).name) + ": the step lacks its attributes");
+}
 
 /// Writes the code of a group, an instruction at a time.
 class Writer {
@@ -221,4 +223,4 @@ std::optional<std::vector<Group>> as_groups(const Primitive& primitive) {
   }
 }
 
-}  // namespace russet::cpu
+}  // namespace russet::compile

@@ -1,0 +1,87 @@
+#include "device/gpu/gpu_kernel.h"
+
+#include <fmt/format.h>
+#include <russet/error.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace russet::gpu {
+
+Placed place(const compile::Access& access, const Shape& sizes, bool writes) {
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+  bool empty = false;
+  for (int axis = 0; axis < sizes.rank(); ++axis) {
+    empty |= sizes[axis] == 0;
+    (access.strides[axis] < 0 ? low : high) += access.strides[axis] * (sizes[axis] - 1);
+  }
+  const auto size = static_cast<std::int64_t>(size_of(access.dtype));
+  Placed placed;
+  placed.region.slot = access.slot;
+  placed.region.writes = writes;
+  placed.region.argument = access.offset_argument;
+  placed.region.scale = access.offset_argument < 0 ? 0 : size;
+  if (empty) return placed;
+  placed.region.offset = (access.offset + low) * size;
+  placed.region.bytes = static_cast<std::size_t>((high - low + 1) * size);
+  placed.first = -low;
+  return placed;
+}
+
+GpuKernel::GpuKernel(const Context& context, std::string name, std::vector<Call> calls, std::size_t scratch_bytes)
+    : library_(context.library),
+      stream_(context.stream),
+      name_(std::move(name)),
+      calls_(std::move(calls)),
+      scratch_bytes_(scratch_bytes) {
+  std::erase_if(calls_,
+                [](const Call& call) { return call.groups[0] == 0 || call.groups[1] == 0 || call.groups[2] == 0; });
+  for (const Call& call : calls_) {
+    if (call.regions.size() > max_buffers || call.values.bytes.size() > max_value_bytes || call.groups[1] > 65535 ||
+        call.groups[2] > 65535) {
+      throw InternalError(fmt::format("{}: a launch of {} has {} buffers, {} bytes of values and {} x {} x {} groups",
+                                      name_, call.function->name(), call.regions.size(), call.values.bytes.size(),
+                                      call.groups[0], call.groups[1], call.groups[2]));
+    }
+  }
+}
+
+namespace {
+
+void apply(const Patch& patch, std::uint64_t argument, std::byte* values) {
+  const auto put = [&](auto value) { std::memcpy(values + patch.at, &value, sizeof(value)); };
+  const auto single = static_cast<float>(std::bit_cast<double>(argument));
+  switch (patch.form) {
+    case Patch::Form::bits: return put(argument);
+    case Patch::Form::int32: return put(static_cast<std::uint32_t>(argument));
+    case Patch::Form::float32: return put(single);
+    case Patch::Form::float16: return put(static_cast<float>(float16(single)));
+    case Patch::Form::bfloat16: return put(static_cast<float>(bfloat16(single)));
+  }
+}
+
+Binding bound(const Region& region, const compile::Bindings& bindings) {
+  std::byte* base = region.slot == Region::scratch ? bindings.scratch : bindings.slots[region.slot];
+  std::int64_t offset = region.offset;
+  if (region.argument >= 0) offset += region.scale * static_cast<std::int64_t>(bindings.arguments[region.argument]);
+  return {base + offset, region.bytes, region.writes};
+}
+
+}  // namespace
+
+void GpuKernel::run(const compile::Bindings& bindings) const {
+  std::array<Binding, max_buffers> buffers;
+  std::array<std::byte, max_value_bytes> values;
+  for (const Call& call : calls_) {
+    if (call.function->pipeline() == nullptr) library_.build({&call.function, 1});
+    for (std::size_t i = 0; i < call.regions.size(); ++i) buffers[i] = bound(call.regions[i], bindings);
+    const std::size_t size = call.values.bytes.size();
+    std::copy_n(call.values.bytes.begin(), size, values.begin());
+    for (const Patch& patch : call.values.patches) apply(patch, bindings.arguments[patch.argument], values.data());
+    stream_.launch({call.function->pipeline(), call.groups, call.function->source().threads,
+                    std::span(buffers).first(call.regions.size()), std::span<const std::byte>(values).first(size)});
+  }
+}
+
+}  // namespace russet::gpu

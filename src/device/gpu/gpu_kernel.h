@@ -1,0 +1,126 @@
+#pragma once
+// GpuKernel: a step of a plan on a GPU, as a list of launches whose text depends on structure alone. Emitter and
+// templates describe launches; running one fills in addresses and run-time arguments.
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "compile/implementation.h"
+#include "device/gpu/launch.h"
+#include "device/gpu/library.h"
+#include "device/gpu/stream.h"
+
+namespace russet::gpu {
+
+inline constexpr int max_buffers = 30;  // of a launch, besides its values
+inline constexpr std::size_t max_value_bytes = 4096;
+
+/// What those who make kernels know of the device.
+struct Context {
+  Library& library;
+  Stream& stream;
+  Properties properties;
+};
+
+/// Bytes [offset, offset + bytes) of a slot that one launch touches through one binding.
+struct Region {
+  static constexpr std::int32_t scratch = -1;
+  std::int32_t slot = scratch;
+  std::int64_t offset = 0;
+  std::size_t bytes = 0;
+  bool writes = false;
+  /// Run-time argument whose value times `scale` is added to the offset, or -1.
+  std::int32_t argument = -1;
+  std::int64_t scale = 0;
+};
+
+/// The region of an array's elements, and where its element (0, 0, ...) lies in it (0 unless a stride is negative).
+struct Placed {
+  Region region;
+  std::int64_t first = 0;  // elements
+};
+Placed place(const compile::Access& access, const Shape& sizes, bool writes);
+inline Placed place(const compile::Operand& operand, bool writes) {
+  return place(operand.access, operand.sizes, writes);
+}
+
+/// A run-time argument that goes into the values at `at`.
+struct Patch {
+  enum class Form : std::uint8_t {
+    bits,      // 8 bytes as they are (long, ulong)
+    int32,     // an int64 as int, wrapped
+    float32,   // a double rounded to float
+    float16,   // a double rounded to float, then to float16, as float
+    bfloat16,  // likewise
+  };
+  std::uint32_t at = 0;
+  std::int32_t argument = -1;
+  Form form = Form::bits;
+};
+
+/// The inline bytes of a launch, member by member in the order of its VALUES struct: 8-byte members first.
+class Values {
+ public:
+  /// Adds a member (or an element of an array) of type int, uint, long, ulong or float; returns where it lies.
+  template <class T>
+  std::uint32_t add(T value) {
+    static_assert(std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8));
+    const std::size_t at = (bytes.size() + sizeof(T) - 1) / sizeof(T) * sizeof(T);
+    bytes.resize(at + sizeof(T));
+    std::memcpy(bytes.data() + at, &value, sizeof(T));
+    return static_cast<std::uint32_t>(at);
+  }
+  /// Adds a member that a run-time argument fills in: 8 bytes for `bits`, 4 for others.
+  void add_argument(std::int32_t argument, Patch::Form form) {
+    const std::uint32_t at = form == Patch::Form::bits ? add(std::uint64_t{0}) : add(std::uint32_t{0});
+    patches.push_back({at, argument, form});
+  }
+
+  std::vector<std::byte> bytes;
+  std::vector<Patch> patches;
+};
+
+/// One launch: `regions` are bound at 0, 1, ...; the values, if there are any, after them.
+struct Call {
+  FunctionPtr function;
+  std::array<std::uint32_t, 3> groups{1, 1, 1};
+  std::vector<Region> regions;
+  Values values;
+};
+
+/// A step on a GPU. Running it encodes its calls; they run in order where one reads what another wrote.
+class GpuKernel final : public compile::Kernel {
+ public:
+  /// `scratch_bytes` lie behind Region::scratch. A call with an empty grid is left out.
+  GpuKernel(const Context& context, std::string name, std::vector<Call> calls, std::size_t scratch_bytes = 0);
+
+  void run(const compile::Bindings& bindings) const override;
+  std::size_t scratch_bytes() const override { return scratch_bytes_; }
+  std::string name() const override { return name_; }
+
+  const std::vector<Call>& calls() const { return calls_; }
+
+ private:
+  Library& library_;
+  Stream& stream_;
+  std::string name_;
+  std::vector<Call> calls_;
+  std::size_t scratch_bytes_;
+};
+
+/// How templates answer: see compile/implementation.h. `judge(primitive, context)`.
+using compile::accept;
+using compile::decline;
+using compile::KernelPtr;
+using compile::Verdict;
+using Implementation = compile::Implementation<const Context&>;
+
+/// The templates of an operator, from the specific to the plain. Primitives that are groups (elementwise, reductions,
+/// sources, movement) are not asked for: the emitter takes them. What all decline runs on the CPU.
+std::span<const Implementation> implementations(ops::Op op);
+
+/// An epilogue or a whole group for a step that templates build on groups: the emitter's kernels.
+KernelPtr make_group_kernel(const compile::Group& group, const Context& context);
+
+}  // namespace russet::gpu

@@ -1,0 +1,39 @@
+#pragma once
+// Stream: the launches of a device in the order of the plan, with a barrier exactly where two of them conflict.
+#include <vector>
+
+#include "device/gpu/launch.h"
+
+namespace russet::gpu {
+
+/// Launches between two barriers may overlap in time, so they must not touch the same bytes unless all only read.
+class Stream {
+ public:
+  explicit Stream(Driver& driver) : driver_(driver) {}
+
+  /// Launches, after a barrier if a launch since the last one conflicts with this one.
+  void launch(const Launch& launch);
+  void commit();
+  /// Waits until everything has run. Throws what went wrong.
+  void wait();
+
+  std::uint64_t launches() const { return launches_; }
+  std::uint64_t barriers() const { return barriers_; }
+
+ private:
+  /// Bytes [begin, end) that launches since the last barrier touch.
+  struct Range {
+    const std::byte* begin;
+    const std::byte* end;
+  };
+  static bool overlaps(const std::vector<Range>& ranges, const Range& range);
+  static void add(std::vector<Range>& ranges, Range range);
+
+  Driver& driver_;
+  std::vector<Range> read_;     // disjoint, ascending
+  std::vector<Range> written_;  // disjoint, ascending
+  std::uint64_t launches_ = 0;
+  std::uint64_t barriers_ = 0;
+};
+
+}  // namespace russet::gpu
