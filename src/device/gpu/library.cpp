@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "device/gpu/kernel_files.h"
+#include "device/gpu/kernels.h"
 
 namespace russet::gpu {
 namespace {
@@ -47,7 +47,7 @@ std::string with_name(std::string_view text, std::string_view name) {
 /// The file, after those that it needs.
 void add_file(std::string_view name, std::set<std::string, std::less<>>& added, std::string& text) {
   if (!added.insert(std::string(name)).second) return;
-  const std::string_view content = kernel_file(name);
+  const std::string_view content = kernel_text(name);
   constexpr std::string_view needs = "// needs: ";
   for (std::size_t line = 0; content.substr(line, 2) == "//";) {
     const std::size_t end = std::min(content.find('\n', line), content.size());
@@ -61,13 +61,6 @@ void add_file(std::string_view name, std::set<std::string, std::less<>>& added, 
 }
 
 }  // namespace
-
-std::string_view kernel_file(std::string_view name) {
-  for (const KernelFile* file = kernel_files; !file->name.empty(); ++file) {
-    if (file->name == name) return file->text;
-  }
-  throw InternalError(fmt::format("there is no kernel file \"{}\"", name));
-}
 
 FunctionPtr Library::add(Source source) {
   const std::string name = fmt::format("{}_{}", source.stem, digest(source));

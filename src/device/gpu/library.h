@@ -25,9 +25,6 @@ struct Source {
   std::uint32_t threads = 32;  // of a threadgroup
 };
 
-/// The text of a file of kernels/, built into the library: "math.metal", "prelude/metal.h". Throws InternalError.
-std::string_view kernel_file(std::string_view name);
-
 /// An entry point: its source, and its pipeline once it is built.
 class Function {
  public:
