@@ -12,7 +12,7 @@ targets=("$@")
 [ $# -eq 0 ] && targets=(demo test)
 suite=${SUITE:-bookworm}
 mirror=${MIRROR:-$(grep -rhoE 'https?://[^ ]+/debian/?( |$)' /etc/apt/sources.list /etc/apt/sources.list.d 2>/dev/null |
-  head -n 1 | tr -d ' ')}
+  head -n 1 | tr -d ' ' || true)}
 mirror=${mirror:-http://deb.debian.org/debian}
 root=${CHROOT:-$(mktemp -d)}
 
