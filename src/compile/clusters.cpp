@@ -145,25 +145,16 @@ bool Reachability::reaches(std::int32_t from, std::int32_t to, bool indirect_onl
   return false;
 }
 
-namespace {
-
-/// The memory strides that decide the order of the space: those of the first full member that is in memory somewhere.
 const Strides* leading_strides(const Program& program, const Cluster& cluster) {
   for (const ValueId member : cluster.members) {
-    const Value& value = value_at(program, member);
-    for (const ValueId input : value.inputs) {
+    for (const ValueId input : value_at(program, member).inputs) {
       if (input < 0) continue;
       const Value& source = value_at(program, input);
-      if (!is_view(source) && padded(source.shape, cluster.space.rank()) == cluster.space &&
-          source.shape.rank() == cluster.space.rank()) {
-        return &source.strides;
-      }
+      if (!is_view(source) && source.shape == cluster.space) return &source.strides;
     }
   }
   return nullptr;
 }
-
-}  // namespace
 
 Group::Kind kind_of(const Program& program, const Cluster& cluster) {
   if (cluster.reduced == 0) return Group::Kind::elementwise;

@@ -54,8 +54,10 @@ class Reachability {
   std::uint32_t round_ = 0;
 };
 
+/// Memory strides of the first value that a member reads over the whole space; nullptr if there is none.
+const Strides* leading_strides(const Program& program, const Cluster& cluster);
 /// Whether the group runs along the inner axes of memory (row) or the outer ones (column); elementwise without
-/// reductions. `longest_row` bounds rows whose full values follow reductions.
+/// reductions.
 Group::Kind kind_of(const Program& program, const Cluster& cluster);
 /// Whether the code of the group is one that devices can run: no full value after a reduction in a column group or in
 /// a row too long.

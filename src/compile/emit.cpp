@@ -55,7 +55,7 @@ class Emitter {
     const int rank = cluster_.space.rank();
     std::vector<int> first;
     std::vector<int> second;
-    const Strides leading = leading_strides();
+    const Strides leading = walking_strides();
     bool keep_order = false;
     for (const ValueId member : cluster_.members) {
       keep_order |= value(member).op == Op::argmax || value(member).op == Op::argmin;
@@ -76,16 +76,13 @@ class Emitter {
     for (const int axis : order_) group_.space.push_back(cluster_.space[axis]);
   }
 
-  Strides leading_strides() const {
+  /// The memory order in which the space is walked: that of what is stored, else of what is read.
+  Strides walking_strides() const {
     for (const ValueId stored : cluster_.stores) {
       if (value(stored).shape == cluster_.space) return value(stored).strides;
     }
-    for (const ValueId member : cluster_.members) {
-      for (const ValueId input : value(member).inputs) {
-        if (input >= 0 && !is_view(value(input)) && value(input).shape == cluster_.space) return value(input).strides;
-      }
-    }
-    return contiguous_strides(cluster_.space);
+    const Strides* read = leading_strides(program_, cluster_);
+    return read ? *read : contiguous_strides(cluster_.space);
   }
 
   Extent extent_of(ValueId id) const {

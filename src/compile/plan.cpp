@@ -39,6 +39,7 @@ constexpr Pass fused[] = {
     {"epilogues", "gives contractions the elementwise work that follows them", passes::epilogues},
     {"schedule", "orders the clusters", passes::schedule},
     {"lower", "turns clusters into steps over slots", passes::lower},
+    {"bundle", "runs groups of one code together", passes::bundle},
 };
 
 constexpr Pass plain[] = {
@@ -88,14 +89,30 @@ std::size_t bytes_through(const Access& access, const Shape& sizes) {
   return count;
 }
 
+std::size_t bytes_of_group(const Group& group) {
+  std::size_t bytes = 0;
+  for (const Access& access : group.accesses) {
+    if (access.slot >= 0) bytes += bytes_through(access, group.space);
+  }
+  return bytes;
+}
+
+double operations_of_group(const Group& group) {
+  double count = 0;
+  for (const Instruction& in : group.code) {
+    const bool works = in.kind == Instruction::Kind::compute || in.kind == Instruction::Kind::reduce;
+    if (works && in.extent == Extent::full) count += static_cast<double>(numel(group.space));
+  }
+  return count;
+}
+
 }  // namespace
 
 std::size_t bytes_of(const Step& step) {
+  if (const auto* group = std::get_if<Group>(&step)) return bytes_of_group(*group);
   std::size_t bytes = 0;
-  if (const auto* group = std::get_if<Group>(&step)) {
-    for (const Access& access : group->accesses) {
-      if (access.slot >= 0) bytes += bytes_through(access, group->space);
-    }
+  if (const auto* bundle = std::get_if<Bundle>(&step)) {
+    for (const Group& group : bundle->groups) bytes += bytes_of_group(group);
     return bytes;
   }
   const auto& primitive = std::get<Primitive>(step);
@@ -107,13 +124,11 @@ std::size_t bytes_of(const Step& step) {
 }
 
 double operations_of(const Step& step) {
-  if (const auto* group = std::get_if<Group>(&step)) {
-    double count = 0;
-    for (const Instruction& in : group->code) {
-      const bool works = in.kind == Instruction::Kind::compute || in.kind == Instruction::Kind::reduce;
-      if (works && in.extent == Extent::full) count += static_cast<double>(numel(group->space));
-    }
-    return count;
+  if (const auto* group = std::get_if<Group>(&step)) return operations_of_group(*group);
+  if (const auto* bundle = std::get_if<Bundle>(&step)) {
+    double sum = 0;
+    for (const Group& group : bundle->groups) sum += operations_of_group(group);
+    return sum;
   }
   const auto& p = std::get<Primitive>(step);
   const auto count = [](const Shape& shape) { return static_cast<double>(numel(shape)); };

@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "compile/group.h"
 
 namespace russet::compile {
@@ -30,7 +31,17 @@ struct Primitive {
   bool operator==(const Primitive&) const = default;
 };
 
-using Step = std::variant<Group, Primitive>;
+/// Elementwise groups with one code that neither read nor write what another one writes: one step runs them all, such
+/// as the updates of a model's parameters.
+struct Bundle {
+  std::vector<Group> groups;
+  bool operator==(const Bundle&) const = default;
+};
+
+using Step = std::variant<Group, Primitive, Bundle>;
+
+/// Calls visit(access, writes) for each access of a step to a slot.
+void for_each_access(const Step& step, base::FunctionRef<void(const Access&, bool)> visit);
 
 /// What a replay hands to a kernel.
 struct Bindings {
@@ -57,6 +68,8 @@ class Target {
   virtual std::unique_ptr<Kernel> compile(const Step& step) const = 0;
   /// Whether the device runs groups with generated code; otherwise every primitive is a step (reference).
   virtual bool runs_groups() const { return true; }
+  /// How many groups a bundle may hold; 1 if the device runs none.
+  virtual std::size_t largest_bundle() const { return 1; }
   /// The longest row that a row group may hold while full instructions follow its reductions.
   virtual std::int64_t longest_row() const { return 16384; }
   /// Whether a contraction takes this epilogue.

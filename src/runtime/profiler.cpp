@@ -49,14 +49,23 @@ std::string Profiler::chrome_trace() const {
   return nlohmann::json{{"traceEvents", std::move(events)}, {"displayTimeUnit", "ms"}}.dump();
 }
 
+namespace {
+
+std::string describe_group(const compile::Group& group) {
+  constexpr const char* kinds[] = {"group", "row group", "column group"};
+  std::string text = fmt::format("{} {}", kinds[static_cast<int>(group.kind)], to_string(group.space));
+  for (const compile::Instruction& in : group.code) {
+    if (in.op != ops::Op::leaf) text += fmt::format(" {}", ops::row(in.op).name);
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string describe(const compile::Step& step) {
-  if (const auto* group = std::get_if<compile::Group>(&step)) {
-    constexpr const char* kinds[] = {"group", "row group", "column group"};
-    std::string text = fmt::format("{} {}", kinds[static_cast<int>(group->kind)], to_string(group->space));
-    for (const compile::Instruction& in : group->code) {
-      if (in.op != ops::Op::leaf) text += fmt::format(" {}", ops::row(in.op).name);
-    }
-    return text;
+  if (const auto* group = std::get_if<compile::Group>(&step)) return describe_group(*group);
+  if (const auto* bundle = std::get_if<compile::Bundle>(&step)) {
+    return fmt::format("bundle of {}, the first a {}", bundle->groups.size(), describe_group(bundle->groups.front()));
   }
   const auto& primitive = std::get<compile::Primitive>(step);
   std::string text(ops::row(primitive.op).name);
@@ -75,6 +84,8 @@ std::string describe_steps(const compile::Plan& plan) {
                         describe(plan.program.steps[i]));
     const auto* group = std::get_if<compile::Group>(&plan.program.steps[i]);
     if (group && base::log_enabled("code")) text += to_string(*group);
+    const auto* bundle = std::get_if<compile::Bundle>(&plan.program.steps[i]);
+    if (bundle && base::log_enabled("code")) text += to_string(bundle->groups.front());
   }
   return text;
 }

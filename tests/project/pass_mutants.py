@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 # Without fuse, schedule or lower there are no steps at all; their absence is noticed by every test.
-PASSES = ["simplify", "share", "prune", "layout", "fuse", "recompute", "epilogues", "schedule", "lower"]
+PASSES = ["simplify", "share", "prune", "layout", "fuse", "recompute", "epilogues", "schedule", "lower", "bundle"]
 
 
 def main() -> int:

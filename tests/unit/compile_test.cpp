@@ -155,6 +155,38 @@ TEST(Passes, LayoutKeepsChannelsLastBetweenConvolutions) {
   }
 }
 
+TEST(Passes, BundleUpdatesAllParametersInOneStep) {
+  std::vector<Tensor> parameters;
+  std::vector<Tensor> expected;
+  NoGrad no_grad;
+  for (const std::int64_t size : {3, 1000, 70000}) {
+    parameters.push_back(numbers({size}));
+    expected.push_back((parameters.back().clone() * 0.75).clone());
+  }
+  flush();
+  const auto steps = steps_of([&] {
+    for (Tensor& parameter : parameters) parameter.sub_(parameter * 0.25);
+  });
+  EXPECT_EQ(steps.size(), 1U);
+  for (std::size_t i = 0; i < parameters.size(); ++i) EXPECT_TRUE(allclose(parameters[i], expected[i]));
+}
+
+TEST(Passes, BundleKeepsTheOrderOfWhatDependsOnEachOther) {
+  const Tensor x = numbers({2, 500});
+  Tensor written = zeros({3, 500});
+  Tensor total;
+  const auto steps = steps_of([&] {
+    written[0].copy_(x[0]);
+    written[1].copy_(x[1]);
+    total = matmul(written, x.t());  // needs both copies
+    written[2].copy_(x[0]);          // must not be seen by the product
+  });
+  EXPECT_GE(steps.size(), 3U);
+  EXPECT_TRUE(allclose(total[0], matmul(x[0].unsqueeze(0), x.t())[0]));
+  EXPECT_TRUE(allclose(total[2], zeros({2})));
+  EXPECT_TRUE(allclose(written[2], x[0]));
+}
+
 TEST(Views, ComposeOnlyWhereTheResultIsAffine) {
   using compile::compose_views;
   const Shape base_order{4, 6};

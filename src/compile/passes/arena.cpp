@@ -18,26 +18,6 @@ struct Span {
   std::size_t offset = 0;
 };
 
-template <class Visitor>
-void for_each_access(const Step& step, const Visitor& visit) {
-  if (const auto* group = std::get_if<Group>(&step)) {
-    std::vector<bool> written(group->accesses.size(), false);
-    for (const Instruction& in : group->code) {
-      if (in.kind == Instruction::Kind::store) written[static_cast<std::size_t>(in.access)] = true;
-    }
-    for (std::size_t i = 0; i < group->accesses.size(); ++i) {
-      if (group->accesses[i].slot >= 0) visit(group->accesses[i], written[i]);
-    }
-    return;
-  }
-  const auto& primitive = std::get<Primitive>(step);
-  for (const Operand& input : primitive.inputs) visit(input.access, false);
-  for (const Access& access : primitive.epilogue.accesses) {
-    if (access.slot >= 0 && access.slot != primitive.output.access.slot) visit(access, false);
-  }
-  visit(primitive.output.access, true);
-}
-
 std::vector<Span> lifetimes(const Program& program) {
   std::vector<Span> spans;
   for (std::size_t slot = 0; slot < program.slots.size(); ++slot) {
@@ -91,23 +71,38 @@ bool reads_before_store(const Group& group, std::int32_t leaf, std::int32_t outp
   return true;
 }
 
-/// Whether a step reads the leaf only where, and before, it writes the output.
-bool reads_in_place(const Step& step, std::int32_t leaf, std::int32_t output) {
-  const auto* group = std::get_if<Group>(&step);
-  if (!group || group->kind != Group::Kind::elementwise) return false;
+/// Whether a group reads the leaf only where, and before, it writes the output.
+bool reads_in_place(const Group& group, std::int32_t leaf, std::int32_t output) {
+  if (group.kind != Group::Kind::elementwise) return false;
   const Access* target = nullptr;
-  for (const Access& access : group->accesses) {
+  for (const Access& access : group.accesses) {
     if (access.slot == output) {
       if (target) return false;
       target = &access;
     }
   }
   if (!target) return false;
-  const bool same_places = std::all_of(group->accesses.begin(), group->accesses.end(), [&](const Access& access) {
+  const bool same_places = std::all_of(group.accesses.begin(), group.accesses.end(), [&](const Access& access) {
     return access.slot != leaf || (access.strides == target->strides && access.offset == 0 && target->offset == 0 &&
                                    access.offset_argument < 0 && access.dtype == target->dtype);
   });
-  return same_places && reads_before_store(*group, leaf, output);
+  return same_places && reads_before_store(group, leaf, output);
+}
+
+/// Likewise for a step: of a bundle, whose groups run in any order, one group alone may touch the two.
+bool reads_in_place(const Step& step, std::int32_t leaf, std::int32_t output) {
+  if (const auto* group = std::get_if<Group>(&step)) return reads_in_place(*group, leaf, output);
+  const auto* bundle = std::get_if<Bundle>(&step);
+  if (!bundle) return false;
+  const Group* only = nullptr;
+  for (const Group& group : bundle->groups) {
+    const bool touches = std::any_of(group.accesses.begin(), group.accesses.end(), [&](const Access& access) {
+      return access.slot == leaf || access.slot == output;
+    });
+    if (touches && only) return false;
+    if (touches) only = &group;
+  }
+  return only && reads_in_place(*only, leaf, output);
 }
 
 /// Outputs that may lie where a leaf lay: the leaf's last reader runs before the output's first writer, or is the same

@@ -133,14 +133,16 @@ void find_stores(Program& program) {
   for (std::size_t id = 0; id < program.values.size(); ++id) {
     const std::int32_t own = program.owner[id];
     if (own < 0) continue;
+    const bool by_group = program.clusters[static_cast<std::size_t>(own)].kind == Cluster::Kind::group;
     for (const ValueId input : program.values[id].inputs) {
       if (input < 0) continue;
-      const auto base = static_cast<std::size_t>(base_of(program, input));
-      const Cluster& reader = program.clusters[static_cast<std::size_t>(own)];
-      if (program.owner[base] != own || (reader.kind == Cluster::Kind::group && base_of(program, input) != input)) {
-        read[base] = !is_free(program.values[base]) || reader.kind == Cluster::Kind::primitive ||
-                     base_of(program, input) != input || read[base];
-      }
+      const ValueId base = base_of(program, input);
+      const auto at = static_cast<std::size_t>(base);
+      const bool through_view = base != input;
+      const bool leaves_group = program.owner[at] != own || (by_group && through_view);
+      // A group computes free values itself wherever it reads them directly.
+      const bool computed_again = by_group && !through_view && is_free(program.values[at]);
+      if (leaves_group && !computed_again) read[at] = true;
     }
   }
   for (Cluster& cluster : program.clusters) {

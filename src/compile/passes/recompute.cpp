@@ -137,6 +137,13 @@ class Recompute {
     return false;
   }
 
+  static void add_members(Cluster& reader, const Recipe& recipe) {
+    auto& members = reader.members;
+    members.insert(members.end(), recipe.members.begin(), recipe.members.end());
+    std::sort(members.begin(), members.end());
+    members.erase(std::unique(members.begin(), members.end()), members.end());
+  }
+
   void consider(ValueId id) {
     const auto at = static_cast<std::size_t>(id);
     const auto bytes = static_cast<double>(byte_size(value_at(program_, id)));
@@ -151,9 +158,7 @@ class Recompute {
     if (plans.empty() || budget < 0) return;
     for (const auto& [reader, recipe] : plans) {
       Cluster grown = cluster(reader);
-      grown.members.insert(grown.members.end(), recipe.members.begin(), recipe.members.end());
-      std::sort(grown.members.begin(), grown.members.end());
-      grown.members.erase(std::unique(grown.members.begin(), grown.members.end()), grown.members.end());
+      add_members(grown, recipe);
       if (grown.members.size() > 512 || !is_runnable(program_, grown, target_)) return;
     }
     for (const auto& [reader, recipe] : plans) apply(reader, recipe);
@@ -164,9 +169,7 @@ class Recompute {
 
   void apply(std::int32_t reader, const Recipe& recipe) {
     Cluster& own = cluster(reader);
-    own.members.insert(own.members.end(), recipe.members.begin(), recipe.members.end());
-    std::sort(own.members.begin(), own.members.end());
-    own.members.erase(std::unique(own.members.begin(), own.members.end()), own.members.end());
+    add_members(own, recipe);
     for (const ValueId member : recipe.members) {
       for (const ValueId input : value_at(program_, member).inputs) {
         if (input < 0) continue;

@@ -45,6 +45,7 @@ class CpuTarget final : public compile::Target {
  public:
   KernelPtr compile(const compile::Step& step) const override {
     if (const auto* group = std::get_if<Group>(&step)) return make_group_kernel(*group);
+    if (const auto* bundle = std::get_if<compile::Bundle>(&step)) return make_bundle_kernel(*bundle);
     const auto& primitive = std::get<Primitive>(step);
     const Verdict verdict = choose(primitive, true);
     if (!verdict.accepted()) throw TypeError(fmt::format("cpu: {}: {}", compile::describe(primitive), verdict.reason));
@@ -52,6 +53,8 @@ class CpuTarget final : public compile::Target {
     compile::log_choice(primitive, *kernel);
     return kernel;
   }
+
+  std::size_t largest_bundle() const override { return 256; }
 
   /// Weight gradients take none: the fast implementations refuse it, and the result is small.
   bool accepts_epilogue(const Primitive& contraction) const override {

@@ -32,6 +32,7 @@ class Target final : public compile::Target {
   std::unique_ptr<compile::Kernel> compile(const compile::Step& step) const override {
     return std::make_unique<Kernel>(step);
   }
+  std::size_t largest_bundle() const override { return 256; }
   bool accepts_epilogue(const compile::Primitive& /*contraction*/) const override { return true; }
 };
 

@@ -1,6 +1,7 @@
 #include "device/cpu/group/group_kernel.h"
 
 #include <algorithm>
+#include <deque>
 #include <optional>
 
 #include "base/parallel.h"
@@ -54,13 +55,16 @@ class DirectKernel final : public compile::Kernel {
   std::size_t scratch_bytes() const override { return worker_bytes_ * static_cast<std::size_t>(workers_); }
 
   void run(const compile::Bindings& bindings) const override {
-    for_each_worker(
-        row_tiles_ * column_tiles_, workers_, cost_, [&](std::int64_t worker, std::int64_t begin, std::int64_t end) {
-          run_tiles(bindings, bindings.scratch + static_cast<std::size_t>(worker) * worker_bytes_, begin, end);
-        });
+    for_each_worker(tiles(), workers_, cost_, [&](std::int64_t worker, std::int64_t begin, std::int64_t end) {
+      run_tiles(bindings, bindings.scratch + static_cast<std::size_t>(worker) * worker_bytes_, begin, end);
+    });
   }
 
- private:
+  std::int64_t tiles() const { return row_tiles_ * column_tiles_; }
+  /// An estimate of the whole, in nanoseconds.
+  double cost() const { return cost_; }
+  std::size_t worker_bytes() const { return worker_bytes_; }
+
   void run_tiles(const compile::Bindings& bindings, std::byte* scratch, std::int64_t begin, std::int64_t end) const {
     if (begin == end) return;
     const Nest& nest = plan_.nest;
@@ -81,12 +85,50 @@ class DirectKernel final : public compile::Kernel {
     }
   }
 
+ private:
   Plan plan_;
   TileProgram program_;
   int workers_;
   std::vector<std::int64_t> no_lines_;
   std::int64_t row_tiles_ = 0;
   std::int64_t column_tiles_ = 0;
+  double cost_ = 0;
+  std::size_t worker_bytes_ = 0;
+};
+
+/// Elementwise groups whose tiles stand in one line.
+class BundleKernel final : public compile::Kernel {
+ public:
+  explicit BundleKernel(const compile::Bundle& bundle) : workers_(base::thread_count()) {
+    for (const compile::Group& group : bundle.groups) {
+      kernels_.emplace_back(tiles::plan_group(group, tiles::full_follows_reduction(group)), group);
+      const DirectKernel& kernel = kernels_.back();
+      firsts_.push_back(tiles_);
+      tiles_ += kernel.tiles();
+      cost_ += kernel.cost();
+      worker_bytes_ = std::max(worker_bytes_, kernel.worker_bytes());
+    }
+  }
+
+  std::string name() const override { return "tiles"; }
+  std::size_t scratch_bytes() const override { return worker_bytes_ * static_cast<std::size_t>(workers_); }
+
+  void run(const compile::Bindings& bindings) const override {
+    for_each_worker(tiles_, workers_, cost_, [&](std::int64_t worker, std::int64_t begin, std::int64_t end) {
+      std::byte* scratch = bindings.scratch + static_cast<std::size_t>(worker) * worker_bytes_;
+      for (std::size_t i = 0; i < kernels_.size(); ++i) {
+        const std::int64_t first = std::max(begin - firsts_[i], std::int64_t{0});
+        const std::int64_t last = std::min(end - firsts_[i], kernels_[i].tiles());
+        if (first < last) kernels_[i].run_tiles(bindings, scratch, first, last);
+      }
+    });
+  }
+
+ private:
+  int workers_;
+  std::deque<DirectKernel> kernels_;  // which stay where they are made
+  std::vector<std::int64_t> firsts_;  // number of each kernel's first tile
+  std::int64_t tiles_ = 0;
   double cost_ = 0;
   std::size_t worker_bytes_ = 0;
 };
@@ -207,6 +249,10 @@ std::unique_ptr<compile::Kernel> make_group_kernel(const compile::Group& group) 
   Plan plan = tiles::plan_group(group, tiles::full_follows_reduction(group));
   if (plan.mode == Plan::Mode::direct) return std::make_unique<DirectKernel>(std::move(plan), group);
   return std::make_unique<AccumulateKernel>(std::move(plan), group);
+}
+
+std::unique_ptr<compile::Kernel> make_bundle_kernel(const compile::Bundle& bundle) {
+  return std::make_unique<BundleKernel>(bundle);
 }
 
 }  // namespace russet::cpu
