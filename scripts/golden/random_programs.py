@@ -4,7 +4,6 @@ Usage: random_programs.py OUTPUT_FOLDER [COUNT]     writes random_programs.txt.g
 
 A value that the tape saved counts as it was when it was saved: PyTorch would refuse to differentiate once such a value
 was written to, russet's values cannot be written to. So every saved tensor is copied as it is packed.
-Results of functions are contiguous in russet whatever the strides of their inputs, so operands are made contiguous.
 """
 
 import gzip
@@ -233,39 +232,38 @@ class Program:
         x = self.handles[a]
         kind = r.choice(["add", "add", "sub", "mul", "mul", "mul", "neg", "mul_number", "add_number", "square", "sum_axis",
                          "sin", "tanh", "relu", "matmul", "clone", "contiguous", "cat", "div_number"])
-        dense = lambda i: self.handles[i].clone(memory_format=torch.contiguous_format)
         if kind in ("add", "sub", "mul"):
             fits = r.random() > 0.04
             b = self.pick(lambda t: not fits or broadcasts(t.shape, x.shape))
             if b is None or (kind == "mul" and self.largest(a) * self.largest(b) > LARGEST):
                 return
-            self.make(f"{kind} {a} {b}", lambda: getattr(torch, kind)(dense(a), dense(b)))
+            self.make(f"{kind} {a} {b}", lambda: getattr(torch, kind)(x, self.handles[b]))
         elif kind == "matmul":
             b = self.pick(lambda t: t.dim() == 2 and x.dim() == 2 and t.shape[0] == x.shape[1])
             if b is None or self.largest(a) * self.largest(b) > LARGEST:
                 return
-            self.make(f"matmul {a} {b}", lambda: torch.matmul(dense(a), dense(b)))
+            self.make(f"matmul {a} {b}", lambda: torch.matmul(x, self.handles[b]))
         elif kind == "cat":
             b = self.pick(lambda t: t.dim() == x.dim() > 0 and t.shape[1:] == x.shape[1:] and (t.dim() > 1 or t.numel() * x.numel()))
             if b is not None:
-                self.make(f"cat {a} {b}", lambda: torch.cat([dense(a), dense(b)]))
+                self.make(f"cat {a} {b}", lambda: torch.cat([x, self.handles[b]]))
         elif kind in ("neg", "sin", "tanh", "relu"):
-            self.make(f"{kind} {a}", lambda: getattr(torch, kind)(dense(a)))
+            self.make(f"{kind} {a}", lambda: getattr(torch, kind)(x))
         elif kind == "square":
             if self.largest(a) ** 2 <= LARGEST:
-                self.make(f"square {a}", lambda: torch.square(dense(a)))
+                self.make(f"square {a}", lambda: torch.square(x))
         elif kind.endswith("number"):
             n = r.choice([2, 3, -1]) if kind != "div_number" else r.choice([2, 4])
             if self.largest(a) > LARGEST:
                 return
             function = {"mul_number": torch.mul, "add_number": torch.add, "div_number": torch.div}[kind]
-            self.make(f"{kind} {a} {n}", lambda: function(dense(a), n))
+            self.make(f"{kind} {a} {n}", lambda: function(x, n))
         elif kind == "sum_axis":
             if x.dim():
                 axis = r.randrange(x.dim()) if r.random() > 0.03 else x.dim()
-                self.make(f"sum_axis {a} {axis}", lambda: dense(a).sum(axis))
+                self.make(f"sum_axis {a} {axis}", lambda: x.sum(axis))
         elif kind == "clone":
-            self.make(f"clone {a}", lambda: x.clone(memory_format=torch.contiguous_format))
+            self.make(f"clone {a}", x.clone)
         else:
             self.make(f"contiguous {a}", x.contiguous)
 
@@ -377,7 +375,7 @@ class Program:
         gradient = self.handles[a].grad
         if gradient is None:
             self.lines.append(f"grad {a} = none")
-        elif gradient.stride() == torch.empty(gradient.shape).stride() and gradient.count_nonzero():
+        elif gradient.stride() in (torch.empty(gradient.shape).stride(), self.handles[a].stride()) and gradient.count_nonzero():
             self.make(f"grad {a}", lambda: gradient)
 
     def drop_grad(self):

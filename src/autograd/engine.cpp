@@ -7,6 +7,7 @@
 
 #include "autograd/history.h"
 #include "autograd/tape.h"
+#include "graph/axis_order.h"
 #include "graph/recorder.h"
 
 namespace russet {
@@ -31,6 +32,18 @@ struct Mode {
 };
 
 Tensor plus(const Tensor& a, const Tensor& b) { return a.defined() ? apply(ops::Op::add, {a, b}) : b; }
+
+/// A copy outside the tape, with its axes in memory as `leaf` has them, if that is dense; else row-major.
+Tensor laid_out_as(const graph::Geometry& leaf, const Tensor& gradient) {
+  if (graph::is_contiguous(leaf) || !graph::is_dense(leaf)) return graph::wrap(graph::value_of(gradient));
+  const graph::Geometry ordered = graph::reordered(gradient.state()->geometry, graph::memory_order(leaf.strides));
+  return graph::wrap(graph::value_of(gradient, ordered), {leaf.sizes, leaf.strides, 0});
+}
+
+Tensor own_tensor(const Tensor& gradient) {
+  graph::Image image = graph::image_of(gradient);
+  return graph::wrap(std::move(image.node), std::move(image.geometry));
+}
 
 /// Where gradients that the caller asked for are kept, by tape entry or leaf.
 using Wanted = std::unordered_map<const void*, Tensor>;
@@ -85,7 +98,7 @@ class Pass {
     if (mode_.create_graph) {
       leaf.grad = plus(leaf.grad, gradient);
     } else if (!leaf.grad.defined()) {
-      leaf.grad = graph::wrap(graph::value_of(gradient));
+      leaf.grad = laid_out_as(leaf.root, gradient);
     } else {
       const Tensor sum = apply(ops::Op::add, {leaf.grad, gradient});
       leaf.grad.state()->history = nullptr;
@@ -162,7 +175,7 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
           "grad: input {} was not used to compute the outputs. Pass allow_unused = true if that is meant.", i));
     }
     // A tensor of its own: writing to it must not reach another gradient.
-    result.push_back(found.defined() && !options.create_graph ? graph::wrap(graph::value_of(found)) : found);
+    result.push_back(found.defined() && !options.create_graph ? own_tensor(found) : found);
   }
   return result;
 }

@@ -98,8 +98,8 @@ Edge edge_of(const Tensor& tensor) {
   return {Ref<Function>(static_cast<Function*>(state.view_entry.get())), nullptr};
 }
 
-Tensor connected(const graph::NodeRef& value, const Edge& edge) {
-  Tensor tensor = graph::wrap(value);
+Tensor connected(const graph::NodeRef& value, const graph::Geometry& geometry, const Edge& edge) {
+  Tensor tensor = graph::wrap(value, geometry);
   if (!edge || !is_grad_enabled()) return tensor;
   if (edge.leaf && edge.leaf->root == tensor.state()->geometry) {
     tensor.state()->history = edge.leaf;

@@ -75,6 +75,6 @@ Ref<History> require_history(const Tensor& tensor);
 /// Where the gradient of this tensor goes. Views get an entry of their own, kept with the handle.
 Edge edge_of(const Tensor& tensor);
 /// A tensor for a saved value, connected to the tape through `edge` if grad mode is on.
-Tensor connected(const graph::NodeRef& value, const Edge& edge);
+Tensor connected(const graph::NodeRef& value, const graph::Geometry& geometry, const Edge& edge);
 
 }  // namespace russet::autograd

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 #include <russet/error.h>
 
+#include <algorithm>
+
 #include "autograd/history.h"
 #include "autograd/rules.h"
 #include "autograd/storage.h"
+#include "graph/axis_order.h"
 #include "graph/recorder.h"
 #include "ops/table.h"
 
@@ -27,31 +30,44 @@ std::optional<Op>& flipped_rule() {
   return op;
 }
 
+/// Inputs and result of a primitive as the tape may keep them: row-major values, or, for what lies in memory in another
+/// order, values with their geometries.
+struct Application {
+  std::array<NodeRef, 4> values;  // the result comes last
+  std::unique_ptr<std::array<graph::Geometry, 4>> geometries;
+  std::size_t count = 0;
+};
+constexpr std::size_t result_at = 3;
+
 /// A primitive on the tape, with the values that its rule reads.
 class PrimitiveFunction final : public Function {
  public:
-  PrimitiveFunction(const GradientRow& row, const graph::Node& result, std::span<const NodeRef> inputs,
-                    std::vector<Edge> edges)
-      : Function(std::move(edges)), row_(&row), result_(result), count_(inputs.size()) {
+  PrimitiveFunction(const GradientRow& row, Application application, std::vector<Edge> edges)
+      : Function(std::move(edges)),
+        row_(&row),
+        result_(*application.values[result_at]),
+        count_(application.count),
+        values_(std::move(application.values)),
+        geometries_(std::move(application.geometries)) {
+    if (geometries_) result_.shape = (*geometries_)[result_at].sizes;
     for (std::size_t i = 0; i < count_; ++i) {
-      descriptions_[i] = {inputs[i]->dtype, inputs[i]->shape};
-      if ((row.reads >> i) & 1U) keep(inputs[i], static_cast<std::int8_t>(i));
+      descriptions_[i] = {values_[i]->dtype, geometries_ ? (*geometries_)[i].sizes : values_[i]->shape};
     }
-    if (row.reads & out) keep(NodeRef(const_cast<graph::Node*>(&result)), 3);
-    if (saved_count_ > 0) register_saved();
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      if (values_[i] && !((row.reads >> i) & 1U)) values_[i].reset();
+    }
+    if (row.reads != nothing) register_saved();
   }
 
   std::vector<Tensor> gradients(const Tensor& gradient) override {
-    if (released_ && saved_count_ > 0) throw_freed(name());
+    if (released_ && row_->reads != nothing) throw_freed(name());
     std::array<Tensor, 3> values;
     Context context{result_, {}, {}, {descriptions_.data(), count_}, {}};
-    for (std::size_t i = 0; i < saved_count_; ++i) {
-      const auto position = static_cast<std::size_t>(positions_[i]);
-      if (position == 3) {
-        context.output = connected(saved_[i], {Ref<Function>(this), nullptr});
-      } else {
-        values[position] = connected(saved_[i], inputs()[position]);
-      }
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (values_[i]) values[i] = connected(values_[i], geometry(i), inputs()[i]);
+    }
+    if (values_[result_at]) {
+      context.output = connected(values_[result_at], geometry(result_at), {Ref<Function>(this), nullptr});
     }
     context.inputs = {values.data(), count_};
     for (std::size_t i = 0; i < count_; ++i) context.needs[i] = static_cast<bool>(inputs()[i]);
@@ -67,16 +83,15 @@ class PrimitiveFunction final : public Function {
   void release() override {
     unregister_saved();
     released_ = true;
-    for (NodeRef& node : saved_) node.reset();
+    for (NodeRef& node : values_) node.reset();
   }
 
-  std::span<const NodeRef> saved() const override { return {saved_.data(), released_ ? 0 : saved_count_}; }
+  std::span<const NodeRef> saved() const override { return values_; }
   std::string_view name() const override { return ops::row(row_->op).name; }
 
  private:
-  void keep(NodeRef node, std::int8_t position) {
-    positions_[saved_count_] = position;
-    saved_[saved_count_++] = std::move(node);
+  graph::Geometry geometry(std::size_t i) const {
+    return geometries_ ? (*geometries_)[i] : graph::Geometry::contiguous(values_[i]->shape);
   }
 
   static Tensor fit(const Tensor& gradient, const ops::Description& input) {
@@ -88,9 +103,8 @@ class PrimitiveFunction final : public Function {
   graph::NodeInfo result_;
   std::size_t count_;
   std::array<ops::Description, 3> descriptions_;
-  std::array<NodeRef, 4> saved_;
-  std::array<std::int8_t, 4> positions_{};
-  std::size_t saved_count_ = 0;
+  std::array<NodeRef, 4> values_;  // those that the rule reads
+  std::unique_ptr<std::array<graph::Geometry, 4>> geometries_;
   bool released_ = false;
 };
 
@@ -105,9 +119,9 @@ class CustomFunction final : public Function {
         gradient_(std::move(gradient)) {}
 
   /// `edge` says how the value hangs on the tape; a value that is the result itself is given by `is_result`.
-  void keep(NodeRef node, Edge edge, bool is_result) {
-    saved_.push_back(std::move(node));
-    saved_edges_.push_back({std::move(edge), is_result});
+  void keep(graph::Image image, Edge edge, bool is_result) {
+    saved_.push_back(std::move(image.node));
+    saved_edges_.push_back({std::move(image.geometry), std::move(edge), is_result});
   }
   void seal() {
     if (!saved_.empty()) register_saved();
@@ -119,7 +133,8 @@ class CustomFunction final : public Function {
     values.reserve(saved_.size());
     for (std::size_t i = 0; i < saved_.size(); ++i) {
       const SavedEdge& saved = saved_edges_[i];
-      values.push_back(connected(saved_[i], saved.is_result ? Edge{Ref<Function>(this), nullptr} : saved.edge));
+      values.push_back(
+          connected(saved_[i], saved.geometry, saved.is_result ? Edge{Ref<Function>(this), nullptr} : saved.edge));
     }
     std::vector<Tensor> result = gradient_(gradient, values);
     result.resize(inputs().size());
@@ -146,6 +161,7 @@ class CustomFunction final : public Function {
 
  private:
   struct SavedEdge {
+    graph::Geometry geometry;
     Edge edge;
     bool is_result;
   };
@@ -212,42 +228,94 @@ void refuse_overlap(const graph::Geometry& geometry) {
   }
 }
 
+using Inputs = std::initializer_list<Tensor>;
+
+/// A pinned input's memory may change as soon as the caller has control again.
+void finish_pinned(const Application& applied) {
+  for (std::size_t i = 0; i < applied.count; ++i) {
+    const NodeRef& value = applied.values[i];
+    if (value->materialised() && value->buffer()->pinned()) graph::flush();
+  }
+}
+
+NodeRef recorded(Op op, std::array<NodeRef, 3> nodes, graph::NodeInfo given) {
+  if (op == Op::cast) return graph::record_cast(std::move(nodes[0]), given.dtype, !is_grad_enabled());
+  return graph::record(op, std::move(nodes), std::move(given));
+}
+
+/// Puts a result on the tape if an input wants a gradient.
+Tensor taped(Op op, Inputs inputs, Tensor result, Application applied) {
+  const bool wanted = std::any_of(inputs.begin(), inputs.end(), [](const Tensor& t) { return t.requires_grad(); });
+  if (!wanted || !is_grad_enabled() || !is_floating(result.dtype())) return result;
+  const GradientRow* row = gradient_of(op);
+  if (!row || !row->rule) return result;
+  std::vector<Edge> edges;
+  edges.reserve(applied.count);
+  for (const Tensor& input : inputs) edges.push_back(edge_of(input));
+  applied.values[result_at] = result.state()->cell->value();
+  require_history(result)->function = make_ref<PrimitiveFunction>(*row, std::move(applied), std::move(edges));
+  return result;
+}
+
+/// An elementwise primitive on inputs that are not all row-major: computed in the order that the result has in memory.
+Tensor apply_in_order(Op op, Inputs inputs, graph::NodeInfo given) {
+  Shape sizes;
+  std::array<const graph::Geometry*, 3> operands;
+  std::size_t operand_count = 0;
+  for (const Tensor& input : inputs) {
+    sizes = broadcast(sizes, input.sizes());
+    // The numbers in a composite's definition are none of PyTorch's operands.
+    const bool is_number = input.dim() == 0 && input.state()->cell->value()->op == Op::constant;
+    if (!is_number) operands[operand_count++] = &input.state()->geometry;
+  }
+  const graph::Geometry result{sizes, graph::result_strides(sizes, {operands.data(), operand_count}), 0};
+  const Dims order = graph::memory_order(result.strides);
+  Application applied;
+  applied.geometries = std::make_unique<std::array<graph::Geometry, 4>>();
+  std::array<NodeRef, 3> nodes;
+  for (const Tensor& input : inputs) {
+    const std::size_t i = applied.count++;
+    nodes[i] = input.dim() == 0 ? graph::value_of(input)
+                                : graph::value_of(input, graph::reordered(input.state()->geometry, order));
+    graph::Image image = graph::image_of(input);
+    applied.values[i] = std::move(image.node);
+    (*applied.geometries)[i] = std::move(image.geometry);
+  }
+  (*applied.geometries)[result_at] = result;
+  Tensor made = graph::wrap(recorded(op, std::move(nodes), std::move(given)), result);
+  finish_pinned(applied);
+  return taped(op, inputs, std::move(made), std::move(applied));
+}
+
 }  // namespace
 
 void flip_gradient_rule(std::optional<Op> op) { flipped_rule() = op; }
 
 Tensor apply(Op op, std::initializer_list<Tensor> inputs, graph::NodeInfo given) {
-  std::array<NodeRef, 3> nodes;
-  std::size_t count = 0;
-  bool wanted = false;
+  std::array<const graph::Geometry*, 3> geometries;
+  Application applied;
   for (const Tensor& input : inputs) {
     if (!input.defined())
-      throw ValueError(fmt::format("{}: input {} is an undefined tensor", ops::row(op).name, count));
-    nodes[count++] = graph::value_of(input);
-    wanted |= input.requires_grad();
+      throw ValueError(fmt::format("{}: input {} is an undefined tensor", ops::row(op).name, applied.count));
+    geometries[applied.count++] = &input.state()->geometry;
   }
-  const std::array<NodeRef, 3> kept = nodes;
-  Tensor result = graph::wrap(op == Op::cast ? graph::record_cast(std::move(nodes[0]), given.dtype, !is_grad_enabled())
-                                             : graph::record(op, std::move(nodes), std::move(given)));
-  for (std::size_t i = 0; i < count; ++i) {
-    if (kept[i]->materialised() && kept[i]->buffer()->pinned()) graph::flush();
+  if (ops::row(op).family == ops::Family::elementwise && !graph::are_plain({geometries.data(), applied.count})) {
+    return apply_in_order(op, inputs, std::move(given));
   }
-  if (!wanted || !is_grad_enabled() || !is_floating(result.dtype())) return result;
-  const GradientRow* row = gradient_of(op);
-  if (!row || !row->rule) return result;
-  std::vector<Edge> edges;
-  edges.reserve(count);
-  for (const Tensor& input : inputs) edges.push_back(edge_of(input));
-  require_history(result)->function = make_ref<PrimitiveFunction>(*row, *result.state()->cell->value(),
-                                                                  std::span(kept.data(), count), std::move(edges));
-  return result;
+  std::size_t i = 0;
+  for (const Tensor& input : inputs) applied.values[i++] = graph::value_of(input);
+  Tensor result =
+      graph::wrap(recorded(op, {applied.values[0], applied.values[1], applied.values[2]}, std::move(given)));
+  finish_pinned(applied);
+  return taped(op, inputs, std::move(result), std::move(applied));
 }
 
 Tensor with_gradient(std::string_view name, const std::vector<Tensor>& inputs, const Tensor& result,
                      const std::vector<Tensor>& saved, bool save_result, CustomGradient gradient) {
   bool wanted = false;
   for (const Tensor& input : inputs) wanted |= input.defined() && input.requires_grad();
-  Tensor connected_result = graph::wrap(graph::value_of(result));
+  const graph::Image image = graph::image_of(result);
+  Tensor connected_result = graph::wrap(image.node, image.geometry);
   if (!wanted || !is_grad_enabled()) return connected_result;
   std::vector<Edge> edges;
   std::vector<ops::Description> descriptions;
@@ -256,8 +324,8 @@ Tensor with_gradient(std::string_view name, const std::vector<Tensor>& inputs, c
     descriptions.push_back(input.defined() ? ops::Description{input.dtype(), input.sizes()} : ops::Description{});
   }
   auto function = make_ref<CustomFunction>(name, std::move(edges), std::move(descriptions), std::move(gradient));
-  for (const Tensor& tensor : saved) function->keep(graph::value_of(tensor), edge_of(tensor), false);
-  if (save_result) function->keep(graph::value_of(connected_result), {}, true);
+  for (const Tensor& tensor : saved) function->keep(graph::image_of(tensor), edge_of(tensor), false);
+  if (save_result) function->keep(image, {}, true);
   function->seal();
   require_history(connected_result)->function = function;
   return connected_result;
@@ -293,10 +361,13 @@ void assign(const Tensor& target, const Tensor& value, Overlap overlap) {
   Tensor source = value.dtype() == target.dtype() ? value : value.to(target.dtype());
   if (source.sizes() != state.geometry.sizes) source = source.expand(state.geometry.sizes);
   graph::Cell& cell = *state.cell;
-  const bool whole = covers(state.geometry, cell.numel());
-  NodeRef node = graph::value_of(source);
+  // In the order in which the target lies in memory, most writes cover their cell from its first element to its last.
+  const Dims order = graph::memory_order(state.geometry.strides);
+  const graph::Geometry place = graph::reordered(state.geometry, order);
+  const bool whole = covers(place, cell.numel());
+  NodeRef node = graph::value_of(source, graph::reordered(source.state()->geometry, order));
   if (!whole) {
-    node = graph::record(Op::overwrite, cell.value(), std::move(node), graph::view_info(state.geometry, *cell.value()));
+    node = graph::record(Op::overwrite, cell.value(), std::move(node), graph::view_info(place, *cell.value()));
   }
   if (taped) {
     const Ref<History> record = require_history(target);

@@ -5,6 +5,8 @@
 
 #include <bit>
 
+#include "graph/axis_order.h"
+
 namespace russet::functional {
 namespace {
 
@@ -66,6 +68,13 @@ Tensor overwritten(const Tensor& base, const Tensor& value, const Strides& strid
 }
 
 Tensor copied(const Tensor& x) { return strided(x, x.sizes(), contiguous_strides(x.sizes())); }
+
+Tensor laid_out_like(const Tensor& x, const Tensor& made) {
+  const Strides strides = graph::copy_strides(geometry_of(x));
+  if (strides == made.strides()) return made;
+  const Tensor image = aliased(made, graph::reordered(geometry_of(made), graph::memory_order(strides)));
+  return autograd::reshaped_result(copied(image), {x.sizes(), strides, 0});
+}
 
 Tensor aliased(const Tensor& x, graph::Geometry geometry) { return autograd::alias(x, std::move(geometry)); }
 

@@ -31,12 +31,15 @@ Tensor uninitialised(const Shape& sizes, DType dtype, Device device);
 Tensor strided(const Tensor& x, const Shape& sizes, const Strides& strides, std::int64_t offset = 0);
 /// A copy of `base` with the elements of a view (as above) replaced by `value`'s.
 Tensor overwritten(const Tensor& base, const Tensor& value, const Strides& strides, std::int64_t offset = 0);
-/// x's elements as a tensor of its own, contiguous.
-Tensor copied(const Tensor& x);
 /// A handle with another geometry on x's storage.
 Tensor aliased(const Tensor& x, graph::Geometry geometry);
 /// Throws ValueError if x is undefined.
 const graph::Geometry& geometry_of(const Tensor& x);
+/// x's elements as a tensor of its own, contiguous.
+Tensor copied(const Tensor& x);
+/// The elements of `made`, which has x's sizes, in a tensor of its own whose axes lie in memory as those of a copy of
+/// x; `made` itself if that is how it lies.
+Tensor laid_out_like(const Tensor& x, const Tensor& made);
 
 /// The axes that a reduction of x combines, as bits; a tensor of no axes has none.
 std::uint32_t mask_of(const Tensor& x, const AxisList& axes);

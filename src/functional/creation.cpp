@@ -31,6 +31,10 @@ TensorOptions options_like(const Tensor& x, const InferredOptions& options) {
   return {options.dtype.value_or(x.dtype()), options.device.value_or(x.device()), options.requires_grad};
 }
 
+Tensor made_like(const Tensor& x, const Tensor& made, const InferredOptions& options) {
+  return with_options(functional::laid_out_like(x, made), options.requires_grad);
+}
+
 Tensor constant_tensor(const char* function, double value, const Shape& sizes, const TensorOptions& options) {
   check_sizes(function, sizes);
   return with_options(functional::constant(value, options.dtype, options.device, sizes), options.requires_grad);
@@ -71,15 +75,20 @@ Tensor full(const Shape& sizes, Scalar value, const InferredOptions& options) {
 Tensor scalar_tensor(Scalar value, const InferredOptions& options) { return full({}, value, options); }
 
 Tensor empty_like(const Tensor& x, const InferredOptions& options) {
-  return empty(x.sizes(), options_like(x, options));
+  const TensorOptions known = options_like(x, options);
+  return made_like(x, functional::uninitialised(x.sizes(), known.dtype, known.device), options);
 }
 Tensor zeros_like(const Tensor& x, const InferredOptions& options) {
-  return zeros(x.sizes(), options_like(x, options));
+  const TensorOptions known = options_like(x, options);
+  return made_like(x, functional::constant(0, known.dtype, known.device, x.sizes()), options);
 }
-Tensor ones_like(const Tensor& x, const InferredOptions& options) { return ones(x.sizes(), options_like(x, options)); }
+Tensor ones_like(const Tensor& x, const InferredOptions& options) {
+  const TensorOptions known = options_like(x, options);
+  return made_like(x, functional::constant(1, known.dtype, known.device, x.sizes()), options);
+}
 Tensor full_like(const Tensor& x, Scalar value, const InferredOptions& options) {
   const TensorOptions known = options_like(x, options);
-  return full(x.sizes(), value, {known.dtype, known.device, known.requires_grad});
+  return made_like(x, functional::number(value, known.dtype, known.device, x.sizes()), options);
 }
 
 Tensor arange(Scalar end, const InferredOptions& options) { return arange(0, end, 1, options); }

@@ -54,6 +54,10 @@ TensorOptions options_like(const Tensor& x, const InferredOptions& options) {
   return {options.dtype.value_or(x.dtype()), options.device.value_or(x.device()), options.requires_grad};
 }
 
+Tensor made_like(const Tensor& x, const Tensor& made, const InferredOptions& options) {
+  return with_options(functional::laid_out_like(x, made), options.requires_grad);
+}
+
 Tensor number_like(double value, const Tensor& x) { return functional::number(value, x.dtype(), x.device()); }
 
 /// -log(1 - u): exponential numbers of rate 1, never infinite.
@@ -68,7 +72,8 @@ Tensor rand(const Shape& sizes, const TensorOptions& options, Generator* generat
   return with_options(uniform(sizes, options.dtype, options.device, generator), options.requires_grad);
 }
 Tensor rand_like(const Tensor& x, const InferredOptions& options, Generator* generator) {
-  return rand(x.sizes(), options_like(x, options), generator);
+  const TensorOptions known = options_like(x, options);
+  return made_like(x, rand(x.sizes(), {known.dtype, known.device}, generator), options);
 }
 
 Tensor randn(const Shape& sizes, const TensorOptions& options, Generator* generator) {
@@ -76,7 +81,8 @@ Tensor randn(const Shape& sizes, const TensorOptions& options, Generator* genera
   return with_options(cast(random(Op::normal, sizes, options.device, generator), options.dtype), options.requires_grad);
 }
 Tensor randn_like(const Tensor& x, const InferredOptions& options, Generator* generator) {
-  return randn(x.sizes(), options_like(x, options), generator);
+  const TensorOptions known = options_like(x, options);
+  return made_like(x, randn(x.sizes(), {known.dtype, known.device}, generator), options);
 }
 
 Tensor normal(double mean, double deviation, const Shape& sizes, const TensorOptions& options, Generator* generator) {

@@ -5,6 +5,7 @@
 
 #include "functional/build.h"
 #include "functional/write.h"
+#include "graph/axis_order.h"
 
 namespace russet {
 
@@ -39,7 +40,14 @@ Tensor Tensor::to(Device device) const {
       [home](const Tensor& gradient, std::span<const Tensor>) { return std::vector<Tensor>{gradient.to(home)}; });
 }
 
-Tensor Tensor::clone() const { return functional::copied(*this); }
+Tensor Tensor::clone() const {
+  const Tensor& x = *this;
+  if (strides() == contiguous_strides(sizes())) return functional::copied(x);
+  const Strides strides = graph::copy_strides(functional::geometry_of(x));
+  const Tensor image =
+      functional::aliased(x, graph::reordered(functional::geometry_of(x), graph::memory_order(strides)));
+  return autograd::reshaped_result(functional::copied(image), {sizes(), strides, 0});
+}
 
 Tensor Tensor::contiguous() const { return is_contiguous() ? *this : functional::copied(*this); }
 

@@ -1,4 +1,5 @@
 #include "base/pool.h"
+#include "graph/axis_order.h"
 #include "graph/executor.h"
 #include "graph/tensor_state.h"
 
@@ -57,7 +58,11 @@ void write_cell(Cell& cell, NodeRef value) {
 
 Tensor wrap(NodeRef value) {
   const Geometry geometry = Geometry::contiguous(value->shape);
-  return Tensor(make_ref<TensorState>(make_ref<Cell>(std::move(value)), geometry, nullptr, true));
+  return wrap(std::move(value), geometry);
+}
+
+Tensor wrap(NodeRef value, Geometry geometry) {
+  return Tensor(make_ref<TensorState>(make_ref<Cell>(std::move(value)), std::move(geometry), nullptr, true));
 }
 
 NodeInfo view_info(const Geometry& geometry, const Node& base) {
@@ -71,11 +76,20 @@ NodeInfo view_info(const Geometry& geometry, const Node& base) {
   return info;
 }
 
-NodeRef value_of(const Tensor& tensor) {
-  const TensorState& state = *tensor.state();
-  const NodeRef& value = state.cell->value();
-  if (state.geometry.sizes == value->shape && covers(state.geometry, state.cell->numel())) return value;
-  return record(ops::Op::strided, value, view_info(state.geometry, *value));
+NodeRef value_of(const Tensor& tensor) { return value_of(tensor, tensor.state()->geometry); }
+
+NodeRef value_of(const Tensor& tensor, const Geometry& geometry) {
+  const Cell& cell = *tensor.state()->cell;
+  const NodeRef& value = cell.value();
+  if (geometry.sizes == value->shape && covers(geometry, cell.numel())) return value;
+  return record(ops::Op::strided, value, view_info(geometry, *value));
+}
+
+Image image_of(const Tensor& tensor) {
+  const Geometry& geometry = tensor.state()->geometry;
+  if (is_contiguous(geometry)) return {value_of(tensor), {geometry.sizes, geometry.strides, 0}};
+  const Strides strides = copy_strides(geometry);
+  return {value_of(tensor, reordered(geometry, memory_order(strides))), {geometry.sizes, strides, 0}};
 }
 
 }  // namespace russet::graph

@@ -68,8 +68,19 @@ void write_cell(Cell& cell, NodeRef value);
 
 /// A tensor with a cell of its own that holds `value`.
 Tensor wrap(NodeRef value);
+/// The same with its axes elsewhere in memory: `value` holds the elements in the order in which `geometry` has them.
+Tensor wrap(NodeRef value, Geometry geometry);
 /// The node that holds the elements of `tensor` in the shape of its sizes: the cell's value, or a strided node on it.
 NodeRef value_of(const Tensor& tensor);
+/// The same for another geometry on the tensor's cell.
+NodeRef value_of(const Tensor& tensor, const Geometry& geometry);
+
+/// A tensor's elements in the order of its axes in memory, without gaps, and the geometry that has them as the tensor.
+struct Image {
+  NodeRef node;
+  Geometry geometry;
+};
+Image image_of(const Tensor& tensor);
 /// How a geometry looks from the value of a cell: a reshape, or a view whose offset is a run-time argument when the
 /// value is in memory (so that slices that move from step to step share a plan).
 NodeInfo view_info(const Geometry& geometry, const Node& base);

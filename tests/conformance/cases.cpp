@@ -278,7 +278,8 @@ Tensor laid_out(const std::vector<double>& values, const Shape& shape, DType dty
                 Device device) {
   const Tensor plain = Tensor::from(values, shape, device).to(dtype).to(stored);
   const int rank = shape.rank();
-  if (layout == Layout::transposed && rank >= 2) return plain.transpose(0, rank - 1).clone().transpose(0, rank - 1);
+  if (layout == Layout::transposed && rank >= 2)
+    return plain.transpose(0, rank - 1).contiguous().transpose(0, rank - 1);
   if (layout == Layout::sliced && rank >= 1) {
     Shape wide = shape;
     wide[rank - 1] = 2 * shape[rank - 1] + 3;

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "golden/call.h"
+#include "calls/call.h"
 
 namespace golden {
 namespace {

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "golden/golden.h"
+#include "calls/golden.h"
 
 namespace golden {
 namespace {

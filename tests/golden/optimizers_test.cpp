@@ -7,7 +7,7 @@
 #include <limits>
 #include <memory>
 
-#include "golden/golden.h"
+#include "calls/golden.h"
 
 namespace golden {
 namespace {

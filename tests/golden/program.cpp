@@ -8,7 +8,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "golden/golden.h"
+#include "calls/golden.h"
 
 namespace golden {
 namespace {

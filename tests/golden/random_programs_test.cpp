@@ -2,7 +2,7 @@
 // and errors are PyTorch's.
 #include <gtest/gtest.h>
 
-#include "golden/golden.h"
+#include "calls/golden.h"
 #include "golden/program.h"
 
 namespace golden {

@@ -11,7 +11,7 @@
 #include <functional>
 #include <map>
 
-#include "golden/golden.h"
+#include "calls/golden.h"
 
 namespace golden {
 namespace {

@@ -1,7 +1,7 @@
 // Indexing by tensors, gathers and scatters.
 #include <stdexcept>
 
-#include "golden/call.h"
+#include "calls/call.h"
 
 namespace golden {
 namespace {

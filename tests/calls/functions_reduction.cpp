@@ -1,5 +1,5 @@
 // Reductions, scans, sorting.
-#include "golden/call.h"
+#include "calls/call.h"
 
 namespace golden {
 namespace {

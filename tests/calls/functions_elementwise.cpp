@@ -1,7 +1,7 @@
 // Elementwise functions and tensors from nothing.
 #include <stdexcept>
 
-#include "golden/call.h"
+#include "calls/call.h"
 
 namespace golden {
 namespace {

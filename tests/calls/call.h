@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "golden/golden.h"
+#include "calls/golden.h"
 
 namespace golden {
 

@@ -1,7 +1,7 @@
 // Views, joins, pads and conversions.
 #include <stdexcept>
 
-#include "golden/call.h"
+#include "calls/call.h"
 
 namespace golden {
 namespace {

@@ -1,4 +1,4 @@
-#include "golden/call.h"
+#include "calls/call.h"
 
 namespace golden {
 

@@ -1,4 +1,4 @@
-#include "golden/golden.h"
+#include "calls/golden.h"
 
 #include <fmt/format.h>
 #include <zlib.h>

@@ -1,7 +1,7 @@
 // Losses.
 #include <stdexcept>
 
-#include "golden/call.h"
+#include "calls/call.h"
 
 namespace golden {
 namespace {

@@ -1,5 +1,5 @@
 // Activations, pooling, normalisation, attention, dropout, images.
-#include "golden/call.h"
+#include "calls/call.h"
 
 namespace golden {
 namespace {

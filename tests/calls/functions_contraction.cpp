@@ -1,5 +1,5 @@
 // Matrix products and convolutions.
-#include "golden/call.h"
+#include "calls/call.h"
 
 namespace golden {
 namespace {
