@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "machine.h"
+#include "process.h"
 #include "workload.h"
 
 namespace app {
@@ -33,6 +35,7 @@ struct Measured {
   double median_ms = 0;
   std::uint64_t kernels = 0;  // a step
   std::size_t peak_bytes = 0;
+  std::optional<std::size_t> resident_bytes{};  // what the system saw the process grow by
 };
 
 double median(std::vector<double> values) {
@@ -45,6 +48,7 @@ Measured measure(const russet::train::Workload& workload, Phase phase, russet::D
   Measured result;
   russet::reset_peak_memory(device);
   const std::size_t before = russet::memory_in_use(device);
+  const ResidentPeak resident;
   russet::train::Workbench bench(workload, device);
   russet::synchronize();
   russet::Tensor output;
@@ -67,6 +71,7 @@ Measured measure(const russet::train::Workload& workload, Phase phase, russet::D
   }
   result.median_ms = median(times) * 1e3;
   result.peak_bytes = russet::peak_memory(device) - before;
+  result.resident_bytes = resident.growth();
   return result;
 }
 
@@ -74,8 +79,9 @@ Json line_of(const std::string& model, const std::string& phase, const std::stri
              const Arguments& arguments, const MachineRate& rate) {
   const russet::train::Workload workload = workload_of(model, precision, arguments.batch);
   const russet::Device device(arguments.device);
-  const russet::train::Forecast planned = russet::train::forecast(workload, device, phase_of(phase));
+  // Planned afterwards: the first step's time includes compiling.
   const Measured measured = measure(workload, phase_of(phase), device, arguments.seconds);
+  const russet::train::Forecast planned = russet::train::forecast(workload, device, phase_of(phase));
   return {{"model", model},
           {"phase", phase},
           {"precision", precision},
@@ -86,6 +92,7 @@ Json line_of(const std::string& model, const std::string& phase, const std::stri
           {"first_step_s", measured.first_s},
           {"planned_bytes", planned.peak_bytes},
           {"peak_bytes", measured.peak_bytes},
+          {"resident_bytes", measured.resident_bytes ? Json(*measured.resident_bytes) : Json()},
           {"kernels", measured.kernels},
           {"utilisation", planned.operations / (measured.median_ms * 1e-3) / rate.operations_per_s}};
 }

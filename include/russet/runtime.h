@@ -34,6 +34,9 @@ struct Counters {
   std::uint64_t arena_bytes = 0;
   std::uint64_t allocations = 0;
   std::uint64_t fallbacks = 0;
+  std::uint64_t cached_plans = 0;  // now
+  std::uint64_t cached_plan_bytes = 0;
+  std::uint64_t flush_ns = 0;  // host time inside flushes, in nanoseconds; with kernels where the device is the host
 };
 Counters counters();
 
@@ -43,7 +46,8 @@ std::string why_compiled();
 /// Bytes that values, arenas and hoisted copies occupy on a device now, and the most since reset_peak_memory().
 std::size_t memory_in_use(Device device);
 std::size_t peak_memory(Device device);
-/// Starts measuring anew: waits, and gives the arena back, so that an earlier program's does not count for the next.
+/// Starts measuring anew: waits, and gives the arena and memory kept for later back to the system, so that an earlier
+/// program's does not count for the next.
 void reset_peak_memory(Device device);
 
 /// What there is, what it can do, and why the others are not available.

@@ -17,6 +17,7 @@ class BoundedCache {
     Key key;
     Value value;
     std::size_t bytes;
+    std::size_t hash;
   };
   struct Statistics {
     std::uint64_t hits = 0;
@@ -32,31 +33,42 @@ class BoundedCache {
 
   /// The value, which becomes the most recently used, or nullptr.
   Value* find(const Key& key) {
-    const auto found = index_.find(&key);
-    if (found == index_.end()) {
-      ++statistics_.misses;
-      return nullptr;
+    return find_where(Hash{}(key), [&](const Key& other) { return other == key; });
+  }
+
+  /// The value of an entry whose key has this hash and for which `matches(key)` holds: for questions that are no keys.
+  template <class Matches>
+  Value* find_where(std::size_t hash, const Matches& matches) {
+    const auto [first, last] = index_.equal_range(hash);
+    for (auto it = first; it != last; ++it) {
+      if (!matches(it->second->key)) continue;
+      ++statistics_.hits;
+      entries_.splice(entries_.begin(), entries_, it->second);
+      return &it->second->value;
     }
-    ++statistics_.hits;
-    entries_.splice(entries_.begin(), entries_, found->second);
-    return &found->second->value;
+    ++statistics_.misses;
+    return nullptr;
   }
 
   /// Adds an entry, or replaces the one of an equal key, and evicts what no longer fits.
   Value& insert(Key key, Value value, std::size_t bytes) {
     erase(key);
-    entries_.push_front({std::move(key), std::move(value), bytes});
-    index_.emplace(&entries_.front().key, entries_.begin());
+    const std::size_t hash = Hash{}(key);
+    entries_.push_front({std::move(key), std::move(value), bytes, hash});
+    index_.emplace(hash, entries_.begin());
     bytes_ += bytes;
     evict();
     return entries_.front().value;
   }
 
   bool erase(const Key& key) {
-    const auto found = index_.find(&key);
-    if (found == index_.end()) return false;
-    remove(found->second);
-    return true;
+    const auto [first, last] = index_.equal_range(Hash{}(key));
+    for (auto it = first; it != last; ++it) {
+      if (!(it->second->key == key)) continue;
+      remove(it->second);
+      return true;
+    }
+    return false;
   }
 
   /// Removes the entries for which `predicate(entry)` holds.
@@ -91,16 +103,12 @@ class BoundedCache {
 
  private:
   using Position = typename std::list<Entry>::iterator;
-  struct HashOfPointed {
-    std::size_t operator()(const Key* key) const { return Hash{}(*key); }
-  };
-  struct EqualPointed {
-    bool operator()(const Key* a, const Key* b) const { return *a == *b; }
-  };
 
   void remove(Position entry) {
     bytes_ -= entry->bytes;
-    index_.erase(&entry->key);
+    auto [it, last] = index_.equal_range(entry->hash);
+    while (it != last && it->second != entry) ++it;
+    index_.erase(it);
     entries_.erase(entry);
   }
 
@@ -112,7 +120,7 @@ class BoundedCache {
   }
 
   std::list<Entry> entries_;
-  std::unordered_map<const Key*, Position, HashOfPointed, EqualPointed> index_;
+  std::unordered_multimap<std::size_t, Position> index_;  // by hash
   std::size_t bytes_ = 0;
   std::size_t byte_limit_;
   std::size_t keep_;

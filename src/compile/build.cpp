@@ -15,7 +15,8 @@ bool has_argument(const graph::Node& node) {
 
 }  // namespace
 
-Key::Key(const graph::Work& work, std::uint64_t environment) : device_(work.device), environment_(environment) {
+Key::Key(const graph::Work& work, std::uint64_t environment)
+    : device_(work.device), environment_(environment), hash_(hash(work)) {
   entries_.reserve(work.entries.size());
   for (const graph::Work::Entry& entry : work.entries) {
     const graph::Node& node = *entry.node;

@@ -21,6 +21,9 @@ class Key {
   std::size_t common_prefix(const graph::Work& work) const;
 
   static std::uint64_t hash(const graph::Work& work);
+  std::uint64_t hash() const { return hash_; }
+  bool operator==(const Key&) const = default;
+  std::size_t bytes() const { return sizeof(Key) + entries_.size() * sizeof(Entry); }
 
  private:
   struct Entry {
@@ -32,11 +35,13 @@ class Key {
     Shape shape;
     ops::Attributes attributes;
     std::array<std::int32_t, 3> inputs;
+    bool operator==(const Entry&) const = default;
   };
   static bool same(const Entry& entry, const graph::Work::Entry& other);
   std::vector<Entry> entries_;
   Device device_;
   std::uint64_t environment_;
+  std::uint64_t hash_;
 };
 
 /// The flat form of the work; outputs in entry order.

@@ -11,6 +11,9 @@
 namespace russet::compile {
 namespace {
 
+/// A kernel with its step, as measured; libraries keep generated code in bounded caches of their own.
+constexpr std::size_t kernel_bytes = 8192;
+
 std::string& disabled_pass() {
   static std::string name;
   return name;
@@ -27,6 +30,27 @@ void isolate(Program& program, const Target&) {
     program.owner[id] = static_cast<std::int32_t>(program.clusters.size());
     program.clusters.push_back(std::move(cluster));
   }
+}
+
+/// What only passes read.
+void drop_workings(Program& program) {
+  program.clusters = {};
+  program.owner = {};
+  program.order = {};
+}
+
+std::size_t host_bytes(const Program& program) {
+  std::size_t bytes = sizeof(Plan) + program.values.size() * sizeof(Value) + program.slots.size() * sizeof(Slot) +
+                      program.steps.size() * kernel_bytes;
+  const auto add = [&](const Group& group) {
+    bytes += group.accesses.size() * sizeof(Access) + group.code.size() * sizeof(Instruction);
+  };
+  for (const Step& step : program.steps) {
+    if (const auto* group = std::get_if<Group>(&step)) add(*group);
+    if (const auto* bundle = std::get_if<Bundle>(&step))
+      std::for_each(bundle->groups.begin(), bundle->groups.end(), add);
+  }
+  return bytes;
 }
 
 constexpr Pass fused[] = {
@@ -75,6 +99,8 @@ Plan make_plan(Program program, const Target& target) {
     }
   }
   plan.total_bytes = plan.output_bytes + program.arena_bytes;
+  drop_workings(program);
+  plan.host_bytes = host_bytes(program);
   plan.program = std::move(program);
   return plan;
 }

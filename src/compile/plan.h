@@ -20,6 +20,8 @@ struct Plan {
   /// Bytes that the steps read and write, for counters and the profiler.
   std::vector<std::size_t> step_bytes;
   std::size_t moved_bytes = 0;
+  /// What the plan itself takes of the host's memory, about.
+  std::size_t host_bytes = 0;
 };
 
 /// Runs the passes and picks the kernels.

@@ -43,15 +43,6 @@ void add_saved_cut(const NodeRef& saved, std::vector<NodeRef>& outputs) {
   }
 }
 
-std::vector<NodeRef> take_device(std::vector<NodeRef>& outputs) {
-  const Device device = outputs.front()->device;
-  const auto rest = std::stable_partition(outputs.begin(), outputs.end(),
-                                          [&](const NodeRef& node) { return !(node->device == device); });
-  std::vector<NodeRef> taken(std::make_move_iterator(rest), std::make_move_iterator(outputs.end()));
-  outputs.erase(rest, outputs.end());
-  return taken;
-}
-
 void throw_device_mismatch(ops::Op op, const std::array<NodeRef, 3>& inputs) {
   std::string devices;
   for (const NodeRef& input : inputs) {
@@ -61,16 +52,35 @@ void throw_device_mismatch(ops::Op op, const std::array<NodeRef, 3>& inputs) {
                                 ops::row(op).name, devices));
 }
 
-Closure::Closure(std::vector<NodeRef> outputs, const std::vector<Node*>& restorable) : outputs_(std::move(outputs)) {
-  work_.device = outputs_.front()->device;
+Work& Closure::take(std::vector<NodeRef>& outputs, const std::vector<Node*>& restorable) {
+  clear();
+  const Device device = outputs.front()->device;
+  std::size_t others = 0;
+  for (NodeRef& output : outputs) {
+    if (output->device == device) {
+      outputs_.push_back(std::move(output));
+    } else {
+      std::swap(outputs[others++], output);
+    }
+  }
+  outputs.resize(others);
+  work_.device = device;
   visit();
   order();
   find_donatable(restorable);
+  return work_;
+}
+
+void Closure::clear() {
+  work_.entries.clear();
+  nodes_.clear();
+  stack_.clear();
+  hoisted_.clear();
+  outputs_.clear();
 }
 
 void Closure::visit() {
   const std::uint64_t epoch = next_epoch();
-  std::vector<Node*> stack;
   const auto push = [&](Node* node) {
     if (node->mark.epoch == epoch) {
       ++node->mark.uses;
@@ -79,12 +89,12 @@ void Closure::visit() {
     if (node->failure()) throw Error(*node->failure());
     node->mark = {epoch, 0, 1};
     nodes_.push_back(node);
-    stack.push_back(node);
+    stack_.push_back(node);
   };
   for (const NodeRef& output : outputs_) push(output.get());
-  while (!stack.empty()) {
-    Node* node = stack.back();
-    stack.pop_back();
+  while (!stack_.empty()) {
+    Node* node = stack_.back();
+    stack_.pop_back();
     for (const NodeRef& input : node->inputs()) {
       if (input) push(input.get());
     }
@@ -124,20 +134,20 @@ void Closure::find_donatable(const std::vector<Node*>& restorable) {
   for (Node* node : restorable) {
     if (node->mark.epoch == nodes_.front()->mark.epoch) ++node->mark.uses;
   }
-  std::vector<bool> survives(nodes_.size(), false);
+  survives_.assign(nodes_.size(), false);
   for (std::size_t i = nodes_.size(); i-- > 0;) {
     Work::Entry& entry = work_.entries[i];
     if (entry.node->materialised()) {
-      entry.donatable = !survives[i] && !entry.output && !entry.node->buffer()->pinned() &&
+      entry.donatable = !survives_[i] && !entry.output && !entry.node->buffer()->pinned() &&
                         entry.node->buffer()->reference_count() == 1 &&
                         entry.node->reference_count() == entry.node->mark.uses;
       continue;
     }
     if (entry.output) continue;
-    if (entry.node->reference_count() > entry.node->mark.uses) survives[i] = true;
-    if (!survives[i]) continue;
+    if (entry.node->reference_count() > entry.node->mark.uses) survives_[i] = true;
+    if (!survives_[i]) continue;
     for (const std::int32_t input : entry.inputs) {
-      if (input >= 0) survives[static_cast<std::size_t>(input)] = true;
+      if (input >= 0) survives_[static_cast<std::size_t>(input)] = true;
     }
   }
 }

@@ -11,18 +11,18 @@ namespace russet::graph {
 /// and source nodes stay recipes; contractions, reductions and the like are kept.
 void add_saved_cut(const NodeRef& saved, std::vector<NodeRef>& outputs);
 
-/// Takes the outputs of the first output's device out of the list.
-std::vector<NodeRef> take_device(std::vector<NodeRef>& outputs);
-
 [[noreturn]] void throw_device_mismatch(ops::Op op, const std::array<NodeRef, 3>& inputs);
 
+/// Used again from flush to flush, so that a flush allocates nothing; guarded by the flush lock.
 class Closure {
  public:
-  /// `outputs` are nodes of one device. `restorable` are leaves that pending cells hold only until the work starts.
-  Closure(std::vector<NodeRef> outputs, const std::vector<Node*>& restorable);
-  Work& work() { return work_; }
+  /// The work of the first output's device, which leaves the list. `restorable` are leaves that pending cells hold
+  /// only until the work starts. The work holds until the next call of take() or clear().
+  Work& take(std::vector<NodeRef>& outputs, const std::vector<Node*>& restorable);
   /// After the work: casts of parameters that are to be kept stay with their parameter.
   void keep_hoisted();
+  /// Lets go of all nodes.
+  void clear();
 
  private:
   void visit();
@@ -37,6 +37,8 @@ class Closure {
   std::vector<NodeRef> outputs_;
   std::vector<Hoisted> hoisted_;
   std::vector<Node*> nodes_;
+  std::vector<Node*> stack_;
+  std::vector<bool> survives_;
   Work work_;
 };
 

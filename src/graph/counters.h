@@ -15,6 +15,9 @@ struct EngineCounters {
   std::atomic<std::uint64_t> arena_bytes{0};
   std::atomic<std::uint64_t> allocations{0};
   std::atomic<std::uint64_t> fallbacks{0};
+  std::atomic<std::uint64_t> flush_ns{0};
+  std::atomic<std::uint64_t> cached_plans{0};
+  std::atomic<std::uint64_t> cached_plan_bytes{0};
 };
 
 inline EngineCounters& engine_counters() {

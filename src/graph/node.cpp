@@ -72,23 +72,28 @@ void Node::operator delete(void* memory, std::size_t) { pool().release(memory); 
 Node::~Node() {
   // Nodes that no flush ever saw: recorded, and needed by nobody.
   if (!buffer_ && mark.epoch == 0) engine_counters().nodes_dropped.fetch_add(1, std::memory_order_relaxed);
-  // Long chains of nodes are taken apart in a loop: one recursion a node would overflow the stack.
-  static thread_local std::vector<NodeRef>* doomed = nullptr;
-  if (doomed) {
-    for (NodeRef& input : inputs_) {
-      if (input) doomed->push_back(std::move(input));
-    }
-    return;
-  }
+  let_go_of_inputs();
+}
+
+// Long chains of nodes are taken apart in a loop: one recursion a node would overflow the stack. Nodes that nobody
+// else holds wait in a list that runs through themselves, so that this allocates nothing.
+void Node::let_go_of_inputs() {
+  static thread_local NodeRef* doomed = nullptr;
   if (!inputs_[0] && !inputs_[1] && !inputs_[2]) return;
-  std::vector<NodeRef> queue;
-  doomed = &queue;
+  NodeRef list;
+  const bool outermost = doomed == nullptr;
+  if (outermost) doomed = &list;
   for (NodeRef& input : inputs_) {
-    if (input) queue.push_back(std::move(input));
+    if (input && input->reference_count() == 1) {
+      input->next_doomed_ = std::move(*doomed);
+      *doomed = std::move(input);
+    }
+    input.reset();
   }
-  while (!queue.empty()) {
-    const NodeRef last = std::move(queue.back());
-    queue.pop_back();
+  if (!outermost) return;
+  while (list) {
+    const NodeRef last = std::move(list);
+    list = std::move(last->next_doomed_);
   }
   doomed = nullptr;
 }
@@ -99,7 +104,7 @@ void Node::materialise(Ref<Buffer> buffer) {
   attributes = {};
   argument = 0;
   hash_ = hash_of(*this);
-  for (NodeRef& input : inputs_) input.reset();
+  let_go_of_inputs();
 }
 
 void Node::fail(std::string error) { failure_ = std::make_unique<std::string>(std::move(error)); }

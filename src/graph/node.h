@@ -69,7 +69,10 @@ class Node final : public RefCounted, public NodeInfo {
   FlushMark mark;
 
  private:
+  void let_go_of_inputs();
+
   std::array<NodeRef, 3> inputs_;
+  NodeRef next_doomed_;
   Ref<Buffer> buffer_;
   std::unique_ptr<std::string> failure_;
   std::uint64_t sequence_ = 0;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <new>
 
 #include "graph/closure.h"
 #include "graph/counters.h"
@@ -23,6 +25,22 @@ std::mutex& flush_lock() {
   static std::mutex mutex;
   return mutex;
 }
+
+/// Adds the time of a flush to the counters.
+class FlushTimer {
+ public:
+  using Clock = std::chrono::steady_clock;
+  FlushTimer() = default;
+  FlushTimer(const FlushTimer&) = delete;
+  FlushTimer& operator=(const FlushTimer&) = delete;
+  ~FlushTimer() {
+    const std::chrono::nanoseconds spent = Clock::now() - start_;
+    engine_counters().flush_ns.fetch_add(static_cast<std::uint64_t>(spent.count()), std::memory_order_relaxed);
+  }
+
+ private:
+  Clock::time_point start_ = Clock::now();
+};
 
 }  // namespace
 
@@ -73,56 +91,78 @@ void Recorder::count_node() {
   if (++nodes_ > pending_limit && !flushing_) flush();
 }
 
-Recorder::Pending Recorder::collect(const NodeRef& also) {
-  Pending pending;
+void Recorder::collect(const NodeRef& also) {
+  pending_.outputs.clear();
+  pending_.restorable.clear();
   const std::lock_guard lock(mutex_);
   for (const Cell* cell : cells_) {
     if (!cell) continue;
-    if (!cell->value_->materialised()) pending.outputs.push_back(cell->value_);
-    if (cell->last_materialised_) pending.restorable.push_back(cell->last_materialised_.get());
+    if (!cell->value_->materialised()) pending_.outputs.push_back(cell->value_);
+    if (cell->last_materialised_) pending_.restorable.push_back(cell->last_materialised_.get());
   }
   for (const SavedNodes* saved : saved_) {
     if (!saved) continue;
-    for (const NodeRef& node : saved->saved()) add_saved_cut(node, pending.outputs);
+    for (const NodeRef& node : saved->saved()) add_saved_cut(node, pending_.outputs);
   }
-  if (also && !also->materialised()) pending.outputs.push_back(also);
-  return pending;
+  if (also && !also->materialised()) pending_.outputs.push_back(also);
+}
+
+void Recorder::compute() {
+  // One for all threads: the flush lock is held.
+  static Closure& closure = *new Closure;
+  try {
+    while (!pending_.outputs.empty()) {
+      Work& work = closure.take(pending_.outputs, pending_.restorable);
+      executor_of(work.device).execute(work);
+      closure.keep_hoisted();
+    }
+  } catch (...) {
+    closure.clear();
+    throw;
+  }
+  closure.clear();
 }
 
 void Recorder::flush(const NodeRef& also) {
   if (flushing_) throw InternalError("flush: called from within a flush");
   const std::lock_guard lock(flush_lock());
+  const FlushTimer timer;
   flushing_ = true;
   try {
-    Pending pending = collect(also);
-    while (!pending.outputs.empty()) {
-      Closure closure(take_device(pending.outputs), pending.restorable);
-      executor_of(closure.work().device).execute(closure.work());
-      closure.keep_hoisted();
-    }
+    collect(also);
+    compute();
     settle();
   } catch (const Error& error) {
     restore(error.what());
-    flushing_ = false;
     throw;
+  } catch (const std::bad_alloc&) {
+    const char* const message = "out of memory: the host has none left to prepare this work. Use a smaller batch?";
+    restore(message);
+    throw OutOfMemoryError(message);
+  } catch (const std::exception& error) {
+    restore(error.what());
+    throw InternalError(error.what());
   }
   nodes_ = 0;
   flushing_ = false;
 }
 
 void Recorder::settle() {
-  std::vector<NodeRef> released;  // destroyed after the lock is gone
-  const std::lock_guard lock(mutex_);
-  for (Cell* cell : cells_) {
-    if (!cell) continue;
-    cell->pending_in_.reset();
-    if (cell->last_materialised_) released.push_back(std::move(cell->last_materialised_));
+  {
+    const std::lock_guard lock(mutex_);
+    for (Cell* cell : cells_) {
+      if (!cell) continue;
+      cell->pending_in_.reset();
+      if (cell->last_materialised_) released_.push_back(std::move(cell->last_materialised_));
+    }
+    cells_.clear();
+    for (SavedNodes* saved : saved_) {
+      if (saved) saved->saved_in_.reset();
+    }
+    saved_.clear();
   }
-  cells_.clear();
-  for (SavedNodes* saved : saved_) {
-    if (saved) saved->saved_in_.reset();
-  }
-  saved_.clear();
+  released_.clear();  // outside of the lock: it destroys nodes
+  pending_.outputs.clear();
 }
 
 void Recorder::restore(const std::string& error) {
@@ -139,6 +179,7 @@ void Recorder::restore(const std::string& error) {
   }
   settle();
   nodes_ = 0;
+  flushing_ = false;
 }
 
 NodeRef record(ops::Op op, std::array<NodeRef, 3> inputs, NodeInfo given) {

@@ -71,7 +71,8 @@ class Recorder : public std::enable_shared_from_this<Recorder> {
     std::vector<NodeRef> outputs;
     std::vector<Node*> restorable;  // old values that pending cells keep for a failure
   };
-  Pending collect(const NodeRef& also);
+  void collect(const NodeRef& also);
+  void compute();
   void settle();
   void restore(const std::string& error);
 
@@ -80,6 +81,9 @@ class Recorder : public std::enable_shared_from_this<Recorder> {
   std::vector<SavedNodes*> saved_;
   std::size_t nodes_ = 0;
   bool flushing_ = false;
+  // Scratch of a flush, kept so that the next one allocates nothing.
+  Pending pending_;
+  std::vector<NodeRef> released_;
 };
 
 }  // namespace russet::graph

@@ -13,72 +13,65 @@
 namespace russet::runtime {
 namespace {
 
-constexpr std::size_t cached_plans = 512;
+constexpr std::size_t cached_bytes = std::size_t{64} << 20;
+constexpr std::size_t cached_plans = 256;  // however large
+constexpr std::size_t compared_plans = 64;
 
-}  // namespace
-
-std::shared_ptr<const compile::Plan> PlanCache::find(const graph::Work& work, std::uint64_t environment,
-                                                     std::uint64_t hash) {
-  const auto [first, last] = by_hash_.equal_range(hash);
-  for (auto it = first; it != last; ++it) {
-    if (!it->second->key.serves(work, environment)) continue;
-    entries_.splice(entries_.begin(), entries_, it->second);
-    return it->second->plan;
-  }
-  return nullptr;
-}
-
-void PlanCache::add(const graph::Work& work, std::uint64_t environment, std::uint64_t hash,
-                    std::shared_ptr<const compile::Plan> plan) {
-  entries_.push_front({compile::Key(work, environment), std::move(plan), hash});
-  by_hash_.emplace(hash, entries_.begin());
-  if (entries_.size() <= cached_plans) return;
-  const auto oldest = std::prev(entries_.end());
-  const auto [first, last] = by_hash_.equal_range(oldest->hash);
-  for (auto it = first; it != last; ++it) {
-    if (it->second == oldest) {
-      by_hash_.erase(it);
-      break;
-    }
-  }
-  entries_.erase(oldest);
-}
-
-std::string PlanCache::explain(const graph::Work& work, std::uint64_t environment) const {
-  const Entry* nearest = nullptr;
+/// The first difference to the plan that agrees longest, of those that were used last.
+std::string explain(const PlanCache& cache, const graph::Work& work, std::uint64_t environment) {
+  const compile::Key* nearest = nullptr;
   std::size_t longest = 0;
-  for (const Entry& entry : entries_) {
+  std::size_t seen = 0;
+  for (const PlanCache::Entry& entry : cache) {
+    if (++seen > compared_plans) break;
     const std::size_t prefix = entry.key.common_prefix(work);
     if (!nearest || prefix > longest) {
-      nearest = &entry;
+      nearest = &entry.key;
       longest = prefix;
     }
   }
-  return nearest ? nearest->key.difference(work, environment) : "it is the first plan";
+  return nearest ? nearest->difference(work, environment) : "it is the first plan";
 }
+
+}  // namespace
+
+Engine::Engine(DeviceDriver& driver)
+    : driver_(driver), target_(&driver.target()), memory_(driver), cache_(cached_bytes, cached_plans) {}
 
 std::shared_ptr<const compile::Plan> Engine::plan_for(const graph::Work& work) {
   const std::uint64_t environment = target_->key() * 31 + static_cast<std::uint64_t>(base::thread_count());
-  const std::uint64_t hash = compile::Key::hash(work);
-  if (auto plan = cache_.find(work, environment, hash)) {
+  const auto serves = [&](const compile::Key& key) { return key.serves(work, environment); };
+  if (const auto* plan = cache_.find_where(compile::Key::hash(work), serves)) {
     graph::engine_counters().cache_hits.fetch_add(1, std::memory_order_relaxed);
-    return plan;
+    return *plan;
   }
-  reason_ = cache_.explain(work, environment);
+  return make_plan(work, environment);
+}
+
+std::shared_ptr<const compile::Plan> Engine::make_plan(const graph::Work& work, std::uint64_t environment) {
+  reason_ = explain(cache_, work, environment);
   const auto start = std::chrono::steady_clock::now();
   compile::Plan made = compile::make_plan(compile::build_program(work), *target_);
   for (std::size_t i = 0; i < work.entries.size(); ++i) {
     if (work.entries[i].output) made.output_entries.push_back(static_cast<std::int32_t>(i));
   }
   const auto plan = std::make_shared<const compile::Plan>(std::move(made));
-  graph::engine_counters().plans_compiled.fetch_add(1, std::memory_order_relaxed);
+  graph::EngineCounters& counters = graph::engine_counters();
+  counters.plans_compiled.fetch_add(1, std::memory_order_relaxed);
   if (base::log_enabled("plans")) {
     const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
     base::log_line("plans", fmt::format("compiled {} nodes into {} steps in {:.1f} ms: {}", work.entries.size(),
                                         plan->program.steps.size(), elapsed.count(), reason_));
     if (base::log_enabled("steps")) base::log_line("steps", describe_steps(*plan));
   }
-  cache_.add(work, environment, hash, plan);
+  // Unsigned numbers wrap around, so a difference may be negative.
+  const std::size_t plans = cache_.size();
+  const std::size_t bytes = cache_.bytes();
+  compile::Key key(work, environment);
+  const std::size_t size = key.bytes() + plan->host_bytes;
+  cache_.insert(std::move(key), plan, size);
+  counters.cached_plans.fetch_add(cache_.size() - plans, std::memory_order_relaxed);
+  counters.cached_plan_bytes.fetch_add(cache_.bytes() - bytes, std::memory_order_relaxed);
   return plan;
 }
 
@@ -86,26 +79,19 @@ void Engine::execute(graph::Work& work) {
   const std::shared_ptr<const compile::Plan> plan = plan_for(work);
   if (observer_) observer_(*plan);
   memory_.check(plan->output_bytes, plan->program.arena_bytes);
-  bind(work, *plan, outputs_);
+  bind(work, *plan);
   try {
     if (driver_.runs()) run(*plan);
-  } catch (const Error& error) {
-    // What the plan may have written is lost; leaves that lent their memory among it.
-    for (graph::Node* node : output_nodes_) node->fail(error.what());
-    for (const compile::Output& output : plan->program.outputs) {
-      if (output.donor >= 0) leaf_nodes_[static_cast<std::size_t>(output.donor)]->fail(error.what());
-    }
-    outputs_.clear();
+  } catch (const std::exception& error) {
+    fail(*plan, error.what());
     throw;
   }
-  publish(work, *plan, outputs_);
+  publish(work, *plan);
 }
 
-void Engine::bind(const graph::Work& work, const compile::Plan& plan, std::vector<Ref<graph::Buffer>>& outputs) {
-  outputs.clear();
+void Engine::bind(const graph::Work& work, const compile::Plan& plan) {
   leaf_nodes_.clear();
   output_nodes_.clear();
-  slots_.assign(plan.program.slots.size(), nullptr);
   for (const graph::Work::Entry& entry : work.entries) {
     if (entry.node->materialised()) leaf_nodes_.push_back(entry.node);
   }
@@ -113,26 +99,35 @@ void Engine::bind(const graph::Work& work, const compile::Plan& plan, std::vecto
     output_nodes_.push_back(work.entries[static_cast<std::size_t>(entry)].node);
   }
   compile::collect_arguments(work, arguments_);
-  outputs.resize(plan.program.outputs.size());
-  std::byte* arena = memory_.arena(plan.program.arena_bytes);
-  for (std::size_t i = 0; i < plan.program.slots.size(); ++i) {
-    const compile::Slot& slot = plan.program.slots[i];
+  outputs_.clear();
+  outputs_.resize(plan.program.outputs.size());
+  try {
+    bind_outputs(work, plan);
+  } catch (...) {
+    outputs_.clear();  // what there was memory for is needed elsewhere
+    throw;
+  }
+}
+
+void Engine::bind_outputs(const graph::Work& work, const compile::Plan& plan) {
+  const compile::Program& program = plan.program;
+  slots_.assign(program.slots.size(), nullptr);
+  std::byte* arena = memory_.arena(program.arena_bytes);
+  for (std::size_t i = 0; i < program.outputs.size(); ++i) {
+    const std::int32_t donor = program.outputs[i].donor;
+    if (donor >= 0) outputs_[i] = leaf_nodes_[static_cast<std::size_t>(donor)]->buffer();
+  }
+  for (std::size_t i = 0; i < program.slots.size(); ++i) {
+    const compile::Slot& slot = program.slots[i];
     const auto index = static_cast<std::size_t>(slot.index);
     switch (slot.kind) {
       case compile::Slot::Kind::leaf: slots_[i] = leaf_nodes_[index]->buffer()->data(); break;
       case compile::Slot::Kind::temporary: slots_[i] = arena + slot.offset; break;
-      case compile::Slot::Kind::output: {
-        const std::int32_t donor = plan.program.outputs[index].donor;
-        outputs[index] = donor >= 0 ? leaf_nodes_[static_cast<std::size_t>(donor)]->buffer()
-                                    : memory_.allocate(work.device, slot.bytes);
-        slots_[i] = outputs[index]->data();
+      case compile::Slot::Kind::output:
+        if (!outputs_[index]) outputs_[index] = memory_.allocate(work.device, slot.bytes);
+        slots_[i] = outputs_[index]->data();
         break;
-      }
     }
-  }
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const std::int32_t donor = plan.program.outputs[i].donor;
-    if (!outputs[i] && donor >= 0) outputs[i] = leaf_nodes_[static_cast<std::size_t>(donor)]->buffer();
   }
 }
 
@@ -155,20 +150,27 @@ void Engine::run(const compile::Plan& plan) {
   counters.bytes_moved.fetch_add(plan.moved_bytes, std::memory_order_relaxed);
 }
 
-void Engine::publish(graph::Work& work, const compile::Plan& plan, std::vector<Ref<graph::Buffer>>& outputs) {
+// What the plan may have written is lost; leaves that lent their memory among it.
+void Engine::fail(const compile::Plan& plan, const std::string& error) {
+  for (graph::Node* node : output_nodes_) node->fail(error);
+  for (const compile::Output& output : plan.program.outputs) {
+    if (output.donor >= 0) leaf_nodes_[static_cast<std::size_t>(output.donor)]->fail(error);
+  }
+  outputs_.clear();
+}
+
+void Engine::publish(const graph::Work& work, const compile::Plan& plan) {
   // The plan's outputs cover the work's; those that the work does not want are given back at once. All nodes are
   // looked up before the first becomes a leaf: that may destroy others.
-  std::vector<graph::NodeRef> nodes;
-  nodes.reserve(outputs.size());
   for (const std::int32_t entry : plan.output_entries) {
-    nodes.push_back(work.entries[static_cast<std::size_t>(entry)].output
-                        ? graph::NodeRef(work.entries[static_cast<std::size_t>(entry)].node)
-                        : graph::NodeRef());
+    const graph::Work::Entry& wanted = work.entries[static_cast<std::size_t>(entry)];
+    published_.push_back(wanted.output ? graph::NodeRef(wanted.node) : graph::NodeRef());
   }
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (nodes[i]) nodes[i]->materialise(std::move(outputs[i]));
+  for (std::size_t i = 0; i < published_.size(); ++i) {
+    if (published_[i]) published_[i]->materialise(std::move(outputs_[i]));
   }
-  outputs.clear();
+  published_.clear();
+  outputs_.clear();
 }
 
 Ref<graph::Buffer> Engine::allocate(Device device, std::size_t bytes) {

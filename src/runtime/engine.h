@@ -2,9 +2,7 @@
 // Engine: the executor of one device: finds or makes the plan for a flush's work, binds memory, and replays.
 #include <russet/runtime.h>
 
-#include <list>
-#include <unordered_map>
-
+#include "base/bounded_cache.h"
 #include "compile/build.h"
 #include "compile/plan.h"
 #include "graph/executor.h"
@@ -12,29 +10,15 @@
 
 namespace russet::runtime {
 
-/// Plans by the structure of the work, least recently used first to go.
-class PlanCache {
- public:
-  struct Entry {
-    compile::Key key;
-    std::shared_ptr<const compile::Plan> plan;
-    std::uint64_t hash;
-  };
-
-  std::shared_ptr<const compile::Plan> find(const graph::Work& work, std::uint64_t environment, std::uint64_t hash);
-  void add(const graph::Work& work, std::uint64_t environment, std::uint64_t hash,
-           std::shared_ptr<const compile::Plan> plan);
-  /// The first difference to the plan that agrees longest.
-  std::string explain(const graph::Work& work, std::uint64_t environment) const;
-
- private:
-  std::list<Entry> entries_;  // most recently used first
-  std::unordered_multimap<std::uint64_t, std::list<Entry>::iterator> by_hash_;
+struct HashOfKey {
+  std::size_t operator()(const compile::Key& key) const { return key.hash(); }
 };
+/// Plans by the structure of the work.
+using PlanCache = base::BoundedCache<compile::Key, std::shared_ptr<const compile::Plan>, HashOfKey>;
 
 class Engine final : public graph::Executor {
  public:
-  explicit Engine(DeviceDriver& driver) : driver_(driver), target_(&driver.target()), memory_(driver) {}
+  explicit Engine(DeviceDriver& driver);
 
   void execute(graph::Work& work) override;
   Ref<graph::Buffer> allocate(Device device, std::size_t bytes) override;
@@ -51,9 +35,12 @@ class Engine final : public graph::Executor {
 
  private:
   std::shared_ptr<const compile::Plan> plan_for(const graph::Work& work);
-  void bind(const graph::Work& work, const compile::Plan& plan, std::vector<Ref<graph::Buffer>>& outputs);
+  std::shared_ptr<const compile::Plan> make_plan(const graph::Work& work, std::uint64_t environment);
+  void bind(const graph::Work& work, const compile::Plan& plan);
+  void bind_outputs(const graph::Work& work, const compile::Plan& plan);
   void run(const compile::Plan& plan);
-  static void publish(graph::Work& work, const compile::Plan& plan, std::vector<Ref<graph::Buffer>>& outputs);
+  void fail(const compile::Plan& plan, const std::string& error);
+  void publish(const graph::Work& work, const compile::Plan& plan);
 
   DeviceDriver& driver_;
   const compile::Target* target_;
@@ -67,6 +54,7 @@ class Engine final : public graph::Executor {
   std::vector<Ref<graph::Buffer>> outputs_;
   std::vector<graph::Node*> output_nodes_;
   std::vector<graph::Node*> leaf_nodes_;
+  std::vector<graph::NodeRef> published_;
 };
 
 /// The engine of a device; made on first use. Throws DeviceError that says why there is none.

@@ -99,8 +99,9 @@ std::byte* MemoryPool::arena(std::size_t bytes) {
   return arena_;
 }
 
-void MemoryPool::drop_arena() {
+void MemoryPool::drop_free() {
   const std::lock_guard lock(mutex_);
+  trim(0);
   if (arena_) driver_.release(arena_, arena_bytes_);
   arena_ = nullptr;
   arena_bytes_ = 0;

@@ -20,8 +20,9 @@ class MemoryPool {
   Ref<graph::Buffer> allocate(Device device, std::size_t bytes);
   /// The arena: at least `bytes`, kept until a larger one is needed.
   std::byte* arena(std::size_t bytes);
-  /// Gives the arena back; nothing may be running. The next plan asks for one of its own size.
-  void drop_arena();
+  /// Gives the arena and what is kept free back to the system; nothing may be running. The next plan asks for an arena
+  /// of its own size.
+  void drop_free();
 
   void set_limit(std::optional<std::size_t> bytes) { limit_ = bytes; }
   std::optional<std::size_t> limit() const { return limit_; }

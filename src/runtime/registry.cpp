@@ -107,6 +107,9 @@ Counters counters() {
   result.arena_bytes = engine.arena_bytes.load();
   result.allocations = engine.allocations.load();
   result.fallbacks = engine.fallbacks.load();
+  result.cached_plans = engine.cached_plans.load();
+  result.cached_plan_bytes = engine.cached_plan_bytes.load();
+  result.flush_ns = engine.flush_ns.load();
   return result;
 }
 
@@ -187,7 +190,7 @@ std::size_t peak_memory(Device device) { return runtime::engine_of(device).memor
 void reset_peak_memory(Device device) {
   runtime::Engine& engine = runtime::engine_of(device);
   engine.synchronize();
-  engine.memory().drop_arena();
+  engine.memory().drop_free();
   engine.memory().reset_peak();
 }
 

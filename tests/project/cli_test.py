@@ -270,7 +270,7 @@ class Runs(Case):
     def test_bench_and_profile(self):
         (line,) = self.lines("bench", "lenet5", "--phase", "train", "--precision", "fp32", "--seconds", "0")
         expected = ["model", "phase", "precision", "batch", "device", "ms", "samples_per_s", "first_step_s",
-                    "planned_bytes", "peak_bytes", "kernels", "utilisation"]
+                    "planned_bytes", "peak_bytes", "resident_bytes", "kernels", "utilisation"]
         self.assertEqual(list(line), expected)
         self.assertEqual(line["batch"], 64)
         self.assertGreater(line["kernels"], 0)

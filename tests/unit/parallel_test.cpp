@@ -176,6 +176,18 @@ TEST(BoundedCache, ComparesKeysThatHashAlike) {
   EXPECT_EQ(cache.bytes(), 0U);
 }
 
+TEST(BoundedCache, AnswersQuestionsThatAreNoKeys) {
+  BoundedCache<int, int, OneBucket> cache(3);
+  for (int i = 0; i < 3; ++i) cache.insert(i, i * i, 1);
+  const auto at_least = [](int least) { return [least](int key) { return key >= least; }; };
+  EXPECT_EQ(cache.find_where(0, at_least(3)), nullptr);
+  EXPECT_EQ(cache.find_where(1, at_least(0)), nullptr);  // another hash
+  ASSERT_NE(cache.find_where(0, [](int key) { return key == 0; }), nullptr);
+  cache.insert(3, 9, 1);  // the one that was asked for stays
+  EXPECT_NE(cache.find(0), nullptr);
+  EXPECT_EQ(cache.find(1), nullptr);
+}
+
 TEST(Log, ChannelsComeFromTheEnvironment) {
   const char* set = std::getenv("RUSSET_LOG");
   const std::string before = set == nullptr ? "" : set;

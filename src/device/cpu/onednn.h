@@ -1,5 +1,6 @@
 #pragma once
 // oneDNN, as versions 2.6 and 3.x share it: primitives are made here, and only here do the versions differ.
+#include <russet/error.h>
 #include <array>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <optional>
@@ -37,6 +38,12 @@ inline void append_eltwise(dnnl::post_ops& ops, dnnl::algorithm algorithm, float
 #endif
 }
 
+/// A description that oneDNN does not implement is one thing, no memory to make it another: throws OutOfMemoryError.
+inline void require_memory(const dnnl::error& error) {
+  if (error.status != dnnl_out_of_memory) return;
+  throw OutOfMemoryError("out of memory: none is left for oneDNN to prepare a kernel. Use a smaller batch?");
+}
+
 /// Takes `next` until a usable implementation comes; nothing if there is none.
 template <class PrimitiveDesc>
 std::optional<PrimitiveDesc> first_usable(PrimitiveDesc candidate) {
@@ -58,7 +65,8 @@ std::optional<typename Primitive::primitive_desc> make(const dnnl::primitive_att
     const typename Primitive::desc description(arguments...);
     return first_usable(typename Primitive::primitive_desc(description, attributes, engine()));
 #endif
-  } catch (const dnnl::error&) {
+  } catch (const dnnl::error& error) {
+    require_memory(error);
     return std::nullopt;
   }
 }
@@ -101,7 +109,8 @@ std::optional<typename Backward::primitive_desc> backward(const dnnl::primitive_
     const typename Backward::desc description(direct, x, weight, y, w.strides, w.dilates, w.before, w.after);
     return first_usable(typename Backward::primitive_desc(description, attributes, engine(), hint));
 #endif
-  } catch (const dnnl::error&) {
+  } catch (const dnnl::error& error) {
+    require_memory(error);
     return std::nullopt;
   }
 }

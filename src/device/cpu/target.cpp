@@ -1,6 +1,9 @@
 #include "device/cpu/target.h"
 
 #include <fmt/format.h>
+#include <russet/error.h>
+#include <cstdlib>
+#include <memory>
 
 #include "base/parallel.h"
 #include "device/cpu/blas.h"
@@ -8,6 +11,7 @@
 #include "device/cpu/depthwise.h"
 #include "device/cpu/group/group_kernel.h"
 #include "device/cpu/layout.h"
+#include "device/cpu/onednn.h"
 #include "device/cpu/onednn_contraction.h"
 #include "device/cpu/operand.h"
 #include "device/cpu/plain.h"
@@ -41,6 +45,23 @@ constexpr Implementation others[] = {
     {"plain", judge_movement},
 };
 
+/// Libraries crash where memory ends while they prepare a kernel: there is some left, or this throws OutOfMemoryError.
+void require_spare_memory() {
+  constexpr std::size_t spare = std::size_t{64} << 20;
+  const std::unique_ptr<void, decltype(&std::free)> probe(std::malloc(spare), std::free);
+  if (!probe) throw OutOfMemoryError("out of memory: none is left to prepare kernels. Use a smaller batch?");
+}
+
+/// oneDNN's exceptions do not leave this device.
+KernelPtr made(const Verdict& verdict) {
+  try {
+    return verdict.make();
+  } catch (const dnnl::error& error) {
+    onednn::require_memory(error);
+    throw InternalError(fmt::format("cpu: oneDNN: {}", error.what()));
+  }
+}
+
 class CpuTarget final : public compile::Target {
  public:
   KernelPtr compile(const compile::Step& step) const override {
@@ -49,7 +70,7 @@ class CpuTarget final : public compile::Target {
     const auto& primitive = std::get<Primitive>(step);
     const Verdict verdict = choose(primitive, true);
     if (!verdict.accepted()) throw TypeError(fmt::format("cpu: {}: {}", compile::describe(primitive), verdict.reason));
-    KernelPtr kernel = verdict.make();
+    KernelPtr kernel = made(verdict);
     compile::log_choice(primitive, *kernel);
     return kernel;
   }
@@ -88,6 +109,7 @@ std::span<const Implementation> implementations(Op op) {
 }
 
 Verdict choose(const Primitive& primitive, bool log) {
+  require_spare_memory();
   return compile::choose(implementations(primitive.op), primitive, log);
 }
 
