@@ -1,0 +1,31 @@
+#include "calls.h"
+
+#include "executor.h"
+
+#define RUSSET_SIMULATOR_HOST
+#include "device/gpu/kernels/prelude/simulator/trampolines.h"
+
+namespace russet::simulator {
+namespace {
+
+void russet_barrier(unsigned spaces) { Executor::running().barrier(spaces, __builtin_return_address(0)); }
+
+void russet_simdgroup_barrier(unsigned spaces) {
+  Executor::running().simdgroup_barrier(spaces, __builtin_return_address(0));
+}
+
+void russet_simdgroup_function(Combine combine, const void* in, void* out) {
+  Executor::running().simdgroup_function(combine, in, out, __builtin_return_address(0));
+}
+
+unsigned russet_lane() { return Executor::running().call().current % lanes; }
+
+}  // namespace
+
+void fill_table(void** table) {
+#define RUSSET_FILL(name, index) table[index] = reinterpret_cast<void*>(name);
+  RUSSET_CALLS(RUSSET_FILL)
+#undef RUSSET_FILL
+}
+
+}  // namespace russet::simulator

@@ -1,0 +1,178 @@
+#include "executor.h"
+
+#include <fmt/format.h>
+#include <russet/error.h>
+#include <sys/mman.h>
+#include <bit>
+#include <memory>
+#include <utility>
+
+#include "line.h"
+#include "machine.h"
+
+namespace russet::simulator {
+namespace {
+
+std::byte* map(std::size_t bytes) {
+  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) throw OutOfMemoryError(fmt::format("simulated GPU: no {} bytes of address space", bytes));
+  return static_cast<std::byte*>(memory);
+}
+
+}  // namespace
+
+constinit thread_local Executor* Executor::current_ = nullptr;
+
+Executor& Executor::mine() {
+  if (current_ == nullptr) {
+    thread_local const std::unique_ptr<Executor> own = std::make_unique<Executor>();
+    current_ = own.get();
+  }
+  return *current_;
+}
+
+Executor::Executor() : stacks_(map(stack_area)) {
+  call_.group_memory = reinterpret_cast<char*>(map(group_area));
+  free_stacks_.reserve(max_threads);
+}
+
+Executor::~Executor() {
+  munmap(stacks_, stack_area);
+  munmap(call_.group_memory, group_area);
+  current_ = nullptr;
+}
+
+void Executor::reset() {
+  call_.next = call_.current = call_.finished = 0;
+  abandoned_ = false;
+  ready_simdgroups_ = 0;
+  arrived_ = 0;
+  for (std::uint32_t i = 0; i < call_.threads / lanes; ++i) {
+    ready_[i] = 0;
+    at_barrier_[i] = 0;
+    simdgroups_[i].waiting = 0;
+  }
+  // After a group that came to its end all stacks are back.
+  if (free_stacks_.size() == max_threads) return;
+  free_stacks_.clear();
+  for (std::uint32_t i = max_threads; i > 0; --i) free_stacks_.push_back(static_cast<std::uint16_t>(i - 1));
+}
+
+void Executor::run_group(const Entry& entry) {
+  entry_ = &entry;
+  reset();
+  start_fiber(&main_);
+  if (call_.finished != call_.threads && !abandoned_) report_stall();
+}
+
+void Executor::start_fiber(Context* from) {
+  // Stacks begin at different lines of the cache: the same variables of all threads would compete for one set.
+  const std::uint16_t stack = free_stacks_.back();
+  const std::size_t stagger = (stack % 61) * 192;
+  std::byte* const top = stacks_ + (stack + std::size_t{1}) * stack_bytes - stagger;
+  switch_context(from, make_context(top, fiber));
+}
+
+void Executor::fiber() {
+  Executor& executor = *current_;
+  const std::uint16_t stack = executor.free_stacks_.back();
+  executor.free_stacks_.pop_back();
+  executor.entry_->run(executor.call_);
+  executor.free_stacks_.push_back(stack);
+  Context nowhere;
+  executor.run_another(&nowhere);
+  __builtin_unreachable();
+}
+
+void Executor::run_another(Context* from) {
+  std::uint32_t group = simdgroup();
+  if (ready_[group] == 0) {
+    if (call_.next < call_.threads) return start_fiber(from);
+    if (ready_simdgroups_ == 0) return switch_context(from, main_);
+    group = static_cast<std::uint32_t>(std::countr_zero(ready_simdgroups_));
+  }
+  const std::uint32_t lane = static_cast<std::uint32_t>(std::countr_zero(ready_[group]));
+  ready_[group] &= ready_[group] - 1;
+  if (ready_[group] == 0) ready_simdgroups_ &= ~(1u << group);
+  call_.current = group * lanes + lane;
+  switch_context(from, suspended_[call_.current]);
+}
+
+void Executor::barrier(std::uint32_t, const void* site) {
+  const std::uint32_t me = call_.current;
+  if (arrived_ == 0) {
+    barrier_site_ = site;
+  } else if (site != barrier_site_) {
+    report_divergence("threads of one threadgroup wait at different barriers", barrier_site_, site);
+    abandon();
+  }
+  ++arrived_;
+  at_barrier_[simdgroup()] |= lane_bit();
+  if (arrived_ < call_.threads) return run_another(&suspended_[me]);
+  arrived_ = 0;
+  at_barrier_[simdgroup()] &= ~lane_bit();
+  for (std::uint32_t i = 0; i < call_.threads / lanes; ++i) {
+    ready_[i] = std::exchange(at_barrier_[i], 0);
+    if (ready_[i] != 0) ready_simdgroups_ |= 1u << i;
+  }
+}
+
+void Executor::wait_in_simdgroup(Combine combine, const void* site) {
+  const std::uint32_t me = call_.current;
+  Simdgroup& group = simdgroups_[simdgroup()];
+  if (group.waiting == 0) {
+    group.site = site;
+    group.combine = combine;
+  } else if (group.site != site || group.combine != combine) {
+    report_divergence("lanes of one simdgroup are in different simdgroup functions", group.site, site);
+    abandon();
+  }
+  group.waiting |= lane_bit();
+  if (group.waiting != ~0u) return run_another(&suspended_[me]);
+  group.waiting = 0;
+  if (combine != nullptr) combine(group.operands);
+  ready_[simdgroup()] = ~lane_bit();
+  ready_simdgroups_ |= 1u << simdgroup();
+}
+
+void Executor::simdgroup_function(Combine combine, const void* in, void* out, const void* site) {
+  Lanes& operands = simdgroups_[simdgroup()].operands;
+  operands.in[call_.current % lanes] = in;
+  operands.out[call_.current % lanes] = out;
+  wait_in_simdgroup(combine, site);
+}
+
+void Executor::simdgroup_barrier(std::uint32_t, const void* site) { wait_in_simdgroup(nullptr, site); }
+
+void Executor::abandon() {
+  abandoned_ = true;
+  free_stacks_.clear();
+  Context nowhere;
+  switch_context(&nowhere, main_);
+  __builtin_unreachable();
+}
+
+void Executor::report_divergence(std::string_view what, const void* one, const void* other) {
+  add_report({"divergence", entry_->name,
+              fmt::format("{}, at {} and at {}; thread {} of threadgroup {}", what, line_of(one), line_of(other),
+                          call_.current, group_name(call_))});
+}
+
+void Executor::report_stall() {
+  free_stacks_.clear();
+  for (std::uint32_t i = 0; i < call_.threads / lanes; ++i) {
+    const Simdgroup& group = simdgroups_[i];
+    if (group.waiting == 0) continue;
+    add_report({"divergence", entry_->name,
+                fmt::format("{} of 32 lanes of simdgroup {} came to the simdgroup function at {}, the others never; "
+                            "threadgroup {}",
+                            std::popcount(group.waiting), i, line_of(group.site), group_name(call_))});
+  }
+  if (arrived_ > 0) {
+    add_report({"divergence", entry_->name,
+                fmt::format("{} of {} threads came to the barrier at {}, the others never; threadgroup {}", arrived_,
+                            call_.threads, line_of(barrier_site_), group_name(call_))});
+  }
+}
+
+}  // namespace russet::simulator

@@ -1,0 +1,95 @@
+#pragma once
+// Executes threadgroups on one thread of this computer. A simulated thread runs until it waits for others, at a barrier
+// or in a function of its simdgroup; then another one runs. A thread that never waits costs no switch, and its stack
+// serves the next one.
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "context.h"
+#include "device/gpu/kernels/prelude/simulator/abi.h"
+
+namespace russet::simulator {
+
+using Call = russet_simulator::Call;
+using Entry = russet_simulator::Entry;
+using Lanes = russet_simulator::Lanes;
+using Combine = void (*)(const Lanes&);
+constexpr std::uint32_t lanes = russet_simulator::lanes;
+
+class Executor {
+ public:
+  /// The executor of the calling thread; made when first asked for.
+  static Executor& mine();
+  /// The same, for those who know that it was made.
+  static Executor& running() { return *current_; }
+
+  Executor();
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  /// Executes one threadgroup of `entry`. The caller has filled in `call`'s bindings, group and number of threads.
+  void run_group(const Entry& entry);
+  Call& call() { return call_; }
+  const Entry& entry() const { return *entry_; }
+
+  // What kernels call, from the simulated thread that runs; `site` is the address behind the call.
+  void barrier(std::uint32_t spaces, const void* site);
+  void simdgroup_barrier(std::uint32_t spaces, const void* site);
+  void simdgroup_function(Combine combine, const void* in, void* out, const void* site);
+  /// Gives the threadgroup up. Does not return.
+  [[noreturn]] void abandon();
+
+  bool owns_stack(const void* address) const {
+    return static_cast<std::uintptr_t>(static_cast<const std::byte*>(address) - stacks_) < stack_area;
+  }
+
+ private:
+  static constexpr std::uint32_t max_threads = russet_simulator::max_group_threads;
+  static constexpr std::size_t stack_bytes = 65536;
+  static constexpr std::size_t stack_area = stack_bytes * max_threads;
+  static constexpr std::size_t group_area =
+      std::size_t{russet_simulator::group_window_bytes} * russet_simulator::max_group_arrays;
+
+  struct Simdgroup {
+    Lanes operands;
+    std::uint32_t waiting = 0;  // lanes in a simdgroup function
+    const void* site = nullptr;
+    Combine combine = nullptr;
+  };
+
+  static void fiber();
+  void reset();
+  void start_fiber(Context* from);
+  /// Suspends the running thread into `from` and runs another; if none can run, returns to run_group.
+  void run_another(Context* from);
+  void wait_in_simdgroup(Combine combine, const void* site);
+  void report_stall();
+  void report_divergence(std::string_view what, const void* one, const void* other);
+  std::uint32_t simdgroup() const { return call_.current / lanes; }
+  std::uint32_t lane_bit() const { return 1u << (call_.current % lanes); }
+
+#ifdef __ELF__
+  // Hooks ask for it at every access: no call for its address.
+  __attribute__((tls_model("initial-exec")))
+#endif
+  static thread_local constinit Executor* current_;
+
+  Call call_{};
+  const Entry* entry_ = nullptr;
+  std::byte* stacks_ = nullptr;
+  Context main_ = nullptr;
+  bool abandoned_ = false;
+  std::array<Context, max_threads> suspended_{};
+  std::array<std::uint32_t, lanes> ready_{};  // by simdgroup: lanes that may run
+  std::uint32_t ready_simdgroups_ = 0;
+  std::array<std::uint32_t, lanes> at_barrier_{};
+  std::uint32_t arrived_ = 0;
+  const void* barrier_site_ = nullptr;
+  std::array<Simdgroup, lanes> simdgroups_;
+  std::vector<std::uint16_t> free_stacks_;
+};
+
+}  // namespace russet::simulator

@@ -1,0 +1,67 @@
+#include "module.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <russet/error.h>
+#include <map>
+#include <mutex>
+
+#include "calls.h"
+#include "clang.h"
+
+namespace russet::simulator {
+namespace {
+
+class LoadedModule final : public Module {
+ public:
+  LoadedModule(const std::filesystem::path& object, bool checked) : checked_(checked) {
+    handle_ = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle_ == nullptr) throw DeviceError(fmt::format("simulated GPU: {}", dlerror()));
+    auto* const address = static_cast<void***>(dlsym(handle_, "russet_table_address"));
+    if (address == nullptr) throw DeviceError(fmt::format("simulated GPU: {} is damaged", object.string()));
+    fill_table(*address);
+  }
+  ~LoadedModule() override { dlclose(handle_); }
+
+  const Kernel* find(std::string_view name) const override {
+    const std::lock_guard lock(mutex_);
+    const auto known = kernels_.find(name);
+    if (known != kernels_.end()) return &known->second;
+    const void* symbol = dlsym(handle_, fmt::format("russet_kernel_{}", name).c_str());
+    if (symbol == nullptr) return nullptr;
+    const auto& entry = *static_cast<const russet_simulator::Entry*>(symbol);
+    return &kernels_.emplace(name, Kernel(entry, checked_)).first->second;
+  }
+
+ private:
+  void* handle_ = nullptr;
+  bool checked_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::string, Kernel, std::less<>> kernels_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Module> compile(std::string_view text, bool checked) {
+  static std::mutex mutex;
+  static std::map<std::pair<std::string, bool>, std::weak_ptr<const Module>> modules;
+  const std::pair<std::string, bool> key(text, checked);
+  {
+    const std::lock_guard lock(mutex);
+    std::erase_if(modules, [](const auto& entry) { return entry.second.expired(); });
+    const auto known = modules.find(key);
+    if (known != modules.end()) {
+      if (auto module = known->second.lock()) return module;
+    }
+  }
+  auto module = std::make_shared<const LoadedModule>(compiled(text, checked), checked);
+  const std::lock_guard lock(mutex);
+  modules[key] = module;
+  return module;
+}
+
+std::shared_ptr<const Module> compile(std::string_view text) { return compile(text, false); }
+
+std::uint32_t max_threads(const Kernel& kernel) { return kernel.entry->threads; }
+
+}  // namespace russet::simulator

@@ -1,0 +1,23 @@
+#pragma once
+// Loaded modules and what the machine knows of a kernel.
+#include <string>
+
+#include "device/gpu/kernels/prelude/simulator/abi.h"
+#include "machine.h"
+
+namespace russet::simulator {
+
+class Kernel {
+ public:
+  Kernel(const russet_simulator::Entry& compiled, bool is_checked) : entry(&compiled), checked(is_checked) {}
+  std::string name() const { return entry->name; }
+  std::span<const russet_simulator::Argument> arguments() const { return {entry->arguments, entry->argument_count}; }
+
+  const russet_simulator::Entry* entry;
+  bool checked;
+};
+
+/// As compile(), checked or not whatever the options say.
+std::shared_ptr<const Module> compile(std::string_view text, bool checked);
+
+}  // namespace russet::simulator

@@ -1,0 +1,43 @@
+#include <fmt/format.h>
+#include <russet/error.h>
+#include <cstdlib>
+
+#include "machine.h"
+
+namespace russet::simulator {
+namespace {
+
+void apply(Options& options, std::string_view word) {
+  if (word.empty()) return;
+  if (word == "unchecked") {
+    options.checked = false;
+  } else if (word == "flush_subnormals") {
+    options.flush_subnormals = true;
+  } else if (word == "small_groups") {
+    options.max_threads = 256;
+  } else {
+    throw ValueError(
+        fmt::format("RUSSET_SIMULATOR: there is no word '{}' (unchecked, flush_subnormals, small_groups)", word));
+  }
+}
+
+Options read_options() {
+  Options options;
+  const char* setting = std::getenv("RUSSET_SIMULATOR");
+  std::string_view rest = setting == nullptr ? "" : setting;
+  while (!rest.empty()) {
+    const std::size_t comma = rest.find(',');
+    apply(options, rest.substr(0, comma));
+    rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
+  }
+  return options;
+}
+
+}  // namespace
+
+const Options& options() {
+  static const Options read = read_options();
+  return read;
+}
+
+}  // namespace russet::simulator
