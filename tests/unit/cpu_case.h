@@ -29,7 +29,7 @@ inline std::int64_t pick(std::int64_t low, std::int64_t high) {
   return std::uniform_int_distribution<std::int64_t>(low, high)(generator());
 }
 
-enum class Layout { row_major, channels_last, permuted, gaps };
+enum class Layout { row_major, channels_last, batch_last, permuted, gaps };
 
 /// An array in memory of any layout; `values` are in row-major order.
 struct Array {
@@ -45,6 +45,7 @@ struct Array {
     std::vector<int> order(shape.size());
     std::iota(order.begin(), order.end(), 0);
     if (layout == Layout::channels_last && shape.rank() == 4) order = {0, 2, 3, 1};
+    if (layout == Layout::batch_last && shape.rank() == 4) order = {1, 2, 3, 0};
     if (layout == Layout::permuted) std::shuffle(order.begin(), order.end(), generator());
     strides = Strides(shape.rank(), 0);
     std::int64_t step = layout == Layout::gaps ? 2 : 1;

@@ -334,8 +334,10 @@ ConvolutionCase random_convolution() {
   return c;
 }
 
-void check_convolution(const ConvolutionCase& c, DType type, Layout layout) {
-  const Layout weight_layout = layout == Layout::channels_last ? Layout::row_major : layout;
+/// `kernel`, if given, is the one that must run.
+void check_convolution(const ConvolutionCase& c, DType type, Layout layout, const std::string& kernel = {}) {
+  const Layout weight_layout =
+      layout == Layout::channels_last || layout == Layout::batch_last ? Layout::row_major : layout;
   Array x(type, c.x, layout);
   Array weight(type, c.weight, weight_layout);
   Array y(type, c.y(), layout);
@@ -345,6 +347,9 @@ void check_convolution(const ConvolutionCase& c, DType type, Layout layout) {
     second.randomise();
     Primitive primitive = step(op, c.window);
     const Ran ran = run(primitive, {&first, &second}, result);
+    if (!kernel.empty()) {
+      EXPECT_EQ(ran.kernel, kernel) << what;
+    }
     std::vector<double> expected(result.values.size(), 0);
     each_product(c.window, c.x, c.weight, c.y(), [&](std::size_t at_x, std::size_t at_w, std::size_t at_y) {
       if (op == Op::convolution) expected[at_y] += x.values[at_x] * weight.values[at_w];
@@ -362,6 +367,19 @@ void check_convolution(const ConvolutionCase& c, DType type, Layout layout) {
 TEST(CpuConvolution, RandomFloat32) {
   for (const Layout layout : {Layout::row_major, Layout::channels_last, Layout::permuted, Layout::gaps}) {
     for (int round = 0; round < 40; ++round) check_convolution(random_convolution(), DType::float32, layout);
+  }
+}
+
+TEST(CpuConvolution, LanesAlongTheBatch) {
+  for (const Layout layout : {Layout::batch_last, Layout::row_major, Layout::channels_last, Layout::gaps}) {
+    for (int round = 0; round < 30; ++round) {
+      ConvolutionCase c = random_convolution();
+      c.x[0] = pick(32, 50);
+      c.weight[0] = c.window.groups * pick(1, 16 / c.window.groups);
+      c.weight[1] = pick(1, 16 / c.window.groups);
+      c.x[1] = c.window.groups * c.weight[1];
+      check_convolution(c, DType::float32, layout, "batch lanes");
+    }
   }
 }
 

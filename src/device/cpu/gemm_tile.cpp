@@ -30,8 +30,6 @@ HWY_INLINE void run_rows(const TileArguments<T>& t, std::integer_sequence<int, r
   using V = hn::Vec<decltype(d)>;
   constexpr int lanes = static_cast<int>(hn::MaxLanes(d));
   V sums[sizeof...(row)][vectors] = {{(static_cast<void>(row), hn::Zero(d)), hn::Zero(d)}...};
-  const T* HWY_RESTRICT a = t.a;
-  const T* HWY_RESTRICT b = t.b;
   const std::int64_t a_row = t.a_row;
   const std::int64_t a_inner = t.a_inner;
   const std::int64_t b_inner = t.b_inner;
@@ -40,12 +38,18 @@ HWY_INLINE void run_rows(const TileArguments<T>& t, std::integer_sequence<int, r
     left = hn::MulAdd(factor, first, left);
     right = hn::MulAdd(factor, second, right);
   };
-  for (std::int64_t k = t.inner; k > 0; --k) {
-    const V first = hn::LoadU(d, b);
-    const V second = hn::LoadU(d, b + lanes);
-    (step(sums[row][0], sums[row][1], first, second, a + row * a_row), ...);
-    a += a_inner;
-    b += b_inner;
+  for (std::int64_t i = 0; i < t.outer[0].count; ++i) {
+    for (std::int64_t j = 0; j < t.outer[1].count; ++j) {
+      const T* HWY_RESTRICT a = t.a + i * t.outer[0].a + j * t.outer[1].a;
+      const T* HWY_RESTRICT b = t.b + i * t.outer[0].b + j * t.outer[1].b;
+      for (std::int64_t k = t.inner; k > 0; --k) {
+        const V first = hn::LoadU(d, b);
+        const V second = hn::LoadU(d, b + lanes);
+        (step(sums[row][0], sums[row][1], first, second, a + row * a_row), ...);
+        a += a_inner;
+        b += b_inner;
+      }
+    }
   }
   const auto store = [&](V value, T* at)
                          HWY_ATTR { hn::StoreU(t.accumulate ? hn::Add(hn::LoadU(d, at), value) : value, d, at); };

@@ -1,11 +1,17 @@
 #pragma once
 // The innermost loops of our matrix products, compiled for each instruction set.
+#include <array>
 #include <cstdint>
 
 namespace russet::cpu {
 
+/// A loop around the inner one: how often, and how far a and b move each time.
+struct TileLoop {
+  std::int64_t count = 1, a = 0, b = 0;
+};
+
 /// c[i, j] (+)= sum over k of a[i * a_row + k * a_inner] * b[k * b_inner + j] for i < rows, j < columns; where b has
-/// Tile::columns readable elements in each row.
+/// Tile::columns readable elements in each row. The sum may be nested in two more loops, as over a window's taps.
 template <class T>
 struct TileArguments {
   std::int64_t inner;
@@ -17,6 +23,7 @@ struct TileArguments {
   std::int64_t c_row;
   int rows, columns;
   bool accumulate;
+  std::array<TileLoop, 2> outer{};
 };
 
 template <class T>

@@ -11,6 +11,11 @@ inline Strides channels_last(const Shape& sizes) {
   return {sizes[1] * sizes[2] * sizes[3], 1, sizes[3] * sizes[1], sizes[1]};
 }
 
+/// Strides of [n, c, h, w] stored as [c, h, w, n]: a batch of neighbours fills vectors whatever the number of channels.
+inline Strides batch_last(const Shape& sizes) {
+  return {1, sizes[0] * sizes[3] * sizes[2], sizes[0] * sizes[3], sizes[0]};
+}
+
 /// Whether the operand has these strides on every axis that has more than one element.
 inline bool has_strides(const compile::Operand& operand, const Strides& strides) {
   for (int axis = 0; axis < operand.sizes.rank(); ++axis) {

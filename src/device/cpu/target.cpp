@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/parallel.h"
+#include "device/cpu/batch_lanes.h"
 #include "device/cpu/blas.h"
 #include "device/cpu/columns.h"
 #include "device/cpu/depthwise.h"
@@ -30,11 +31,13 @@ constexpr Implementation matmuls[] = {
     {"tiles", judge_product},
 };
 constexpr Implementation convolutions[] = {
+    {"batch lanes, preferred", judge_faster_batch_lanes},
     {"depthwise", judge_depthwise_weight},
     {"columns", judge_faster_columns},
     {"onednn blocked, preferred", judge_faster_blocked},
     {"onednn", judge_onednn_convolution},
     {"onednn blocked", judge_onednn_blocked},
+    {"batch lanes", judge_batch_lanes},
     {"tiles", judge_product},
 };
 constexpr Implementation windows[] = {{"pool", judge_pool}};
@@ -88,6 +91,7 @@ class CpuTarget final : public compile::Target {
     const bool weight = (contraction.op == Op::convolution_weight && operand == -1) ||
                         (contraction.op != Op::convolution_weight && operand == 1);
     if (contraction.op == Op::matmul || weight) return contiguous_strides(sizes);
+    if (judge_faster_batch_lanes(contraction).accepted()) return batch_last(sizes);
     return channels_last(sizes);
   }
 

@@ -1,0 +1,248 @@
+#include "device/cpu/batch_lanes.h"
+
+#include <algorithm>
+
+#include "base/parallel.h"
+#include "device/cpu/batch_weight.h"
+#include "device/cpu/epilogue.h"
+#include "device/cpu/gemm_tile.h"
+#include "device/cpu/group/kernels.h"
+#include "device/cpu/lane_operand.h"
+#include "device/cpu/layout.h"
+#include "device/cpu/operand.h"
+#include "device/cpu/taps.h"
+
+namespace russet::cpu {
+namespace {
+
+using compile::Bindings;
+using compile::Operand;
+using compile::Primitive;
+using ops::Op;
+using ops::Window;
+using tiles::Lane;
+
+constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+constexpr std::size_t rounded(std::size_t bytes) { return (bytes + 127) / 128 * 128; }
+
+/// y from x, or the gradient of x from that of y: for each pixel of the result a product of weights (channels of the
+/// result x taps) and what the taps meet (taps x images).
+class BatchLanes final : public compile::Kernel {
+ public:
+  BatchLanes(const Primitive& primitive, Epilogue epilogue)
+      : from_(primitive.inputs[0], 0, batch_last(input_sizes(primitive, 0))),
+        weight_(primitive.inputs[1]),
+        to_(primitive.output),
+        window_(attribute<Window>(primitive)),
+        forward_(primitive.op == Op::convolution),
+        epilogue_(std::move(epilogue)),
+        from_channels_(from_.sizes()[1] / window_.groups),
+        to_channels_(to_.sizes[1] / window_.groups),
+        tile_(best_tile<float>()),
+        threads_(base::thread_count()) {
+    const auto runs = forward_ ? gathered_taps : scattered_taps;
+    const Shape& large = forward_ ? from_.sizes() : to_.sizes;
+    const Shape& small = forward_ ? to_.sizes : from_.sizes();
+    rows_ = runs(window_, 0, weight_.sizes[2], large[2], small[2]);
+    columns_ = runs(window_, 1, weight_.sizes[3], large[3], small[3]);
+    blocks_ = divide_up(to_channels_, tile_.rows);
+    block_ = divide_up(to_channels_, blocks_);
+    direct_ = epilogue_.ops.empty() && to_.access.strides[0] == 1;
+  }
+
+  std::string name() const override { return "batch lanes"; }
+  std::size_t scratch_bytes() const override {
+    const std::size_t threads = static_cast<std::size_t>(threads_) * pixel_bytes();
+    return weight_bytes() + from_.copy_bytes() + std::max(from_.scratch_bytes(), threads);
+  }
+
+  void run(const Bindings& bindings) const override {
+    auto* const weights = reinterpret_cast<float*>(bindings.scratch);
+    std::byte* const copy = bindings.scratch + weight_bytes();
+    std::byte* const rest = copy + from_.copy_bytes();
+    pack(address_as<const float>(weight_.access, bindings), weights);
+    const auto* const from = reinterpret_cast<const float*>(from_.prepare(bindings, copy, rest));
+    const std::int64_t lines = window_.groups * to_.sizes[2];
+    const auto work = [&](int thread, int threads) {
+      auto* const sums = reinterpret_cast<float*>(rest + static_cast<std::size_t>(thread) * pixel_bytes());
+      const std::int64_t end = lines * (thread + 1) / threads;
+      for (std::int64_t line = lines * thread / threads; line < end; ++line) {
+        compute_line(bindings, from, weights, line / to_.sizes[2], line % to_.sizes[2], sums);
+      }
+    };
+    base::parallel_region([&](int thread, int threads) {
+      if (thread < threads_) work(thread, std::min(threads, threads_));
+    });
+  }
+
+ private:
+  std::int64_t taps() const { return weight_.sizes[2] * weight_.sizes[3]; }
+  /// A block of packed weights: for each channel of the source and tap, `block_` channels of the result.
+  std::int64_t packed_block() const { return from_channels_ * taps() * block_; }
+  std::size_t weight_bytes() const {
+    return rounded(static_cast<std::size_t>(window_.groups * blocks_ * packed_block()) * sizeof(float));
+  }
+  /// Sums of a pixel: rows of this many images. Loops of groups may write up to a multiple of 32 numbers.
+  std::int64_t pitch() const { return divide_up(tile_.columns, 32) * 32; }
+  std::size_t pixel_bytes() const { return static_cast<std::size_t>(to_channels_ * pitch()) * sizeof(float); }
+
+  void pack(const float* from, float* to) const {
+    const Strides& s = weight_.access.strides;
+    for (std::int64_t group = 0; group < window_.groups; ++group) {
+      for (std::int64_t t = 0; t < to_channels_; ++t) {
+        float* const block = to + (group * blocks_ + t / block_) * packed_block() + t % block_;
+        for (std::int64_t c = 0; c < from_channels_; ++c) {
+          const std::int64_t at =
+              forward_ ? (group * to_channels_ + t) * s[0] + c * s[1] : (group * from_channels_ + c) * s[0] + t * s[1];
+          for (std::int64_t tap = 0; tap < taps(); ++tap) {
+            block[(c * taps() + tap) * block_] =
+                from[at + tap / weight_.sizes[3] * s[2] + tap % weight_.sizes[3] * s[3]];
+          }
+        }
+      }
+    }
+  }
+
+  /// A row of pixels of one group. The last tile of images overlaps the one before, so all are whole.
+  void compute_line(const Bindings& bindings, const float* from, const float* weights, std::int64_t group,
+                    std::int64_t h, float* sums) const {
+    const std::int64_t images = to_.sizes[0];
+    const float* const source = from + group * from_channels_ * from_.step(1);
+    float* const target = address_as<float>(to_.access, bindings) + group * to_channels_ * to_.access.strides[1] +
+                          h * to_.access.strides[2];
+    for (std::int64_t next = 0; next < images; next += tile_.columns) {
+      const std::int64_t image = std::min<std::int64_t>(next, images - tile_.columns);
+      for (std::int64_t w = 0; w < to_.sizes[3]; ++w) {
+        float* const pixel = target + w * to_.access.strides[3] + image * to_.access.strides[0];
+        multiply(source + image, weights + group * blocks_ * packed_block(), rows_[static_cast<std::size_t>(h)],
+                 columns_[static_cast<std::size_t>(w)], direct_ ? pixel : sums,
+                 direct_ ? to_.access.strides[1] : pitch());
+        if (direct_) continue;
+        apply(bindings, group, sums);
+        store(sums, pixel);
+      }
+    }
+  }
+
+  void multiply(const float* from, const float* weights, const TapRun& row, const TapRun& column, float* sums,
+                std::int64_t sums_row) const {
+    TileArguments<float> tile{};
+    tile.outer[0] = {from_channels_, taps() * block_, from_.step(1)};
+    tile.outer[1] = {row.count, row.tap_step * weight_.sizes[3] * block_, row.from_step * from_.step(2)};
+    tile.inner = column.count;
+    tile.a_row = 1;
+    tile.a_inner = column.tap_step * block_;
+    tile.b = from + row.from * from_.step(2) + column.from * from_.step(3);
+    tile.b_inner = column.from_step * from_.step(3);
+    tile.c_row = sums_row;
+    tile.columns = tile_.columns;
+    for (std::int64_t block = 0; block < blocks_; ++block) {
+      tile.a = weights + block * packed_block() + (row.tap * weight_.sizes[3] + column.tap) * block_;
+      tile.c = sums + block * block_ * sums_row;
+      tile.rows = static_cast<int>(std::min(block_, to_channels_ - block * block_));
+      tile_.run(tile);
+    }
+  }
+
+  void apply(const Bindings& bindings, std::int64_t group, float* sums) const {
+    const tiles::Kernels& loops = tiles::kernels();
+    const auto count = static_cast<std::size_t>(to_channels_ * pitch());
+    float repeated[tiles::splat_count];
+    for (const PostOp& op : epilogue_.ops) {
+      if (op.kind == PostOp::Kind::add || op.kind == PostOp::Kind::multiply) {
+        const float* const numbers =
+            address_as<const float>(op.operand, bindings) + group * to_channels_ * op.operand.strides[1];
+        const auto loop = loops.compute[tiles::at(op.kind == PostOp::Kind::add ? Op::add : Op::mul)];
+        for (std::int64_t t = 0; t < to_channels_; ++t) {
+          std::fill_n(repeated, tiles::splat_count, numbers[t * op.operand.strides[1]]);
+          float* const row = sums + t * pitch();
+          loop[tiles::at(Lane::f32)](static_cast<std::size_t>(pitch()),
+                                     {row, {row, repeated, nullptr}, {true, false, true}});
+        }
+        continue;
+      }
+      std::fill_n(repeated, tiles::splat_count, static_cast<float>(op.number));
+      loops.compute[tiles::at(operator_of(op.kind))][tiles::at(Lane::f32)](
+          count, {sums, {sums, repeated, nullptr}, {true, false, true}});
+    }
+  }
+
+  static Op operator_of(PostOp::Kind kind) {
+    switch (kind) {
+      case PostOp::Kind::scale: return Op::mul;
+      case PostOp::Kind::shift: return Op::add;
+      case PostOp::Kind::relu: return Op::maximum;  // with the number 0
+      case PostOp::Kind::tanh: return Op::tanh;
+      case PostOp::Kind::sigmoid: return Op::sigmoid;
+      default: throw InternalError("the epilogue was declined");
+    }
+  }
+
+  void store(const float* sums, float* pixel) const {
+    const Strides& s = to_.access.strides;
+    for (std::int64_t t = 0; t < to_channels_; ++t) {
+      const float* const row = sums + t * pitch();
+      float* const target = pixel + t * s[1];
+      if (s[0] == 1) {
+        std::copy_n(row, tile_.columns, target);
+      } else {
+        for (int image = 0; image < tile_.columns; ++image) target[image * s[0]] = row[image];
+      }
+    }
+  }
+
+  LaneOperand from_;
+  Operand weight_, to_;
+  Window window_;
+  bool forward_;
+  Epilogue epilogue_;
+  std::int64_t from_channels_, to_channels_;
+  Tile<float> tile_;
+  int threads_;
+  std::vector<TapRun> rows_, columns_;
+  std::int64_t blocks_ = 1, block_ = 1;
+  bool direct_ = false;
+};
+
+/// Why an epilogue is left to another implementation; empty if it is taken.
+std::string why_not_epilogue(const Epilogue& epilogue) {
+  if (!epilogue.refusal.empty()) return epilogue.refusal;
+  for (const PostOp& op : epilogue.ops) {
+    if (op.kind == PostOp::Kind::gelu) return "the epilogue has a GELU";
+    if (op.kind != PostOp::Kind::add && op.kind != PostOp::Kind::multiply) continue;
+    const Strides& s = op.operand.strides;
+    if (op.operand.dtype != DType::float32 || s[0] != 0 || s[2] != 0 || s[3] != 0) {
+      return "the epilogue reads more than a number a channel";
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Verdict judge_batch_lanes(const Primitive& primitive) {
+  for (const Operand* operand : {&primitive.inputs[0], &primitive.inputs[1], &primitive.output}) {
+    if (operand->access.dtype != DType::float32) return decline("not float32");
+    if (numel(operand->sizes) == 0) return decline("there is nothing to compute");
+  }
+  if (input_sizes(primitive, 0)[0] < best_tile<float>().columns) return decline("the batch does not fill a tile");
+  Epilogue epilogue = read_epilogue(primitive);
+  if (primitive.op == Op::convolution_weight) {
+    if (!primitive.epilogue.code.empty()) return decline("it takes no epilogue");
+    return accept([&primitive] { return make_batch_weight(primitive); });
+  }
+  if (std::string reason = why_not_epilogue(epilogue); !reason.empty()) return decline(std::move(reason));
+  return accept(
+      [&primitive, epilogue = std::move(epilogue)] { return std::make_unique<BatchLanes>(primitive, epilogue); });
+}
+
+Verdict judge_faster_batch_lanes(const Primitive& primitive) {
+  const bool to_weight = primitive.op == Op::convolution_weight;
+  const Shape& weight = to_weight ? primitive.output.sizes : input_sizes(primitive, 1);
+  if (std::max(weight[0], weight[1] * attribute<Window>(primitive).groups) > 16) {
+    return decline("oneDNN is faster for more than 16 channels");
+  }
+  return judge_batch_lanes(primitive);
+}
+
+}  // namespace russet::cpu
