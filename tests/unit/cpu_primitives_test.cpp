@@ -11,7 +11,8 @@ namespace {
 
 bool larger(double a, double b) { return a > b || (std::isnan(a) && !std::isnan(b)); }
 
-void check_pools(const Window& w, const Shape& shape, DType type, Layout layout) {
+/// `small_layout` is that of an element for each window.
+void check_pools(const Window& w, const Shape& shape, DType type, Layout layout, Layout small_layout) {
   Shape small = shape;
   for (int i = 0; i < 2; ++i) {
     const auto axis = static_cast<std::size_t>(i);
@@ -20,10 +21,10 @@ void check_pools(const Window& w, const Shape& shape, DType type, Layout layout)
   }
   Array x(type, shape, layout);
   Array v(DType::int64, shape, layout);
-  Array g(type, small, layout);
-  Array pooled(DType::int64, small, layout);
-  Array own(type, small, layout);
-  Array sums(type, small, layout);
+  Array g(type, small, small_layout);
+  Array pooled(DType::int64, small, small_layout);
+  Array own(type, small, small_layout);
+  Array sums(type, small, small_layout);
   Array unpooled(type, shape, layout);
   Array spread(type, shape, layout);
   for (Array* array : {&x, &v, &g}) array->randomise();
@@ -78,8 +79,9 @@ void check_pools(const Window& w, const Shape& shape, DType type, Layout layout)
 
 TEST(CpuPool, EveryTypeAndLayout) {
   for (const DType type : numeric) {
-    for (const Layout layout : {Layout::row_major, Layout::channels_last, Layout::permuted, Layout::gaps}) {
-      for (int round = 0; round < 6; ++round) {
+    for (const Layout layout :
+         {Layout::row_major, Layout::channels_last, Layout::batch_last, Layout::permuted, Layout::gaps}) {
+      for (int round = 0; round < 8; ++round) {
         Window w;
         for (std::size_t i = 0; i < 2; ++i) {
           w.kernel[i] = static_cast<std::int32_t>(pick(1, 3));
@@ -88,11 +90,16 @@ TEST(CpuPool, EveryTypeAndLayout) {
           w.padding_after[i] = static_cast<std::int32_t>(pick(0, 3));
           w.dilation[i] = static_cast<std::int32_t>(pick(1, 2));
         }
-        check_pools(w, {pick(1, 3), pick(1, 9), pick(5, 11), pick(5, 11)}, type, layout);
+        // Fewer lanes than a vector has, and some more.
+        const std::int64_t images = layout == Layout::batch_last ? pick(1, 40) : pick(1, 3);
+        const std::int64_t channels = layout == Layout::channels_last ? pick(1, 40) : pick(1, 9);
+        check_pools(w, {images, channels, pick(5, 11), pick(5, 11)}, type, layout,
+                    round % 2 == 0 ? layout : Layout::row_major);
       }
     }
   }
-  check_pools({{2, 2}, {2, 2}, {0, 0}, {0, 0}, {1, 1}, 1}, {0, 3, 8, 8}, DType::float32, Layout::row_major);
+  check_pools({{2, 2}, {2, 2}, {0, 0}, {0, 0}, {1, 1}, 1}, {0, 3, 8, 8}, DType::float32, Layout::row_major,
+              Layout::row_major);
 }
 
 TEST(CpuPool, NanIsLargestAndTheFirstMaximumWins) {

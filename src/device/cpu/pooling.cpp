@@ -1,10 +1,13 @@
 // Pooling: sums over windows, and what lies at the first maximum of a window; both with their transposes. All four walk
-// over lines of the result: channels of a pixel if those are neighbours in memory, else pixels of a row.
+// over rows of results. Lanes lie along the axis, batch or channels, whose elements are neighbours in memory; planes
+// that are dense themselves have a single lane.
 #include <fmt/format.h>
 
 #include "base/parallel.h"
+#include "device/cpu/lane_operand.h"
 #include "device/cpu/operand.h"
 #include "device/cpu/plain.h"
+#include "device/cpu/pool_row.h"
 
 namespace russet::cpu {
 namespace {
@@ -15,338 +18,335 @@ using compile::Primitive;
 using ops::Op;
 using ops::Window;
 
-/// A line of a plane: lanes along channels or along the width.
-struct Line {
-  std::int64_t image, channel, height, width;
-};
+constexpr std::size_t rounded(std::size_t bytes) { return (bytes + 127) / 128 * 128; }
 
-/// What one tap of a window contributes to a line: `count` lanes from `first` on, `step` apart, read from a source at
-/// `height` and `width` for the first one.
-struct Reach {
-  std::int64_t first = 0, count = 0, step = 1;
-  std::int64_t height = 0, width = 0, width_step = 0;
-};
+// ---- loops for any type and number of lanes
+
+template <class Visit>
+void each_tap(const PoolRow& r, const TapRun& column, Visit&& visit) {
+  for (std::int64_t i = 0; i < r.row.count; ++i) {
+    const std::int64_t height = r.row.from + i * r.row.from_step;
+    const std::int64_t tap = (r.row.tap + i * r.row.tap_step) * r.taps_across + column.tap;
+    for (std::int64_t j = 0; j < column.count; ++j) {
+      visit(height, column.from + j * column.from_step, static_cast<std::int32_t>(tap + j * column.tap_step));
+    }
+  }
+}
+
+template <class Visit>
+void each_lane(const PoolRow& r, Visit&& visit) {
+  for (std::int64_t w = 0; w < r.width; ++w) {
+    for (std::int64_t lane = 0; lane < r.lanes; ++lane) visit(r.columns[w], w, lane);
+  }
+}
+
+template <class Element>
+void sum_lanes(const PoolRow& r, const Element* from, Element* to) {
+  using T = Accumulator<Element>;
+  each_lane(r, [&](const TapRun& column, std::int64_t w, std::int64_t lane) {
+    T sum{};
+    each_tap(r, column, [&](std::int64_t height, std::int64_t width, std::int32_t) {
+      sum = wrapping_add(sum, convert_element<T>(from[height * r.from_row + width * r.from_column + lane]));
+    });
+    to[w * r.to_column + lane] = convert_element<Element>(sum);
+  });
+}
+
+template <class Element>
+void maximum_lanes(const PoolRow& r, const Element* from, Element* to, std::int32_t* chosen) {
+  using T = Accumulator<Element>;
+  each_lane(r, [&](const TapRun& column, std::int64_t w, std::int64_t lane) {
+    T best{};
+    std::int32_t choice = -1;
+    each_tap(r, column, [&](std::int64_t height, std::int64_t width, std::int32_t tap) {
+      const T value = convert_element<T>(from[height * r.from_row + width * r.from_column + lane]);
+      if (choice >= 0 && !exceeds(value, best)) return;
+      best = value;
+      choice = tap;
+    });
+    to[w * r.to_column + lane] = convert_element<Element>(best);
+    if (chosen != nullptr) chosen[w * r.chosen_column + lane] = choice;
+  });
+}
+
+template <class Element>
+void spread_lanes(const PoolRow& r, const Element* from, const std::int32_t* chosen, Element* to) {
+  using T = Accumulator<Element>;
+  each_lane(r, [&](const TapRun& column, std::int64_t w, std::int64_t lane) {
+    T sum{};
+    each_tap(r, column, [&](std::int64_t height, std::int64_t width, std::int32_t tap) {
+      if (chosen[height * r.chosen_row + width * r.chosen_column + lane] != tap) return;
+      sum = wrapping_add(sum, convert_element<T>(from[height * r.from_row + width * r.from_column + lane]));
+    });
+    to[w * r.to_column + lane] = convert_element<Element>(sum);
+  });
+}
+
+template <class Element>
+PoolLoops<Element> loops_for(std::int64_t lanes) {
+  if constexpr (std::is_same_v<Element, float> || std::is_same_v<Element, float16> ||
+                std::is_same_v<Element, bfloat16>) {
+    const PoolLoops<Element> vectors = pool_vectors(Element{});
+    if (lanes >= vectors.least_lanes) return vectors;
+  }
+  return {1, sum_lanes<Element>, maximum_lanes<Element>, spread_lanes<Element>};
+}
+
+// ---- kernels
+
+/// The axis along which the operand's elements are neighbours: 0 (batch), 1 (channels), or -1 if it is neither.
+int lane_axis(const Operand& operand) {
+  const auto dense = [&](int axis) { return operand.access.strides[axis] == 1 && operand.sizes[axis] > 1; };
+  return dense(1) ? 1 : dense(0) ? 0 : -1;
+}
 
 class Pool : public compile::Kernel {
  public:
-  /// `result` is what lines run over; `small` has an element for each window, `large` is what windows move over.
+  /// `large` is what windows move over, `small` has an element for each window. Lanes are those of `large`.
   Pool(const Primitive& primitive, const Operand& large, const Operand& small)
       : primitive_(primitive),
         window_(attribute<Window>(primitive)),
         large_(large.sizes),
         small_(small.sizes),
-        along_channels_(input_access(primitive, 0).strides[1] == 1 && large.sizes[1] > 1),
-        threads_(base::thread_count()) {}
+        axis_(lane_axis(large)),
+        lanes_(axis_ < 0 ? 1 : large_[axis_]),
+        threads_(base::thread_count()) {
+    for (int axis = 0; axis < 2; ++axis) {
+      const auto i = static_cast<std::size_t>(axis);
+      const std::int64_t taps = window_.kernel[i];
+      gathered_[i] = gathered_taps(window_, axis, taps, large_[axis + 2], small_[axis + 2]);
+      scattered_[i] = scattered_taps(window_, axis, taps, large_[axis + 2], small_[axis + 2]);
+    }
+  }
 
-  std::string name() const override { return along_channels_ ? "pool:channels" : "pool:rows"; }
+  std::string name() const override { return axis_ < 0 ? "pool" : axis_ == 0 ? "pool:batch" : "pool:channels"; }
 
  protected:
-  std::int64_t lanes(const Shape& sizes) const { return along_channels_ ? sizes[1] : sizes[3]; }
-
-  Line line_of(const Shape& sizes, std::int64_t i) const {
-    const std::int64_t inner = along_channels_ ? sizes[3] : sizes[1];
-    Line line{0, 0, 0, 0};
-    if (along_channels_) {
-      line.width = i % inner;
-      line.height = i / inner % sizes[2];
-      line.image = i / inner / sizes[2];
-    } else {
-      line.height = i % sizes[2];
-      line.channel = i / sizes[2] % inner;
-      line.image = i / sizes[2] / inner;
+  /// Dense strides with the lanes innermost.
+  Strides lanes_last(const Shape& sizes) const {
+    Strides strides(4, 1);
+    std::int64_t step = 1;
+    for (const int axis : axis_ == 0 ? std::array{0, 3, 2, 1} : std::array{1, 3, 2, 0}) {
+      strides[axis] = step;
+      step *= sizes[axis];
     }
-    return line;
+    return strides;
   }
 
-  static std::int64_t divide_up(std::int64_t a, std::int64_t b) { return a <= 0 ? 0 : (a + b - 1) / b; }
-
-  /// Which lanes of a line of windows read the large array at tap (i, j), and where.
-  Reach gather(const Line& line, int i, int j) const {
-    Reach reach;
-    reach.height = line.height * window_.stride[0] - window_.padding[0] + i * window_.dilation[0];
-    if (reach.height < 0 || reach.height >= large_[2]) return reach;
-    const std::int64_t shift = j * window_.dilation[1] - window_.padding[1];
-    if (along_channels_) {
-      reach.width = line.width * window_.stride[1] + shift;
-      if (reach.width >= 0 && reach.width < large_[3]) reach.count = small_[1];
-      return reach;
-    }
-    const std::int64_t stride = window_.stride[1];
-    reach.first = std::min(divide_up(-shift, stride), small_[3]);
-    reach.count = std::min(divide_up(large_[3] - shift, stride), small_[3]) - reach.first;
-    reach.width = reach.first * stride + shift;
-    reach.width_step = stride;
-    return reach;
+  /// Lines of lanes that are neither along height nor width: images, channels or both.
+  std::int64_t outer() const { return axis_ < 0 ? large_[0] * large_[1] : large_[1 - axis_]; }
+  std::int64_t start(const Strides& strides, std::int64_t outer) const {
+    if (axis_ >= 0) return outer * strides[1 - axis_];
+    return outer / large_[1] * strides[0] + outer % large_[1] * strides[1];
   }
 
-  /// Which lanes of a line of the large array are read by windows at tap (i, j), and by which windows.
-  Reach scatter(const Line& line, int i, int j) const {
-    Reach reach;
-    const std::int64_t height = line.height + window_.padding[0] - i * window_.dilation[0];
-    if (height < 0 || height % window_.stride[0] != 0 || height / window_.stride[0] >= small_[2]) return reach;
-    reach.height = height / window_.stride[0];
-    const std::int64_t shift = j * window_.dilation[1] - window_.padding[1];
-    const std::int64_t stride = window_.stride[1];
-    if (along_channels_) {
-      const std::int64_t width = line.width - shift;
-      if (width < 0 || width % stride != 0 || width / stride >= small_[3]) return reach;
-      reach.width = width / stride;
-      reach.count = large_[1];
-      return reach;
-    }
-    reach.width = std::min(divide_up(-shift, stride), small_[3]);
-    reach.count = std::min(divide_up(large_[3] - shift, stride), small_[3]) - reach.width;
-    reach.first = reach.width * stride + shift;
-    reach.step = stride;
-    reach.width_step = 1;
-    return reach;
+  /// The part of a row's description that all have in common.
+  PoolRow row_of(const std::array<std::vector<TapRun>, 2>& runs, std::int64_t h, const Strides& from,
+                 std::int64_t to_column) const {
+    PoolRow row;
+    row.row = runs[0][static_cast<std::size_t>(h)];
+    row.columns = runs[1].data();
+    row.width = static_cast<std::int64_t>(runs[1].size());
+    row.lanes = lanes_;
+    row.from_row = from[2];
+    row.from_column = from[3];
+    row.to_column = to_column;
+    row.taps_across = window_.kernel[1];
+    row.chosen_row = small_[3] * lanes_;
+    row.chosen_column = lanes_;
+    return row;
   }
 
-  /// Address of a line's first lane, and the distance of lanes.
-  static std::int64_t start(const Strides& s, const Line& line, std::int64_t height, std::int64_t width) {
-    return line.image * s[0] + line.channel * s[1] + height * s[2] + width * s[3];
-  }
-  std::int64_t lane_step(const Strides& s) const { return along_channels_ ? s[1] : s[3]; }
-  std::int64_t source_step(const Strides& s, const Reach& reach) const {
-    return along_channels_ ? s[1] : reach.width_step * s[3];
-  }
-
-  /// Calls body(line, scratch of this thread) for all lines of `sizes`.
+  /// Calls body(outer, height, scratch of this thread) for all rows of an array of these sizes.
   template <class Body>
-  void for_each_line(const Bindings& bindings, const Shape& sizes, std::size_t skip, std::size_t scratch_per_thread,
-                     Body&& body) const {
-    const std::int64_t count = lanes(sizes) == 0 ? 0 : numel(sizes) / lanes(sizes);
-    const double cost = static_cast<double>(lanes(sizes) * window_.kernel[0] * window_.kernel[1]) * 0.5;
+  void for_each_row(std::byte* scratch, std::size_t scratch_per_thread, const Shape& sizes, Body&& body) const {
+    const std::int64_t rows = outer() * sizes[2];
     const auto work = [&](int thread, int threads) {
-      std::byte* const scratch = bindings.scratch + skip + static_cast<std::size_t>(thread) * scratch_per_thread;
-      const std::int64_t end = count * (thread + 1) / threads;
-      for (std::int64_t i = count * thread / threads; i < end; ++i) body(line_of(sizes, i), scratch);
+      const std::int64_t end = rows * (thread + 1) / threads;
+      for (std::int64_t row = rows * thread / threads; row < end; ++row) {
+        body(row / sizes[2], row % sizes[2], scratch + static_cast<std::size_t>(thread) * scratch_per_thread);
+      }
     };
-    if (threads_ == 1 || static_cast<double>(count) * cost < 8000) return work(0, 1);
+    const double taps = static_cast<double>(numel(small_)) * window_.kernel[0] * window_.kernel[1];
+    const double nanoseconds = (taps + static_cast<double>(numel(sizes))) * (lanes_ >= 16 ? 0.1 : 1);
+    if (threads_ == 1 || nanoseconds < worthwhile) return work(0, 1);
     base::parallel_region([&](int thread, int threads) {
       if (thread < threads_) work(thread, std::min(threads, threads_));
     });
   }
 
-  template <class Visit>
-  void for_each_tap(Visit&& visit) const {
-    int tap = 0;
-    for (int i = 0; i < window_.kernel[0]; ++i) {
-      for (int j = 0; j < window_.kernel[1]; ++j) visit(i, j, tap++);
+  /// A row of results whose lanes are not neighbours in memory is computed in scratch memory.
+  template <class Element>
+  void store_row(const Element* row, std::int64_t width, Element* to, const Strides& strides) const {
+    for (std::int64_t w = 0; w < width; ++w) {
+      for (std::int64_t lane = 0; lane < lanes_; ++lane) {
+        to[w * strides[3] + lane * strides[axis_]] = row[w * lanes_ + lane];
+      }
     }
   }
-
-  static std::size_t rounded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+  bool lanes_step(const Strides& strides) const { return axis_ >= 0 && strides[axis_] != 1; }
 
   Primitive primitive_;
   Window window_;
   Shape large_, small_;
-  bool along_channels_;
+  int axis_;
+  std::int64_t lanes_;
   int threads_;
+  /// By height and width: what windows gather, and what the large array's elements are scattered from.
+  std::array<std::vector<TapRun>, 2> gathered_, scattered_;
+
+ private:
+  static constexpr double worthwhile = 8000;
 };
 
 class SumPool final : public Pool {
  public:
   explicit SumPool(const Primitive& primitive)
-      : Pool(primitive, primitive.op == Op::sum_pool ? primitive.inputs[0] : primitive.output,
-             primitive.op == Op::sum_pool ? primitive.output : primitive.inputs[0]) {}
+      : Pool(primitive, forward(primitive) ? primitive.inputs[0] : primitive.output,
+             forward(primitive) ? primitive.output : primitive.inputs[0]),
+        from_(primitive.inputs[0], axis_, lanes_last(input_sizes(primitive, 0))) {}
 
-  std::size_t scratch_bytes() const override { return static_cast<std::size_t>(threads_) * thread_bytes(); }
+  std::size_t scratch_bytes() const override {
+    return from_.copy_bytes() + std::max(from_.scratch_bytes(), static_cast<std::size_t>(threads_) * row_bytes());
+  }
 
   void run(const Bindings& bindings) const override {
     visit_dtype(primitive_.output.access.dtype, [&]<class Element>() { sum<Element>(bindings); });
   }
 
  private:
-  std::size_t thread_bytes() const {
-    return rounded(static_cast<std::size_t>(lanes(primitive_.output.sizes)) * sizeof(double));
+  static bool forward(const Primitive& primitive) { return primitive.op == Op::sum_pool; }
+  std::size_t row_bytes() const {
+    const Operand& output = primitive_.output;
+    return rounded(static_cast<std::size_t>(output.sizes[3] * lanes_) * size_of(output.access.dtype));
   }
 
   template <class Element>
   void sum(const Bindings& bindings) const {
-    using T = Accumulator<Element>;
-    const auto* const from = address_as<const Element>(input_access(primitive_, 0), bindings);
+    std::byte* const rest = bindings.scratch + from_.copy_bytes();
+    const auto* const from = reinterpret_cast<const Element*>(from_.prepare(bindings, bindings.scratch, rest));
     auto* const to = address_as<Element>(primitive_.output.access, bindings);
-    const Strides& in = input_access(primitive_, 0).strides;
     const Strides& out = primitive_.output.access.strides;
     const Shape& sizes = primitive_.output.sizes;
-    const std::int64_t count = lanes(sizes);
-    const bool forward = primitive_.op == Op::sum_pool;
-    for_each_line(bindings, sizes, 0, thread_bytes(), [&](const Line& line, std::byte* scratch) {
-      auto* const sums = reinterpret_cast<T*>(scratch);
-      std::fill_n(sums, count, T{});
-      for_each_tap([&](int i, int j, int) {
-        const Reach reach = forward ? gather(line, i, j) : scatter(line, i, j);
-        const Element* const source = from + start(in, line, reach.height, reach.width);
-        const std::int64_t step = source_step(in, reach);
-        if (step == 1 && reach.step == 1) {
-          for (std::int64_t t = 0; t < reach.count; ++t) {
-            sums[reach.first + t] = wrapping_add(sums[reach.first + t], convert_element<T>(source[t]));
-          }
-        } else {
-          for (std::int64_t t = 0; t < reach.count; ++t) {
-            T& sum = sums[reach.first + t * reach.step];
-            sum = wrapping_add(sum, convert_element<T>(source[t * step]));
-          }
-        }
-      });
-      Element* const target = to + start(out, line, line.height, line.width);
-      const std::int64_t step = lane_step(out);
-      for (std::int64_t t = 0; t < count; ++t) target[t * step] = convert_element<Element>(sums[t]);
+    const auto& runs = forward(primitive_) ? gathered_ : scattered_;
+    const PoolLoops<Element> loops = loops_for<Element>(lanes_);
+    for_each_row(rest, row_bytes(), sizes, [&](std::int64_t outer, std::int64_t h, std::byte* scratch) {
+      Element* const target = to + start(out, outer) + h * out[2];
+      const Element* const source = from + start(from_.strides(), outer);
+      if (!lanes_step(out)) return loops.sum(row_of(runs, h, from_.strides(), out[3]), source, target);
+      auto* const row = reinterpret_cast<Element*>(scratch);
+      loops.sum(row_of(runs, h, from_.strides(), lanes_), source, row);
+      store_row(row, sizes[3], target, out);
     });
   }
-};
 
-/// For each lane of a line of windows, the tap of the first maximum, or -1 if all of the window is padding.
-template <class T>
-struct Maxima {
-  T* best;
-  std::int32_t* tap;
+  LaneOperand from_;
 };
 
 class MaxPool final : public Pool {
  public:
   explicit MaxPool(const Primitive& primitive)
-      : Pool(primitive, primitive.inputs[0], primitive.op == Op::max_pool ? primitive.output : primitive.inputs[1]) {}
+      : Pool(primitive, primitive.inputs[0], primitive.op == Op::max_pool ? primitive.output : primitive.inputs[1]),
+        keys_(primitive.inputs[0], axis_, lanes_last(large_)),
+        gradient_(primitive.inputs[1], pools() ? -1 : axis_, lanes_last(small_)),
+        own_(pools() && input_access(primitive, 0) == input_access(primitive, 1)) {}
 
   std::size_t scratch_bytes() const override {
-    return chosen_bytes() + static_cast<std::size_t>(threads_) * thread_bytes();
+    const std::size_t threads = static_cast<std::size_t>(threads_) * row_bytes();
+    return keys_.copy_bytes() + gradient_.copy_bytes() + chosen_bytes() +
+           std::max({threads, keys_.scratch_bytes(), gradient_.scratch_bytes()});
   }
 
   void run(const Bindings& bindings) const override {
-    visit_dtype(input_access(primitive_, 0).dtype, [&]<class Key>() {
-      if (primitive_.op == Op::max_pool) {
-        pool<Key>(bindings);
-      } else {
-        choose_all<Key>(bindings);
-      }
-    });
-    if (primitive_.op == Op::max_unpool) {
-      visit_dtype(primitive_.output.access.dtype, [&]<class Element>() { unpool<Element>(bindings); });
-    }
+    visit_dtype(input_access(primitive_, 0).dtype, [&]<class Key>() { choose<Key>(bindings); });
+    if (pools()) return;
+    visit_dtype(primitive_.output.access.dtype, [&]<class Element>() { unpool<Element>(bindings); });
   }
 
  private:
-  std::size_t lane_count() const { return static_cast<std::size_t>(std::max(lanes(large_), lanes(small_))); }
-  std::size_t thread_bytes() const { return rounded(lane_count() * 8) + rounded(lane_count() * 4); }
-  /// max_unpool keeps the chosen tap of every window.
+  bool pools() const { return primitive_.op == Op::max_pool; }
+
+  // Scratch memory: copies of the inputs, chosen taps of all windows, then rows of each thread: results (8 bytes at
+  // most) and chosen taps.
   std::size_t chosen_bytes() const {
-    return primitive_.op == Op::max_pool ? 0 : rounded(static_cast<std::size_t>(numel(small_)) * sizeof(std::int32_t));
+    return pools() ? 0 : rounded(static_cast<std::size_t>(numel(small_)) * sizeof(std::int32_t));
   }
+  std::size_t row_numbers() const { return static_cast<std::size_t>(std::max(large_[3], small_[3]) * lanes_); }
+  std::size_t row_bytes() const { return rounded(row_numbers() * 8) + rounded(row_numbers() * sizeof(std::int32_t)); }
+  std::byte* gradient_copy(const Bindings& bindings) const { return bindings.scratch + keys_.copy_bytes(); }
+  std::byte* chosen_taps(const Bindings& bindings) const { return gradient_copy(bindings) + gradient_.copy_bytes(); }
+  std::byte* rest(const Bindings& bindings) const { return chosen_taps(bindings) + chosen_bytes(); }
 
-  template <class Key, class T>
-  void find(const Key* from, const Line& line, Maxima<T> maxima) const {
-    const Strides& in = input_access(primitive_, 0).strides;
-    const std::int64_t count = lanes(small_);
-    std::fill_n(maxima.tap, count, -1);
-    std::fill_n(maxima.best, count, T{});
-    for_each_tap([&](int i, int j, int tap) {
-      const Reach reach = gather(line, i, j);
-      const Key* const source = from + start(in, line, reach.height, reach.width);
-      const std::int64_t step = source_step(in, reach);
-      T* const best = maxima.best + reach.first;
-      std::int32_t* const chosen = maxima.tap + reach.first;
-      const auto compare = [&](std::int64_t t, T value) {
-        const bool take = (chosen[t] < 0) | exceeds(value, best[t]);
-        best[t] = take ? value : best[t];
-        chosen[t] = take ? tap : chosen[t];
-      };
-      if (step == 1) {
-        for (std::int64_t t = 0; t < reach.count; ++t) compare(t, convert_element<T>(source[t]));
-      } else {
-        for (std::int64_t t = 0; t < reach.count; ++t) compare(t, convert_element<T>(source[t * step]));
-      }
-    });
-  }
-
+  /// max_pool: the result. max_unpool: the chosen tap of every window.
   template <class Key>
-  void pool(const Bindings& bindings) const {
-    using T = Accumulator<Key>;
-    const auto* const from = address_as<const Key>(input_access(primitive_, 0), bindings);
-    const bool own = input_access(primitive_, 0) == input_access(primitive_, 1);
+  void choose(const Bindings& bindings) const {
+    const auto* const keys = reinterpret_cast<const Key*>(keys_.prepare(bindings, bindings.scratch, rest(bindings)));
+    const Strides& in = keys_.strides();
     const Strides& out = primitive_.output.access.strides;
-    const std::int64_t step = lane_step(out);
-    const std::int64_t count = lanes(small_);
-    for_each_line(bindings, small_, 0, thread_bytes(), [&](const Line& line, std::byte* scratch) {
-      const Maxima<T> maxima{reinterpret_cast<T*>(scratch),
-                             reinterpret_cast<std::int32_t*>(scratch + rounded(lane_count() * 8))};
-      find(from, line, maxima);
-      if (own) {
-        Key* const target =
-            address_as<Key>(primitive_.output.access, bindings) + start(out, line, line.height, line.width);
-        for (std::int64_t t = 0; t < count; ++t) target[t * step] = convert_element<Key>(maxima.best[t]);
-      } else {
-        visit_dtype(primitive_.output.access.dtype,
-                    [&]<class Element>() { pick<Element>(bindings, line, maxima.tap); });
+    const PoolLoops<Key> loops = loops_for<Key>(lanes_);
+    for_each_row(rest(bindings), row_bytes(), small_, [&](std::int64_t outer, std::int64_t h, std::byte* scratch) {
+      const Key* const source = keys + start(in, outer);
+      auto* const best = reinterpret_cast<Key*>(scratch);
+      if (own_) {
+        Key* const target = address_as<Key>(primitive_.output.access, bindings) + start(out, outer) + h * out[2];
+        if (!lanes_step(out)) return loops.maximum(row_of(gathered_, h, in, out[3]), source, target, nullptr);
+        loops.maximum(row_of(gathered_, h, in, lanes_), source, best, nullptr);
+        return store_row(best, small_[3], target, out);
+      }
+      auto* taps = reinterpret_cast<std::int32_t*>(scratch + rounded(row_numbers() * 8));
+      if (!pools()) {
+        taps = reinterpret_cast<std::int32_t*>(chosen_taps(bindings)) + (outer * small_[2] + h) * small_[3] * lanes_;
+      }
+      loops.maximum(row_of(gathered_, h, in, lanes_), source, best, taps);
+      if (pools()) {
+        visit_dtype(primitive_.output.access.dtype, [&]<class Element>() { pick<Element>(bindings, outer, h, taps); });
       }
     });
   }
 
-  /// The values at chosen taps.
+  /// The values at the chosen taps of a row of windows.
   template <class Element>
-  void pick(const Bindings& bindings, const Line& line, const std::int32_t* taps) const {
+  void pick(const Bindings& bindings, std::int64_t outer, std::int64_t h, const std::int32_t* taps) const {
     const Strides& in = input_access(primitive_, 1).strides;
     const Strides& out = primitive_.output.access.strides;
-    const auto* const from = address_as<const Element>(input_access(primitive_, 1), bindings);
-    Element* const target =
-        address_as<Element>(primitive_.output.access, bindings) + start(out, line, line.height, line.width);
-    const std::int64_t corner = start(in, line, line.height * window_.stride[0] - window_.padding[0],
-                                      (along_channels_ ? line.width * window_.stride[1] : 0) - window_.padding[1]);
-    const std::int64_t in_step = along_channels_ ? in[1] : in[3] * window_.stride[1];
-    for (std::int64_t t = 0; t < lanes(small_); ++t) {
-      const std::int64_t i = taps[t] / window_.kernel[1] * window_.dilation[0];
-      const std::int64_t j = taps[t] % window_.kernel[1] * window_.dilation[1];
-      target[t * lane_step(out)] = taps[t] < 0 ? Element{} : from[corner + t * in_step + i * in[2] + j * in[3]];
+    const auto* const from = address_as<const Element>(input_access(primitive_, 1), bindings) + start(in, outer);
+    auto* const to = address_as<Element>(primitive_.output.access, bindings) + start(out, outer) + h * out[2];
+    const std::int64_t in_lane = axis_ < 0 ? 0 : in[axis_];
+    const std::int64_t out_lane = axis_ < 0 ? 0 : out[axis_];
+    for (std::int64_t w = 0; w < small_[3]; ++w) {
+      for (std::int64_t lane = 0; lane < lanes_; ++lane) {
+        const std::int64_t tap = taps[w * lanes_ + lane];
+        const std::int64_t i = tap / window_.kernel[1] * window_.dilation[0] - window_.padding[0];
+        const std::int64_t j = tap % window_.kernel[1] * window_.dilation[1] - window_.padding[1];
+        const std::int64_t at = (h * window_.stride[0] + i) * in[2] + (w * window_.stride[1] + j) * in[3];
+        to[w * out[3] + lane * out_lane] = tap < 0 ? Element{} : from[at + lane * in_lane];
+      }
     }
-  }
-
-  /// Row-major number of a line of windows.
-  std::int64_t number(const Line& line, std::int64_t height, std::int64_t width) const {
-    return along_channels_ ? (line.image * small_[2] + height) * small_[3] + width
-                           : (line.image * small_[1] + line.channel) * small_[2] + height;
-  }
-
-  template <class Key>
-  void choose_all(const Bindings& bindings) const {
-    using T = Accumulator<Key>;
-    const auto* const from = address_as<const Key>(input_access(primitive_, 0), bindings);
-    auto* const chosen = reinterpret_cast<std::int32_t*>(bindings.scratch);
-    for_each_line(bindings, small_, chosen_bytes(), thread_bytes(), [&](const Line& line, std::byte* scratch) {
-      find(from, line,
-           Maxima<T>{reinterpret_cast<T*>(scratch), chosen + number(line, line.height, line.width) * lanes(small_)});
-    });
   }
 
   /// Every element of the result adds up the windows that chose it.
   template <class Element>
   void unpool(const Bindings& bindings) const {
-    using T = Accumulator<Element>;
-    const auto* const chosen = reinterpret_cast<const std::int32_t*>(bindings.scratch);
-    const auto* const from = address_as<const Element>(input_access(primitive_, 1), bindings);
+    const auto* const gradient =
+        reinterpret_cast<const Element*>(gradient_.prepare(bindings, gradient_copy(bindings), rest(bindings)));
+    const auto* const chosen = reinterpret_cast<const std::int32_t*>(chosen_taps(bindings));
     auto* const to = address_as<Element>(primitive_.output.access, bindings);
-    const Strides& in = input_access(primitive_, 1).strides;
+    const Strides& in = gradient_.strides();
     const Strides& out = primitive_.output.access.strides;
-    const std::int64_t count = lanes(large_);
-    for_each_line(bindings, large_, chosen_bytes(), thread_bytes(), [&](const Line& line, std::byte* scratch) {
-      auto* const sums = reinterpret_cast<T*>(scratch);
-      std::fill_n(sums, count, T{});
-      for_each_tap([&](int i, int j, int tap) {
-        const Reach reach = scatter(line, i, j);
-        if (reach.count <= 0) return;
-        const Element* const source = from + start(in, line, reach.height, reach.width);
-        const std::int32_t* const taps =
-            chosen + number(line, reach.height, reach.width) * lanes(small_) + (along_channels_ ? 0 : reach.width);
-        const std::int64_t step = source_step(in, reach);
-        for (std::int64_t t = 0; t < reach.count; ++t) {
-          T& sum = sums[reach.first + t * reach.step];
-          sum = taps[t] == tap ? wrapping_add(sum, convert_element<T>(source[t * step])) : sum;
-        }
-      });
-      Element* const target = to + start(out, line, line.height, line.width);
-      const std::int64_t step = lane_step(out);
-      for (std::int64_t t = 0; t < count; ++t) target[t * step] = convert_element<Element>(sums[t]);
+    const PoolLoops<Element> loops = loops_for<Element>(lanes_);
+    for_each_row(rest(bindings), row_bytes(), large_, [&](std::int64_t outer, std::int64_t h, std::byte* scratch) {
+      const Element* const source = gradient + start(in, outer);
+      const std::int32_t* const marks = chosen + outer * small_[2] * small_[3] * lanes_;
+      Element* const target = to + start(out, outer) + h * out[2];
+      if (!lanes_step(out)) return loops.spread(row_of(scattered_, h, in, out[3]), source, marks, target);
+      auto* const row = reinterpret_cast<Element*>(scratch);
+      loops.spread(row_of(scattered_, h, in, lanes_), source, marks, row);
+      store_row(row, large_[3], target, out);
     });
   }
+
+  LaneOperand keys_, gradient_;
+  bool own_;
 };
 
 }  // namespace
