@@ -1,6 +1,8 @@
 // Layout: contractions over images say in which memory order they like their result; what is computed from it element
-// by element keeps that order, so that nothing is reordered in between. What leaves the plan is row-major.
+// by element keeps that order, so that nothing is reordered in between. What has no order to keep takes that of its
+// reader. What leaves the plan is row-major.
 //   x -> convolution -> [NHWC] -> relu -> [NHWC] -> convolution -> [NHWC] -> sum over H, W -> [NC]
+//   matrix product -> [N, CHW] -> unpool -> [NHWC] -> convolution's gradient
 #include <algorithm>
 #include <numeric>
 
@@ -32,28 +34,45 @@ Strides ordered_like(const Shape& shape, const Strides& model) {
 class Layout {
  public:
   Layout(Program& program, const Target& target)
-      : program_(program), target_(target), fixed_(program.values.size(), false), views_(program.values.size()) {
+      : program_(program),
+        target_(target),
+        fixed_(program.values.size(), false),
+        views_(program.values.size()),
+        readers_(program.values.size()) {
     for (const Output& output : program.outputs) fixed_[static_cast<std::size_t>(output.value)] = true;
     for (std::size_t id = 0; id < program.values.size(); ++id) note_readers(static_cast<ValueId>(id));
   }
 
   void run() {
     for (std::size_t id = 0; id < program_.values.size(); ++id) {
-      Value& value = program_.values[id];
-      if (value.leaf >= 0 || fixed_[id] || value.shape.rank() != 4 || numel(value.shape) == 0) continue;
-      const Strides wanted = wish(value);
-      if (wanted != value.strides && views_resolve(id, wanted)) value.strides = wanted;
+      if (is_free_to_choose(id)) take(id, wish(program_.values[id]));
+    }
+    for (std::size_t id = program_.values.size(); id-- > 0;) {
+      const Value& value = program_.values[id];
+      const bool computed = ops::row(value.op).family == Family::window || is_pointwise(value);
+      const bool neutral = computed && value.strides == contiguous_strides(value.shape);
+      if (neutral && is_free_to_choose(id)) take(id, wish_of_readers(id));
     }
   }
 
  private:
+  bool is_free_to_choose(std::size_t id) const {
+    const Value& value = program_.values[id];
+    return value.leaf < 0 && !fixed_[id] && value.shape.rank() == 4 && numel(value.shape) != 0;
+  }
+
+  void take(std::size_t id, const Strides& wanted) {
+    Value& value = program_.values[id];
+    if (wanted != value.strides && views_resolve(id, wanted)) value.strides = wanted;
+  }
+
   /// Primitives that know row-major operands only fix what they read; views must stay affine.
   void note_readers(ValueId id) {
     const Value& value = value_at(program_, id);
     const Family family = ops::row(value.op).family;
     for (const ValueId input : value.inputs) {
       if (input < 0) continue;
-      if (is_view(value)) views_[static_cast<std::size_t>(input)].push_back(id);
+      (is_view(value) ? views_ : readers_)[static_cast<std::size_t>(input)].push_back(id);
       const bool any_order = is_fusable(value) || is_view(value) || family == Family::window ||
                              (family == Family::contraction && value.op != Op::matmul);
       if (!any_order) fixed_[static_cast<std::size_t>(input)] = true;
@@ -84,6 +103,23 @@ class Layout {
     return value.strides;
   }
 
+  Strides wish_of_readers(std::size_t id) const {
+    const Value& value = program_.values[id];
+    for (const ValueId reader_id : readers_[id]) {
+      const Value& reader = value_at(program_, reader_id);
+      const Family family = ops::row(reader.op).family;
+      if (family == Family::contraction && reader.op != Op::matmul) {
+        const auto input = std::find(reader.inputs.begin(), reader.inputs.end(), static_cast<ValueId>(id));
+        return target_.preferred_strides(described(reader), static_cast<int>(input - reader.inputs.begin()));
+      }
+      const bool follows = family == Family::window || (is_pointwise(reader) && reader.shape == value.shape);
+      if (follows && reader.strides != contiguous_strides(reader.shape)) {
+        return ordered_like(value.shape, reader.strides);
+      }
+    }
+    return value.strides;
+  }
+
   Primitive described(const Value& value) const {
     Primitive primitive;
     primitive.op = value.op;
@@ -99,7 +135,7 @@ class Layout {
   Program& program_;
   const Target& target_;
   std::vector<bool> fixed_;
-  std::vector<std::vector<ValueId>> views_;
+  std::vector<std::vector<ValueId>> views_, readers_;  // of each value
 };
 
 }  // namespace
