@@ -101,7 +101,8 @@ inline constexpr auto rules = std::tuple{
                       d, [](auto dd, auto y) HWY_ATTR { return hyperbolic_cosine(dd, y); }, x);
                 }),
     element<f64>(Op::cosh, [](double x) { return std::cosh(x); }),
-    vector<floating>(Op::tanh, [](auto d, auto x) HWY_ATTR { return hn::Tanh(d, x); }),
+    vector<f32>(Op::tanh, [](auto d, auto x) HWY_ATTR { return hyperbolic_tangent(d, x); }),
+    vector<f64>(Op::tanh, [](auto d, auto x) HWY_ATTR { return hn::Tanh(d, x); }),
     vector<f32>(Op::erf, [](auto d, auto x) HWY_ATTR { return error_function(d, x); }),
     element<f64>(Op::erf, [](double x) { return std::erf(x); }),
     vector<floating>(Op::sigmoid, [](auto d, auto x) HWY_ATTR { return logistic(d, x); }),

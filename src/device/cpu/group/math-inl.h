@@ -146,6 +146,22 @@ HWY_INLINE V logistic(D d, V x) {
   return keep_nan(d, x, hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(e, r), r));
 }
 
+/// For float32 lanes, as in S. Moshier's Cephes, within 1.5 ulp: a polynomial near zero, 1 - 2 / (e^2x + 1) beyond.
+template <class D, class V>
+HWY_INLINE V hyperbolic_tangent(D d, V x) {
+  const V s = hn::Mul(x, x);
+  V near = number(d, -5.70498872745e-3);
+  near = hn::MulAdd(near, s, number(d, 2.06390887954e-2));
+  near = hn::MulAdd(near, s, number(d, -5.37397155531e-2));
+  near = hn::MulAdd(near, s, number(d, 1.33314422036e-1));
+  near = hn::MulAdd(near, s, number(d, -3.33332819422e-1));
+  near = hn::MulAdd(hn::Mul(near, s), x, x);
+  const V t = hn::Abs(x);
+  const V e = exponential(d, hn::Add(t, t));
+  const V far = hn::Sub(number(d, 1), hn::Div(number(d, 2), hn::Add(e, number(d, 1))));
+  return hn::IfThenElse(hn::Lt(t, number(d, 0.625)), near, hn::CopySign(far, x));
+}
+
 /// Polynomials by N. Juffa (https://stackoverflow.com/a/35148199), within 1 ulp.
 template <class D, class V>
 HWY_INLINE V error_function(D d, V x) {
