@@ -66,3 +66,7 @@ elif command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; then
 else
   echo "setup: neither apt-get nor brew is here; russet needs what these Debian packages hold: $(names_of apt)" >&2
 fi
+
+case " $kinds " in
+  *" build "*) "$(dirname "$0")/fetch_metal_cpp.sh" ;;
+esac

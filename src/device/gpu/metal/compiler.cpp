@@ -1,0 +1,234 @@
+#include "device/gpu/metal/compiler.h"
+
+#include <fmt/format.h>
+#include <russet/error.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <thread>
+
+#include "base/log.h"
+#include "device/gpu/kernels.h"
+#include "device/gpu/metal/hooks.h"
+
+namespace russet::metal {
+namespace {
+
+constexpr std::size_t units_at_once = 8;
+/// Archives beyond these are removed, least recently used first.
+constexpr std::size_t kept_archives = 512;
+
+const base::Log& log() {
+  static const base::Log channel("kernels");
+  return channel;
+}
+
+std::string source_of(const gpu::Unit& unit) {
+  return fmt::format("{}{}{}", gpu::kernel_text("prelude/metal.h"), end_of_prelude, unit.text);
+}
+
+/// Numbers as written: no reordering, no approximations, no flushing that Metal can be told to leave.
+NS::SharedPtr<MTL::CompileOptions> compile_options(const Gpu& gpu) {
+  auto options = NS::TransferPtr(MTL::CompileOptions::alloc()->init());
+  options->setLanguageVersion(MTL::LanguageVersion3_1);
+  if (gpu.macos >= 15) {
+    options->setMathMode(MTL::MathModeSafe);
+    options->setMathFloatingPointFunctions(MTL::MathFloatingPointFunctionsPrecise);
+  } else {
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wdeprecated-declarations"
+    options->setFastMathEnabled(false);
+#pragma clang diagnostic pop
+  }
+  return options;
+}
+
+/// FNV-1a (Fowler, Noll and Vo), 64 bits: names a file, whose content Metal compares with the functions asked for.
+std::uint64_t digest(std::string_view text, std::uint64_t state) {
+  for (const char c : text) state = (state ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
+  return state;
+}
+
+std::string archive_name(const Gpu& gpu, const std::string& source) {
+  const std::string machine = fmt::format("{}|{}|", gpu.name, gpu.system);
+  const std::uint64_t low = digest(source, digest(machine, 0xCBF29CE484222325ULL));
+  const std::uint64_t high = digest(source, digest(machine, 0x84222325CBF29CE4ULL));
+  return fmt::format("{:016x}{:016x}.metalarchive", low, high);
+}
+
+void remove_old_archives(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  std::vector<std::pair<std::filesystem::file_time_type, std::filesystem::path>> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    if (entry.path().extension() == ".metalarchive") files.emplace_back(entry.last_write_time(ignored), entry.path());
+  }
+  if (files.size() <= kept_archives) return;
+  std::sort(files.begin(), files.end());
+  for (std::size_t i = 0; i < files.size() - kept_archives; ++i) std::filesystem::remove(files[i].second, ignored);
+}
+
+/// Runs work(0) ... work(count - 1), at most 8 at once; the first exception is thrown when all are done. Threads of our
+/// own: they wait for Metal's compiler, which works elsewhere.
+void side_by_side(std::size_t count, const std::function<void(std::size_t)>& work) {
+  std::atomic<std::size_t> next{0};
+  std::vector<std::exception_ptr> failures(count);
+  const auto loop = [&] {
+    for (std::size_t i = next++; i < count; i = next++) {
+      try {
+        const PoolScope pool;
+        work(i);
+      } catch (...) {
+        failures[i] = std::current_exception();
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (std::size_t i = 1; i < std::min(count, units_at_once); ++i) threads.emplace_back(loop);
+  loop();
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+}
+
+}  // namespace
+
+std::filesystem::path archive_folder() {
+  const auto variable = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return std::filesystem::path(value == nullptr ? "" : value);
+  };
+  if (const auto cache = variable("XDG_CACHE_HOME"); !cache.empty()) return cache / "russet" / "metal";
+  const auto home = variable("HOME");
+  if (home.empty()) return {};
+#ifdef __APPLE__
+  return home / "Library" / "Caches" / "russet" / "metal";
+#else
+  return home / ".cache" / "russet" / "metal";
+#endif
+}
+
+std::vector<PipelinePtr> Compiler::build(std::span<const gpu::Unit> units) {
+  std::vector<std::vector<PipelinePtr>> built(units.size());
+  std::vector<std::size_t> missing;
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    built[i] = find(units[i]);
+    if (built[i].size() < units[i].entries.size()) missing.push_back(i);
+  }
+  side_by_side(missing.size(), [&](std::size_t i) { built[missing[i]] = compile(units[missing[i]]); });
+  for (const std::size_t i : missing) remember(units[i], built[i]);
+  std::vector<PipelinePtr> result;
+  for (auto& pipelines : built) result.insert(result.end(), pipelines.begin(), pipelines.end());
+  return result;
+}
+
+std::vector<PipelinePtr> Compiler::find(const gpu::Unit& unit) {
+  const std::lock_guard lock(mutex_);
+  const auto [first, last] = known_.equal_range(std::hash<std::string>{}(unit.text));
+  for (auto it = first; it != last; ++it) {
+    if (it->second.unit.text != unit.text || it->second.unit.entries != unit.entries) continue;
+    std::vector<PipelinePtr> pipelines;
+    for (const auto& pipeline : it->second.pipelines) {
+      if (PipelinePtr alive = pipeline.lock()) pipelines.push_back(std::move(alive));
+    }
+    if (pipelines.size() == unit.entries.size()) return pipelines;
+  }
+  return {};
+}
+
+void Compiler::remember(const gpu::Unit& unit, const std::vector<PipelinePtr>& pipelines) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(known_, [](const auto& entry) {
+    return std::all_of(entry.second.pipelines.begin(), entry.second.pipelines.end(),
+                       [](const auto& pipeline) { return pipeline.expired(); });
+  });
+  known_.emplace(std::hash<std::string>{}(unit.text), Known{unit, {pipelines.begin(), pipelines.end()}});
+}
+
+std::vector<PipelinePtr> Compiler::compile(const gpu::Unit& unit) const {
+  const std::string source = source_of(unit);
+  const auto library = library_of(unit, source);
+  const std::filesystem::path path = archives_.empty() ? "" : archives_ / archive_name(gpu_, source);
+  bool fresh = false;
+  const auto archive = path.empty() ? NS::SharedPtr<MTL::BinaryArchive>() : open_archive(path, fresh);
+  std::vector<PipelinePtr> pipelines;
+  for (const gpu::Entry& entry : unit.entries)
+    pipelines.push_back(pipeline_of(*library.get(), entry, archive.get(), fresh));
+  if (archive && fresh) keep_archive(*archive.get(), path);
+  return pipelines;
+}
+
+NS::SharedPtr<MTL::Library> Compiler::library_of(const gpu::Unit& unit, const std::string& source) const {
+  NS::Error* error = nullptr;
+  auto library = NS::TransferPtr(gpu_.device->newLibrary(string(source), compile_options(gpu_).get(), &error));
+  if (library) return library;
+  std::string names;
+  for (const gpu::Entry& entry : unit.entries) names += (names.empty() ? "" : ", ") + entry.name;
+  throw DeviceError(fmt::format("mps: Metal's compiler refuses the kernels {}: {}", names, text(error)));
+}
+
+PipelinePtr Compiler::pipeline_of(MTL::Library& library, const gpu::Entry& entry, MTL::BinaryArchive* archive,
+                                  bool add) const {
+  const auto function = NS::TransferPtr(library.newFunction(string(entry.name)));
+  if (!function) throw DeviceError(fmt::format("mps: the text of the kernel {} does not define it", entry.name));
+  const auto descriptor = NS::TransferPtr(MTL::ComputePipelineDescriptor::alloc()->init());
+  descriptor->setLabel(string(entry.name));
+  descriptor->setComputeFunction(function.get());
+  descriptor->setThreadGroupSizeIsMultipleOfThreadExecutionWidth(true);
+  descriptor->setMaxTotalThreadsPerThreadgroup(entry.threads);
+  NS::Error* error = nullptr;
+  if (archive != nullptr && !add) descriptor->setBinaryArchives(NS::Array::array(archive));
+  auto state =
+      NS::TransferPtr(gpu_.device->newComputePipelineState(descriptor.get(), MTL::PipelineOptionNone, nullptr, &error));
+  if (!state) throw DeviceError(fmt::format("mps: no pipeline for the kernel {}: {}", entry.name, text(error)));
+  if (state->maxTotalThreadsPerThreadgroup() < entry.threads || state->threadExecutionWidth() != 32) {
+    throw DeviceError(
+        fmt::format("mps: the kernel {} needs threadgroups of {} threads in simdgroups of 32; this GPU runs "
+                    "it with {} at most, in simdgroups of {}",
+                    entry.name, entry.threads, state->maxTotalThreadsPerThreadgroup(), state->threadExecutionWidth()));
+  }
+  if (archive != nullptr && add) archive->addComputePipelineFunctions(descriptor.get(), &error);
+  auto pipeline = std::make_shared<Pipeline>();
+  pipeline->state = std::move(state);
+  pipeline->name = entry.name;
+  pipeline->threads = entry.threads;
+  return pipeline;
+}
+
+NS::SharedPtr<MTL::BinaryArchive> Compiler::open_archive(const std::filesystem::path& path, bool& fresh) const {
+  const auto descriptor = NS::TransferPtr(MTL::BinaryArchiveDescriptor::alloc()->init());
+  NS::Error* error = nullptr;
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored)) {
+    descriptor->setUrl(file_url(path.string()));
+    if (auto archive = NS::TransferPtr(gpu_.device->newBinaryArchive(descriptor.get(), &error))) {
+      std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now(), ignored);
+      return archive;
+    }
+    log()("the archive {} is ignored: {}", path.string(), text(error));
+    std::filesystem::remove(path, ignored);
+    descriptor->setUrl(nullptr);
+  }
+  fresh = true;
+  return NS::TransferPtr(gpu_.device->newBinaryArchive(descriptor.get(), &error));
+}
+
+// Written beside it and renamed: another process never sees half an archive.
+void Compiler::keep_archive(MTL::BinaryArchive& archive, const std::filesystem::path& path) const {
+  std::error_code failed;
+  std::filesystem::create_directories(path.parent_path(), failed);
+  remove_old_archives(path.parent_path());
+  const std::string part = fmt::format("{}.{}", path.string(), getpid());
+  NS::Error* error = nullptr;
+  if (archive.serializeToURL(file_url(part), &error)) {
+    std::filesystem::rename(part, path, failed);
+  } else {
+    log()("the archive {} is not kept: {}", path.string(), text(error));
+  }
+}
+
+}  // namespace russet::metal

@@ -1,0 +1,56 @@
+#pragma once
+// Compiler: kernel text to pipelines, by Metal's compiler, several texts at once, with what was compiled before kept.
+#include <filesystem>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "device/gpu/launch.h"
+#include "device/gpu/metal/gpu.h"
+
+namespace russet::metal {
+
+struct Pipeline final : gpu::Pipeline {
+  NS::SharedPtr<MTL::ComputePipelineState> state;
+  std::string name;
+  std::uint32_t threads = 0;  // the most that a threadgroup may have
+};
+using PipelinePtr = std::shared_ptr<const Pipeline>;
+
+/// Pipelines are known by their unit's text as long as one of them is in use, and by an archive on disk (a file a unit:
+/// GPU, macOS's build and text make its name) for the next process. An archive that cannot be read is made anew.
+/// Thread-safe.
+class Compiler {
+ public:
+  /// `archives`: the folder of archives; none are kept if it is empty.
+  Compiler(const Gpu& gpu, std::filesystem::path archives) : gpu_(gpu), archives_(std::move(archives)) {}
+
+  /// Pipelines of all entries of all units, in order; at most 8 units are compiled at once. Throws DeviceError.
+  std::vector<PipelinePtr> build(std::span<const gpu::Unit> units);
+
+ private:
+  struct Known {
+    gpu::Unit unit;
+    std::vector<std::weak_ptr<const Pipeline>> pipelines;
+  };
+
+  std::vector<PipelinePtr> find(const gpu::Unit& unit);
+  void remember(const gpu::Unit& unit, const std::vector<PipelinePtr>& pipelines);
+  std::vector<PipelinePtr> compile(const gpu::Unit& unit) const;
+  NS::SharedPtr<MTL::Library> library_of(const gpu::Unit& unit, const std::string& source) const;
+  PipelinePtr pipeline_of(MTL::Library& library, const gpu::Entry& entry, MTL::BinaryArchive* archive, bool add) const;
+  /// The archive of a text, empty if there is none on disk; nullptr if archives do not work.
+  NS::SharedPtr<MTL::BinaryArchive> open_archive(const std::filesystem::path& path, bool& fresh) const;
+  void keep_archive(MTL::BinaryArchive& archive, const std::filesystem::path& path) const;
+
+  const Gpu& gpu_;
+  std::filesystem::path archives_;
+  std::mutex mutex_;
+  std::unordered_multimap<std::size_t, Known> known_;  // by a hash of the text
+};
+
+/// Where archives of this user lie: RUSSET_CACHE, or the system's folder for caches.
+std::filesystem::path archive_folder();
+
+}  // namespace russet::metal

@@ -1,0 +1,122 @@
+// The driver's parts put together: memory, compiler and stream behind the interfaces of runtime and gpu.
+#define NS_PRIVATE_IMPLEMENTATION
+#define MTL_PRIVATE_IMPLEMENTATION
+#include "device/gpu/metal/driver.h"
+
+#include <fmt/format.h>
+#include <russet/error.h>
+
+#include <cstring>
+#include <mutex>
+
+#include "device/gpu/metal/compiler.h"
+#include "device/gpu/metal/hooks.h"
+#include "device/gpu/metal/memory.h"
+#include "device/gpu/metal/stream.h"
+
+namespace russet::metal {
+namespace {
+
+class Driver final : public gpu::Driver {
+ public:
+  Driver() : gpu_(find_gpu()), memory_(gpu_), compiler_(gpu_, archive_folder()), stream_(gpu_, memory_) {}
+
+  runtime::DeviceProperties properties() const override {
+    runtime::DeviceProperties properties;
+    properties.name = gpu_.name;
+    for (int type = 0; type < dtype_count; ++type) {
+      if (static_cast<DType>(type) != DType::float64) properties.dtypes.push_back(static_cast<DType>(type));
+    }
+    properties.cores = 0;  // Metal does not tell
+    properties.memory_bytes = gpu_.working_set;
+    properties.instruction_sets = {fmt::format("apple{}", gpu_.family), "msl3.1"};
+    return properties;
+  }
+
+  const compile::Target& target() const override {
+    throw DeviceError("mps: the driver runs kernels; plans are not compiled for it yet");
+  }
+
+  std::byte* allocate(std::size_t bytes) override {
+    std::byte* const memory = memory_.allocate(bytes);
+    const std::lock_guard lock(mutex_);
+    stream_.forget(range_of(memory, bytes));
+    if (hooks != nullptr) hooks->born(memory, bytes);
+    return memory;
+  }
+
+  void release(std::byte* memory, std::size_t bytes) override {
+    const std::lock_guard lock(mutex_);
+    stream_.wait_for(range_of(memory, bytes), Stream::Access::write);
+    stream_.forget(range_of(memory, bytes));
+    memory_.release(memory, bytes);
+  }
+
+  void upload(std::byte* target, std::span<const std::byte> source) override {
+    if (source.empty()) return;
+    const std::lock_guard lock(mutex_);
+    const Range range = range_of(target, source.size());
+    stream_.wait_for(range, Stream::Access::write);
+    std::memcpy(target, source.data(), source.size());
+    stream_.forget(range);
+    if (hooks != nullptr) hooks->written(target, source.size());
+  }
+
+  void download(std::span<std::byte> target, const std::byte* source) override {
+    if (target.empty()) return;
+    const std::lock_guard lock(mutex_);
+    const Range range = range_of(source, target.size());
+    stream_.wait_for(range, Stream::Access::read);
+    stream_.check(range);
+    std::memcpy(target.data(), source, target.size());
+  }
+
+  void synchronize() override {
+    const std::lock_guard lock(mutex_);
+    stream_.synchronize();
+  }
+
+  gpu::Properties gpu_properties() const override {
+    gpu::Properties properties;
+    properties.family = fmt::format("apple{}", gpu_.family);
+    properties.max_threads = static_cast<std::uint32_t>(gpu_.max_threads);
+    properties.group_memory = static_cast<std::uint32_t>(gpu_.group_memory);
+    return properties;
+  }
+
+  std::vector<std::shared_ptr<const gpu::Pipeline>> build(std::span<const gpu::Unit> units) override {
+    const std::vector<PipelinePtr> pipelines = compiler_.build(units);
+    return {pipelines.begin(), pipelines.end()};
+  }
+
+  void launch(const gpu::Launch& launch) override {
+    const std::lock_guard lock(mutex_);
+    stream_.launch(launch);
+  }
+  void barrier() override {
+    const std::lock_guard lock(mutex_);
+    stream_.barrier();
+  }
+  void commit() override {
+    const std::lock_guard lock(mutex_);
+    stream_.commit();
+  }
+
+ private:
+  Gpu gpu_;
+  Memory memory_;
+  Compiler compiler_;
+  std::mutex mutex_;
+  Stream stream_;
+};
+
+const bool registered = [] {
+  runtime::register_unavailable(DeviceType::mps, "the driver runs kernels; plans are not compiled for it yet");
+  return true;
+}();
+
+}  // namespace
+
+std::unique_ptr<gpu::Driver> make_driver() { return std::make_unique<Driver>(); }
+
+}  // namespace russet::metal

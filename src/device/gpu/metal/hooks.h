@@ -1,0 +1,23 @@
+#pragma once
+// What the driver tells the simulator and a Mac has no use for.
+#include <cstddef>
+#include <string_view>
+
+namespace russet::metal {
+
+struct Hooks {
+  /// The next dispatch of the encoder may touch `bytes` of the buffer bound at `index`, and nothing else.
+  void (*plan)(const void* encoder, unsigned index, std::size_t bytes, bool writes);
+  /// A new value lies here, not written yet; the address as the host sees it.
+  void (*born)(const void* address, std::size_t bytes);
+  /// The host wrote here.
+  void (*written)(const void* address, std::size_t bytes);
+};
+
+/// Set by the simulator's objects; nullptr on a Mac.
+inline constinit const Hooks* hooks = nullptr;
+
+/// Ends the prelude in the text of a library: the simulator puts its own in the place of what stands before.
+constexpr std::string_view end_of_prelude = "\n// russet: kernels\n";
+
+}  // namespace russet::metal

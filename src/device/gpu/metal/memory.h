@@ -1,0 +1,67 @@
+#pragma once
+// Memory: shared MTLBuffers, cut into pieces, and which of them an address lies in.
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "device/gpu/metal/gpu.h"
+
+namespace russet::metal {
+
+/// Where the GPU finds an address.
+struct Place {
+  MTL::Buffer* buffer = nullptr;
+  std::size_t offset = 0;
+};
+
+/// Pieces up to a page come from blocks of 4 MiB, larger ones up to 8 MiB from blocks of 64 MiB, and still larger ones
+/// have memory of their own: several buffers over one range of addresses if it is longer than a buffer may be.
+/// Thread-safe.
+class Memory {
+ public:
+  explicit Memory(const Gpu& gpu);
+  ~Memory();
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  /// 64-byte aligned, page-aligned above a page. Throws OutOfMemoryError.
+  std::byte* allocate(std::size_t bytes);
+  void release(std::byte* memory, std::size_t bytes);
+  /// The buffer that holds [address, address + bytes). Throws InternalError if that is not memory of this device, and
+  /// DeviceError if no one buffer holds it.
+  Place find(const std::byte* address, std::size_t bytes) const;
+
+  /// Every buffer that there is and will be: bound to a queue so that Metal keeps them resident. nullptr before
+  /// macOS 15.
+  MTL::ResidencySet* residency() const { return residency_.get(); }
+  /// Whether buffers overlap in memory somewhere: Metal then does not see that work on two buffers conflicts.
+  bool overlapping() const { return overlapping_; }
+
+ private:
+  /// A range of addresses and the buffers over it: one, or several that start `stride` bytes apart.
+  struct Block {
+    std::byte* begin = nullptr;
+    std::size_t bytes = 0;
+    std::size_t stride = 0;
+    std::vector<NS::SharedPtr<MTL::Buffer>> buffers;
+    void* mapping = nullptr;                  // if the memory is ours, not Metal's; one page longer
+    std::map<std::size_t, std::size_t> free;  // offset to length, where pieces are cut
+    std::size_t unit = 0;                     // of which pieces are multiples; 0: one piece
+  };
+
+  std::byte* cut(std::size_t bytes, std::size_t unit, std::size_t block_bytes);
+  Block& make_block(std::size_t bytes);
+  void map_windows(Block& block);
+  void drop_block(std::map<const std::byte*, Block>::iterator block);
+  void set_resident(MTL::Buffer* buffer, bool resident);
+  [[noreturn]] void throw_out_of_memory(std::size_t bytes) const;
+
+  const Gpu& gpu_;
+  NS::SharedPtr<MTL::ResidencySet> residency_;
+  mutable std::mutex mutex_;
+  std::map<const std::byte*, Block> blocks_;  // by address
+  std::size_t granted_ = 0;                   // bytes of all blocks
+  bool overlapping_ = false;
+};
+
+}  // namespace russet::metal

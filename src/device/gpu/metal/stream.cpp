@@ -1,0 +1,240 @@
+#include "device/gpu/metal/stream.h"
+
+#include <fmt/format.h>
+#include <russet/error.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "device/gpu/metal/hooks.h"
+
+namespace russet::metal {
+namespace {
+
+/// Long enough that the cost of a command buffer does not show, short enough that the host does not wait long and that
+/// other programs get their share of the GPU.
+constexpr double wanted_seconds = 0.008;
+constexpr int shortest = 8;
+constexpr int first_length = 64;
+constexpr int longest = 1024;
+/// More command buffers in flight bring nothing; Metal allows 64.
+constexpr std::size_t most_in_flight = 16;
+
+bool any_overlaps(const std::vector<Range>& ranges, const Range& range) {
+  return std::any_of(ranges.begin(), ranges.end(), [&](const Range& other) { return other.overlaps(range); });
+}
+
+bool conflicts(const Batch& batch, const Range& range, Stream::Access access) {
+  return any_overlaps(batch.writes, range) || (access == Stream::Access::write && any_overlaps(batch.reads, range));
+}
+
+}  // namespace
+
+bool Lost::holds(const Range& range) const { return any_overlaps(ranges_, range); }
+
+void Lost::remove(const Range& range) {
+  std::vector<Range> left;
+  for (const Range& lost : ranges_) {
+    if (!lost.overlaps(range)) {
+      left.push_back(lost);
+      continue;
+    }
+    if (lost.begin < range.begin) left.push_back({lost.begin, range.begin});
+    if (range.end < lost.end) left.push_back({range.end, lost.end});
+  }
+  ranges_ = std::move(left);
+}
+
+Stream::Stream(const Gpu& gpu, Memory& memory) : gpu_(gpu), memory_(memory), capture_(gpu), length_(first_length) {
+  make_queue();
+}
+
+Stream::~Stream() {
+  if (buffer_) commit();
+  for (const auto& batch : in_flight_) wait(batch);
+}
+
+void Stream::make_queue() {
+  const PoolScope pool;
+  queue_ = NS::TransferPtr(gpu_.device->newCommandQueue());
+  if (!queue_) throw DeviceError("mps: Metal makes no command queue");
+  if (memory_.residency() != nullptr) queue_->addResidencySet(memory_.residency());
+}
+
+void Stream::launch(const gpu::Launch& launch) {
+  const PoolScope pool;
+  if (!buffer_) begin();
+  if (!lost_.empty()) {
+    for (const gpu::Binding& binding : launch.buffers) {
+      if (!binding.writes) check(range_of(binding.address, binding.bytes));
+    }
+    for (const gpu::Binding& binding : launch.buffers) {
+      if (binding.writes) lost_.remove(range_of(binding.address, binding.bytes));
+    }
+  }
+  encode(launch);
+  note(launch);
+  if (batch_->launches >= length_) commit();
+}
+
+void Stream::begin() {
+  settle();
+  if (in_flight_.size() >= most_in_flight) wait(in_flight_[in_flight_.size() - most_in_flight]);
+  settle();
+  buffer_ = NS::RetainPtr(queue_->commandBuffer());
+  if (!buffer_) throw DeviceError("mps: Metal makes no command buffer");
+  encoder_ = NS::RetainPtr(buffer_->computeCommandEncoder(MTL::DispatchTypeConcurrent));
+  // Metal orders work by the buffers that it touches, and does not see that buffers overlap.
+  if (memory_.overlapping()) {
+    if (!fence_) fence_ = NS::TransferPtr(gpu_.device->newFence());
+    encoder_->waitForFence(fence_.get());
+  }
+  batch_ = std::make_shared<Batch>();
+  pipeline_ = nullptr;
+  bound_.clear();
+  launched_since_barrier_ = false;
+}
+
+void Stream::encode(const gpu::Launch& launch) {
+  const auto& pipeline = static_cast<const Pipeline&>(*launch.pipeline);
+  if (pipeline_ != launch.pipeline) {
+    encoder_->setComputePipelineState(pipeline.state.get());
+    pipeline_ = launch.pipeline;
+  }
+  if (bound_.size() < launch.buffers.size() + 1) bound_.resize(launch.buffers.size() + 1);
+  for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
+    const gpu::Binding& binding = launch.buffers[i];
+    const Place place = memory_.find(binding.address, binding.bytes);
+    if (bound_[i].buffer != place.buffer || bound_[i].offset != place.offset) {
+      encoder_->setBuffer(place.buffer, place.offset, i);
+      bound_[i] = place;
+    }
+    if (hooks != nullptr) hooks->plan(encoder_.get(), static_cast<unsigned>(i), binding.bytes, binding.writes);
+  }
+  if (!launch.parameters.empty()) {
+    encoder_->setBytes(launch.parameters.data(), launch.parameters.size(), launch.buffers.size());
+    bound_[launch.buffers.size()] = {};
+  }
+  encoder_->dispatchThreadgroups(MTL::Size(launch.groups[0], launch.groups[1], launch.groups[2]),
+                                 MTL::Size(launch.threads, 1, 1));
+}
+
+void Stream::note(const gpu::Launch& launch) {
+  for (const gpu::Binding& binding : launch.buffers) {
+    (binding.writes ? batch_->writes : batch_->reads).push_back(range_of(binding.address, binding.bytes));
+  }
+  ++batch_->launches;
+  launched_since_barrier_ = true;
+}
+
+void Stream::barrier() {
+  if (!launched_since_barrier_) return;
+  encoder_->memoryBarrier(MTL::BarrierScopeBuffers);
+  launched_since_barrier_ = false;
+}
+
+void Stream::commit() {
+  if (!buffer_) return;
+  const PoolScope pool;
+  if (memory_.overlapping() && fence_) encoder_->updateFence(fence_.get());
+  encoder_->endEncoding();
+  // What the handler needs, kept until it has run. Plain pointers in a block need no help of a runtime for blocks.
+  auto* const ticket = new std::pair(completions_, batch_);
+  buffer_->addCompletedHandler(^(MTL::CommandBuffer* completed) {
+    const PoolScope handler_pool;
+    auto& [completions, batch] = *ticket;
+    {
+      const std::lock_guard lock(completions->mutex);
+      if (completed->status() == MTL::CommandBufferStatusError) {
+        batch->failure = fmt::format("{} (code {})", text(completed->error()), completed->error()->code());
+      }
+      batch->seconds = completed->GPUEndTime() - completed->GPUStartTime();
+      batch->done = true;
+    }
+    completions->changed.notify_all();
+    delete ticket;
+  });
+  buffer_->commit();
+  in_flight_.push_back(std::move(batch_));
+  encoder_.reset();
+  buffer_.reset();
+  launched_since_barrier_ = false;
+  capture_.count();
+}
+
+void Stream::wait(const std::shared_ptr<Batch>& batch) {
+  std::unique_lock lock(completions_->mutex);
+  completions_->changed.wait(lock, [&] { return batch->done; });
+}
+
+void Stream::wait_for(const Range& range, Access access) {
+  if (buffer_ && conflicts(*batch_, range, access)) commit();
+  for (std::size_t i = in_flight_.size(); i-- > 0;) {
+    if (!conflicts(*in_flight_[i], range, access)) continue;
+    for (std::size_t j = 0; j <= i; ++j) wait(in_flight_[j]);
+    break;
+  }
+  settle();
+}
+
+void Stream::synchronize() {
+  commit();
+  for (const auto& batch : in_flight_) wait(batch);
+  settle();
+  if (!failure_is_new_) return;
+  failure_is_new_ = false;
+  throw DeviceError(failure_);
+}
+
+void Stream::settle() {
+  while (!in_flight_.empty()) {
+    const Batch& batch = *in_flight_.front();
+    {
+      const std::lock_guard lock(completions_->mutex);
+      if (!batch.done) return;
+    }
+    if (!batch.failure.empty()) return fail(batch.failure);
+    adapt(batch);
+    in_flight_.pop_front();
+  }
+}
+
+// Command buffers that were cut short by a commit say as much about a launch's time as long ones.
+void Stream::adapt(const Batch& batch) {
+  seconds_ += batch.seconds;
+  if (batch.launches == 0 || batch.seconds <= 0) return;
+  const double measured = batch.seconds / batch.launches;
+  seconds_per_launch_ = seconds_per_launch_ == 0 ? measured : 0.75 * seconds_per_launch_ + 0.25 * measured;
+  length_ = static_cast<int>(std::clamp(wanted_seconds / seconds_per_launch_, double{shortest}, double{longest}));
+}
+
+// The first failure is the reason; what was committed after it ran on its results or not at all. The queue takes no
+// more work after an error (Metal ignores what a process sends after it), so there is a new one.
+void Stream::fail(const std::string& reason) {
+  failure_ = fmt::format(
+      "mps: the GPU gave up on work that had been started: {}. Values that it should have written are lost until they "
+      "are "
+      "set again.",
+      reason);
+  failure_is_new_ = true;
+  if (buffer_) {  // what is being written never runs
+    encoder_->endEncoding();
+    encoder_.reset();
+    buffer_.reset();
+    in_flight_.push_back(std::move(batch_));
+    in_flight_.back()->done = true;
+    launched_since_barrier_ = false;
+  }
+  for (const auto& batch : in_flight_) {
+    wait(batch);
+    for (const Range& range : batch->writes) lost_.add(range);
+  }
+  in_flight_.clear();
+  make_queue();
+}
+
+void Stream::check(const Range& range) const {
+  if (!lost_.empty() && lost_.holds(range)) throw DeviceError(failure_);
+}
+
+}  // namespace russet::metal

@@ -1,0 +1,119 @@
+#pragma once
+// Stream: launches become command buffers, command buffers run one after another, and what fails is known by address.
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/gpu/launch.h"
+#include "device/gpu/metal/capture.h"
+#include "device/gpu/metal/compiler.h"
+#include "device/gpu/metal/memory.h"
+
+namespace russet::metal {
+
+/// Bytes [begin, end) of memory.
+struct Range {
+  const std::byte* begin = nullptr;
+  const std::byte* end = nullptr;
+  bool overlaps(const Range& other) const { return begin < other.end && other.begin < end; }
+};
+inline Range range_of(const std::byte* begin, std::size_t bytes) { return {begin, begin + bytes}; }
+
+/// Ranges whose values are lost.
+class Lost {
+ public:
+  bool empty() const { return ranges_.empty(); }
+  bool holds(const Range& range) const;
+  void add(const Range& range) { ranges_.push_back(range); }
+  /// New values lie here.
+  void remove(const Range& range);
+
+ private:
+  std::vector<Range> ranges_;
+};
+
+/// A command buffer that was committed.
+struct Batch {
+  std::vector<Range> reads;
+  std::vector<Range> writes;
+  int launches = 0;
+  // Guarded by Stream's completions:
+  bool done = false;
+  double seconds = 0;  // on the GPU
+  std::string failure;
+};
+
+/// Not thread-safe: the driver locks. Memory handed to it may be overwritten or freed by the host only after wait_for.
+class Stream {
+ public:
+  Stream(const Gpu& gpu, Memory& memory);
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  /// Encodes a launch, and commits when the command buffer is long enough. Throws DeviceError if it would read what a
+  /// failed command buffer left undefined.
+  void launch(const gpu::Launch& launch);
+  void barrier();
+  void commit();
+
+  enum class Access : std::uint8_t { read, write };
+  /// Waits until the host may read or write the range: until no work that was launched touches it in conflict.
+  void wait_for(const Range& range, Access access);
+  /// Waits for everything. Throws DeviceError if a command buffer failed since the last call.
+  void synchronize();
+
+  /// Throws DeviceError if what lies in the range was lost with a failed command buffer.
+  void check(const Range& range) const;
+  /// The host wrote the range, or its memory starts a new life.
+  void forget(const Range& range) { lost_.remove(range); }
+
+  /// Launches a command buffer gets at most, as measured.
+  int length() const { return length_; }
+  /// GPU time of all command buffers that have completed.
+  double gpu_seconds() const { return seconds_; }
+
+ private:
+  struct Completions {
+    std::mutex mutex;
+    std::condition_variable changed;
+  };
+
+  void make_queue();
+  void begin();
+  void encode(const gpu::Launch& launch);
+  void note(const gpu::Launch& launch);
+  void wait(const std::shared_ptr<Batch>& batch);
+  /// Takes completed command buffers off the list, learns from their times, and deals with a failure.
+  void settle();
+  void adapt(const Batch& batch);
+  void fail(const std::string& reason);
+
+  const Gpu& gpu_;
+  Memory& memory_;
+  Capture capture_;
+  NS::SharedPtr<MTL::CommandQueue> queue_;
+  NS::SharedPtr<MTL::Fence> fence_;
+  // The command buffer that is being written.
+  NS::SharedPtr<MTL::CommandBuffer> buffer_;
+  NS::SharedPtr<MTL::ComputeCommandEncoder> encoder_;
+  std::shared_ptr<Batch> batch_;
+  const gpu::Pipeline* pipeline_ = nullptr;
+  std::vector<Place> bound_;
+  bool launched_since_barrier_ = false;
+
+  std::deque<std::shared_ptr<Batch>> in_flight_;
+  std::shared_ptr<Completions> completions_ = std::make_shared<Completions>();
+  int length_;
+  double seconds_ = 0;
+  double seconds_per_launch_ = 0;
+  Lost lost_;
+  std::string failure_;  // of the last command buffer that failed
+  bool failure_is_new_ = false;
+};
+
+}  // namespace russet::metal

@@ -1,0 +1,3 @@
+#pragma once
+// In the place of Apple's <IOSurface/IOSurfaceRef.h>.
+using IOSurfaceRef = struct IOSurface*;

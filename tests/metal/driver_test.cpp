@@ -1,0 +1,304 @@
+// The metal driver on the simulator: memory, kernels from text, order, waiting, failures. ctest runs it as macOS 14, 15
+// and 26.
+#include <gtest/gtest.h>
+#include <russet/error.h>
+
+#include <atomic>
+#include <fstream>
+#include <thread>
+
+#include "metal/fixture.h"
+
+namespace russet {
+namespace {
+
+using metal_test::Count;
+using metal_test::Floats;
+using metal_test::Metal;
+using objects::settings;
+using objects::statistics;
+
+TEST_F(Metal, SaysWhatItIs) {
+  const runtime::DeviceProperties properties = driver().properties();
+  EXPECT_EQ(properties.name, settings().name);
+  EXPECT_EQ(properties.memory_bytes, settings().working_set);
+  EXPECT_EQ(std::count(properties.dtypes.begin(), properties.dtypes.end(), DType::float64), 0);
+  EXPECT_EQ(driver().gpu_properties().family, "apple9");
+  EXPECT_EQ(driver().gpu_properties().group_memory, 32768u);
+}
+
+TEST_F(Metal, RunsAKernelFromText) {
+  Floats x(driver(), {1, 2, 3, 4});
+  Floats y(driver(), Count{4});
+  scale(x, y, 2.5f);
+  EXPECT_EQ(y.read(), (std::vector<float>{2.5f, 5, 7.5f, 10}));
+}
+
+TEST_F(Metal, ABarrierOrdersLaunches) {
+  Floats x(driver(), {1, -1});
+  Floats y(driver(), Count{2});
+  Floats z(driver(), Count{2});
+  for (int i = 0; i < 50; ++i) {
+    scale(x, y, 2);
+    driver().barrier();
+    scale(y, z, 3);
+    driver().barrier();
+    scale(z, x, 0.5f);
+    driver().barrier();
+  }
+  driver().synchronize();
+  EXPECT_FLOAT_EQ(x.read()[0], static_cast<float>(std::pow(3.0, 50)));
+}
+
+// Without barriers: what a command buffer wrote is seen by the next one, and by the host.
+TEST_F(Metal, CommandBuffersRunInOrder) {
+  Floats x(driver(), {1});
+  Floats y(driver(), Count{1});
+  for (int i = 0; i < 40; ++i) {
+    scale(x, y, 2);
+    driver().commit();
+    scale(y, x, 1);
+    driver().commit();
+  }
+  EXPECT_FLOAT_EQ(x.read()[0], static_cast<float>(std::pow(2.0, 40)));
+}
+
+TEST_F(Metal, UploadsWaitForReadersAndDownloadsForWriters) {
+  Floats x(driver(), std::vector<float>(8192, 1));
+  Floats y(driver(), Count{8192});
+  for (int i = 0; i < 30; ++i) {
+    scale(x, y, 1);
+    driver().commit();
+    x.write(std::vector<float>(8192, static_cast<float>(i)));  // the launch above reads what was there before
+    EXPECT_FLOAT_EQ(y.read()[17], i == 0 ? 1.0f : static_cast<float>(i - 1));
+  }
+}
+
+TEST_F(Metal, MemoryIsAlignedAndMayBeReadAtAnyOffset) {
+  for (const std::size_t bytes : {1, 64, 100, 5000, 16384, 16385, 100000, 9 << 20}) {
+    std::byte* const memory = driver().allocate(bytes);
+    const auto address = reinterpret_cast<std::uintptr_t>(memory);
+    EXPECT_EQ(address % (bytes > 16384 ? 16384 : 64), 0u) << bytes;
+    driver().release(memory, bytes);
+  }
+  Floats x(driver(), std::vector<float>(1000, 3));
+  Floats y(driver(), Count{1000});
+  scale(x, y, 2, 1, 999);
+  EXPECT_FLOAT_EQ(Floats(driver(), y.memory() + 999 * sizeof(float), Count{1}).read()[0], 6);
+}
+
+// Pieces of one block come back together: nothing is lost by freeing in another order.
+TEST_F(Metal, FreedPiecesMerge) {
+  std::vector<std::byte*> pieces;
+  const long before = objects::live_objects("MTLBuffer");
+  for (int i = 0; i < 300; ++i) pieces.push_back(driver().allocate(20000));
+  EXPECT_GT(objects::live_objects("MTLBuffer"), before);
+  for (std::size_t i = 0; i < pieces.size(); i += 2) driver().release(pieces[i], 20000);
+  for (std::size_t i = 1; i < pieces.size(); i += 2) driver().release(pieces[i], 20000);
+  EXPECT_EQ(objects::live_objects("MTLBuffer"), before);
+}
+
+TEST_F(Metal, OutOfMemoryIsAnErrorWithNumbers) {
+  restart([] { settings().working_set = std::size_t{100} << 20; });
+  Floats used(driver(), std::vector<float>(std::size_t{15} << 20, 1));  // 60 MiB
+  try {
+    driver().allocate(std::size_t{50} << 20);
+    FAIL() << "was granted";
+  } catch (const OutOfMemoryError& error) {
+    for (const std::size_t number : {50 << 20, 60 << 20, 100 << 20}) {
+      EXPECT_NE(std::string(error.what()).find(std::to_string(number)), std::string::npos) << error.what();
+    }
+  }
+  EXPECT_FLOAT_EQ(used.read()[1], 1);
+}
+
+TEST_F(Metal, MemoryBeyondALargestBufferIsOneRangeOfAddresses) {
+  restart([] { settings().max_buffer_length = std::size_t{1} << 20; });
+  const std::size_t bytes = std::size_t{11} << 20;
+  std::byte* const memory = driver().allocate(bytes);
+  // Tensors of half a buffer at every boundary; each command buffer uses other MTLBuffers over the same memory.
+  const std::size_t count = (std::size_t{1} << 19) / sizeof(float);
+  for (std::size_t at = 0; at + 2 * count * sizeof(float) < bytes; at += 300000 / 64 * 64) {
+    Floats x(driver(), memory + at, std::vector<float>(count, 1));
+    Floats y(driver(), memory + at + count * sizeof(float), Count{count});
+    scale(x, y, 2);
+    driver().commit();
+    scale(y, x, 3);
+    driver().commit();
+    ASSERT_FLOAT_EQ(x.read().back(), 6) << at;
+  }
+  EXPECT_THROW(scale_bytes(memory, memory, std::size_t{3} << 20), DeviceError);
+  driver().release(memory, bytes);
+}
+
+TEST_F(Metal, CompilerErrorsAreItsWords) {
+  const gpu::Unit unit{"KERNEL(broken, 64, OUT(float, x, 0)) { syntax error }", {{"broken", 64}}};
+  try {
+    driver().build({&unit, 1});
+    FAIL() << "was compiled";
+  } catch (const DeviceError& error) {
+    EXPECT_NE(std::string(error.what()).find("broken"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("error"), std::string::npos) << error.what();
+  }
+  const gpu::Unit other{std::string(metal_test::kernels), {{"no_such_kernel", 64}}};
+  EXPECT_THROW(driver().build({&other, 1}), DeviceError);
+}
+
+TEST_F(Metal, UnitsAreBuiltOnceAndInOrder) {
+  std::vector<gpu::Unit> units;
+  for (int i = 0; i < 10; ++i) {
+    std::string text(metal_test::kernels);
+    text.replace(text.find("KERNEL(scale"), 12, "KERNEL(scale" + std::to_string(i));
+    units.push_back({text, {{"bump", 64}, {"scale" + std::to_string(i), 64}}});
+  }
+  const int before = statistics().libraries;
+  const auto first = driver().build(units);
+  ASSERT_EQ(first.size(), 20u);
+  EXPECT_EQ(statistics().libraries - before, 10);
+  const auto second = driver().build(units);
+  EXPECT_EQ(first, second);
+  EXPECT_EQ(statistics().libraries - before, 10);
+}
+
+TEST_F(Metal, ArchivesServeTheNextProcess) {
+  const auto compile = [&] {
+    const gpu::Unit unit{std::string(metal_test::kernels) + "// archived", {{"scale", 64}, {"bump", 64}}};
+    driver().build({&unit, 1});
+  };
+  const std::filesystem::path folder = cache() / "russet" / "metal";
+  std::filesystem::remove_all(folder);
+  compile();
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) files.push_back(entry);
+  ASSERT_EQ(files.size(), 1u);
+
+  const auto compiled_by = [&] {
+    restart();
+    const int before = statistics().pipelines_compiled;
+    compile();
+    return statistics().pipelines_compiled - before;
+  };
+  EXPECT_EQ(compiled_by(), 0);
+  std::ofstream(files[0]) << "damage";
+  EXPECT_EQ(compiled_by(), 2);  // it is made anew
+  EXPECT_EQ(compiled_by(), 0);
+}
+
+TEST_F(Metal, CommandBuffersGrowWithShortWork) {
+  const auto command_buffers_of = [&](double seconds) {
+    restart([&] { settings().seconds_per_dispatch = seconds; });
+    Floats x(driver(), {1});
+    Floats y(driver(), Count{1});
+    const auto run = [&] {
+      for (int i = 0; i < 400; ++i) {
+        scale(x, y, 1);
+        driver().barrier();
+      }
+      driver().synchronize();
+    };
+    run();
+    const int before = statistics().command_buffers;
+    run();
+    return statistics().command_buffers - before;
+  };
+  EXPECT_EQ(command_buffers_of(1e-6), 1);
+  EXPECT_EQ(command_buffers_of(1e-2), 50);
+}
+
+TEST_F(Metal, ManyCommandBuffersStayBelowMetalsLimit) {
+  restart([] {
+    settings().delay = std::chrono::microseconds(2000);
+    settings().uncompleted_command_buffers = 20;
+  });
+  Floats x(driver(), {1});
+  Floats y(driver(), Count{1});
+  for (int i = 0; i < 100; ++i) {
+    scale(x, y, 1);
+    driver().commit();
+  }
+  driver().synchronize();
+}
+
+TEST_F(Metal, AFailureIsThrownAndItsValuesAreLostUntilTheyAreSetAgain) {
+  for (const int code : {2, 8}) {  // timeout, out of memory
+    Floats x(driver(), {1, 2});
+    Floats y(driver(), {0, 0});
+    Floats z(driver(), {0, 0});
+    Floats healthy(driver(), {5, 6});
+    driver().synchronize();
+    settings().next_failure = code;
+    scale(x, y, 2);
+    driver().commit();
+    scale(x, z, 3);  // is in flight, or being written, when the first one fails
+    driver().commit();
+    try {
+      driver().synchronize();
+      FAIL() << "no error";
+    } catch (const DeviceError& error) {
+      EXPECT_NE(std::string(error.what()).find("code " + std::to_string(code)), std::string::npos) << error.what();
+    }
+    EXPECT_THROW(y.read(), DeviceError);
+    EXPECT_THROW(scale(y, z, 1), DeviceError);  // a launch that would read it
+    EXPECT_EQ(x.read(), (std::vector<float>{1, 2}));
+    EXPECT_EQ(healthy.read(), (std::vector<float>{5, 6}));
+    // Set by the host, or by a launch that the new queue runs.
+    y.write({7, 8});
+    EXPECT_EQ(y.read(), (std::vector<float>{7, 8}));
+    scale(x, z, 4);
+    EXPECT_EQ(z.read(), (std::vector<float>{4, 8}));
+    driver().synchronize();
+  }
+}
+
+TEST_F(Metal, AFailureIsNoticedByTheOneWhoReads) {
+  Floats x(driver(), {1});
+  Floats y(driver(), {0});
+  driver().synchronize();
+  settings().next_failure = 2;
+  scale(x, y, 2);
+  EXPECT_THROW(y.read(), DeviceError);
+  EXPECT_THROW(driver().synchronize(), DeviceError);
+  driver().synchronize();  // said once
+}
+
+TEST_F(Metal, MemoryOfAnotherDeviceIsRefused) {
+  std::vector<float> host(16);
+  auto* const memory = reinterpret_cast<std::byte*>(host.data());
+  EXPECT_THROW(scale_bytes(memory, memory, 64), InternalError);
+}
+
+TEST_F(Metal, ThreadsShareADriver) {
+  std::vector<std::thread> threads;
+  std::atomic<int> right{0};
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      Floats x(driver(), {static_cast<float>(t)});
+      Floats y(driver(), Count{1});
+      for (int i = 0; i < 25; ++i) {
+        scale(x, y, 2);
+        if (y.read()[0] == 2.0f * static_cast<float>(t)) ++right;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, 100);
+}
+
+TEST_F(Metal, ACaptureIsMadeOnDemand) {
+  const std::filesystem::path file = cache() / "frame.gputrace";
+  setenv("RUSSET_METAL_CAPTURE", file.c_str(), 1);
+  const int before = statistics().captures;
+  restart();
+  unsetenv("RUSSET_METAL_CAPTURE");
+  EXPECT_EQ(statistics().captures, before + 1);
+  Floats x(driver(), {1});
+  Floats y(driver(), Count{1});
+  for (int i = 0; i < 70; ++i) {
+    scale(x, y, 1);
+    driver().commit();
+  }
+  driver().synchronize();
+}
+
+}  // namespace
+}  // namespace russet
