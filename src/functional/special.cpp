@@ -29,6 +29,22 @@ Tensor odd(const Tensor& x, Function&& of_magnitude) {
 // log(1 + y + ...) where squares overflow.
 Tensor log_doubled(const Tensor& y) { return log(y) + constant(std::numbers::ln2, y); }
 
+// The derivative of sin(pi x) / (pi x). Near zero its terms cancel; there, Taylor's series is exact to rounding.
+Tensor sinc_slope(const Tensor& x) {
+  const Tensor y = functional::wide(x) * constant(std::numbers::pi, functional::wide(x));
+  const Tensor near = lt(abs(y), constant(0.5, y));
+  const Tensor z = where(near, y * y, constant(0, y));
+  Tensor series = constant(0, y);
+  // The coefficients of y^(2k - 1): (-1)^k 2k / (2k + 1)!.
+  for (const double coefficient :
+       {12.0 / 6227020800, -10.0 / 39916800, 8.0 / 362880, -6.0 / 5040, 4.0 / 120, -2.0 / 6}) {
+    series = series * z + constant(coefficient, y);
+  }
+  const Tensor w = where(near, constant(1, y), y);
+  const Tensor slope = where(near, series * y, (cos(w) - sin(w) / w) / w);
+  return functional::cast(slope * constant(std::numbers::pi, y), x.dtype());
+}
+
 }  // namespace
 
 Tensor asinh(const Tensor& x) {
@@ -70,9 +86,13 @@ Tensor atanh(const Tensor& x) {
 
 Tensor sinc(const Tensor& x) {
   const Tensor f = floating(x);
-  const Tensor at_zero = eq(f, constant(0, f));
-  const Tensor angle = where(at_zero, constant(1, f), f * constant(std::numbers::pi, f));
-  return where(at_zero, constant(1, f), sin(angle) / angle);
+  const Tensor result = outside_tape([&] {
+    const Tensor at_zero = eq(f, constant(0, f));
+    const Tensor angle = where(at_zero, constant(1, f), f * constant(std::numbers::pi, f));
+    return where(at_zero, constant(1, f), sin(angle) / angle);
+  });
+  return with_gradient("sinc", {f}, result, {f}, false,
+                       [](const Tensor& g, Saved saved) { return Tensors{g * sinc_slope(saved[0])}; });
 }
 
 Tensor hypot(const Tensor& x, const Tensor& y) {

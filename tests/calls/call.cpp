@@ -1,9 +1,33 @@
 #include "calls/call.h"
 
+#include <cmath>
+
 namespace golden {
 
-Call::Call(const Json& arguments, russet::DType floating, russet::Device device)
-    : floating_(floating), device_(device) {
+namespace {
+
+russet::Shape resized(russet::Shape shape, Sizes sizes) {
+  const int rank = shape.rank();
+  if (rank == 0 || sizes == Sizes::given) return shape;
+  if (sizes == Sizes::scalar) return {};
+  if (sizes == Sizes::none_first) shape[0] = 0;
+  if (sizes == Sizes::none_last) shape[rank - 1] = 0;
+  for (std::int64_t& size : shape) size = sizes == Sizes::odd && size > 1 ? 2 * size + 1 : size;
+  return shape;
+}
+
+/// `count` values: the given ones, over and over.
+std::vector<double> repeated(const std::vector<double>& given, std::int64_t count) {
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < count && !given.empty(); ++i) {
+    values.push_back(given[static_cast<std::size_t>(i) % given.size()]);
+  }
+  return values;
+}
+
+}  // namespace
+
+Call::Call(const Json& arguments, const Making& making) : making_(making) {
   for (const Json& value : arguments) {
     Argument argument{value, {}, {}};
     if (value.is_object()) argument.tensor = make(value);
@@ -14,23 +38,41 @@ Call::Call(const Json& arguments, russet::DType floating, russet::Device device)
   }
 }
 
+Tensor Call::values_of(const Json& spec, const russet::Shape& shape, russet::DType dtype) const {
+  const std::string type = spec.at("t");
+  if (spec.contains("v")) {
+    std::vector<double> values = repeated(numbers(spec.at("v")), russet::numel(shape));
+    if (type == "float" && !is_floating(dtype)) {
+      for (double& value : values) value = std::isfinite(value) && std::abs(value) < 100 ? std::abs(value) : 1;
+    }
+    return Tensor::from(values, shape, making_.device).to(dtype);
+  }
+  if (type == "bool" || dtype == russet::DType::boolean) return golden::boolean(seed, offset_, shape, making_.device);
+  if (type != "float")
+    return golden::integer(seed, offset_, shape, spec.at("lo"), spec.at("hi"), dtype, making_.device);
+  const double low = spec.at("lo");
+  const double high = spec.at("hi");
+  if (is_floating(dtype)) return golden::real(seed, offset_, shape, low, high, dtype, making_.device);
+  const bool negative = low < 0 && dtype != russet::DType::uint8;
+  const Tensor whole =
+      golden::integer(seed, offset_, shape, negative ? -2 : 1, negative ? 3 : 5, dtype, making_.device);
+  return where(whole == Scalar(0), 3, whole).to(dtype);
+}
+
 Tensor Call::make(const Json& spec) {
   ++offset_;
-  const russet::Shape shape = shape_of(spec.at("s"));
-  const std::string type = spec.at("t");
-  const russet::DType dtype = dtype_of(type, floating_);
-  Tensor tensor;
-  if (spec.contains("v")) {
-    tensor = Tensor::from(numbers(spec.at("v")), shape, device_).to(dtype);
-  } else if (type == "float") {
-    tensor = golden::real(seed, offset_, shape, spec.at("lo"), spec.at("hi"), dtype, device_);
-  } else if (type == "bool") {
-    tensor = golden::boolean(seed, offset_, shape, device_);
-  } else {
-    tensor = golden::integer(seed, offset_, shape, spec.at("lo"), spec.at("hi"), dtype, device_);
-  }
-  if (spec.contains("g")) leaves_.push_back(tensor.requires_grad_());
+  const russet::Shape shape = resized(shape_of(spec.at("s")), making_.sizes);
+  const russet::DType dtype = dtype_of(spec.at("t"), making_.floating);
+  Tensor tensor = values_of(spec, shape, dtype);
+  const bool leaf = spec.contains("g") && is_floating(dtype);
+  if (leaf && making_.nudge != 0) tensor = tensor + direction(tensor, leaves_.size()) * making_.nudge;
+  tensor = russet::test::laid_out(tensor, making_.layout);
+  if (leaf) leaves_.push_back(tensor.requires_grad_());
   return tensor;
+}
+
+Tensor Call::direction(const Tensor& leaf, std::size_t index) {
+  return golden::real(seed + 1, index, leaf.sizes(), -1, 1, leaf.dtype(), leaf.device());
 }
 
 Scalar Call::scalar(std::size_t i) const {
@@ -66,6 +108,8 @@ const Functions& functions() {
     add_contractions(made);
     add_layers(made);
     add_losses(made);
+    add_random(made);
+    add_writes(made);
     return made;
   }();
   return table;

@@ -8,18 +8,37 @@
 #include <string_view>
 
 #include "calls/golden.h"
+#include "calls/layout.h"
 
 namespace golden {
 
 using russet::Scalar;
 using russet::Tensor;
 
-/// The arguments of a recorded call, by position; its floating tensors are made in one type.
+/// What becomes of the sizes that a call describes: nothing, no elements along the first or the last axis, no axes at
+/// all, or every size but 1 made odd.
+enum class Sizes : std::uint8_t { given, none_first, none_last, scalar, odd };
+
+/// How the tensors of a call are made.
+struct Making {
+  /// The type of tensors that are described as floating. Of other types they hold the whole numbers of the range that
+  /// is described, but 0.
+  russet::DType floating = russet::DType::float64;
+  russet::Device device{};
+  russet::test::Layout layout = russet::test::Layout::contiguous;
+  Sizes sizes = Sizes::given;
+  /// Tensors that take a gradient are moved by this times direction().
+  double nudge = 0;
+};
+
+/// The arguments of a recorded call, by position.
 class Call {
  public:
   static constexpr std::uint64_t seed = 2026;
 
-  Call(const Json& arguments, russet::DType floating, russet::Device device);
+  Call(const Json& arguments, const Making& making);
+  Call(const Json& arguments, russet::DType floating, russet::Device device)
+      : Call(arguments, Making{.floating = floating, .device = device}) {}
 
   /// Whether argument i is there, and not None.
   bool has(std::size_t i) const { return i < arguments_.size() && !arguments_[i].value.is_null(); }
@@ -40,10 +59,12 @@ class Call {
   russet::AxisList axes(std::size_t i) const { return has(i) ? russet::AxisList(dims(i)) : russet::AxisList(); }
   russet::Size2 size2(std::size_t i) const;
   const Json& value(std::size_t i) const { return arguments_.at(i).value; }
-  russet::Device device() const { return device_; }
+  russet::Device device() const { return making_.device; }
 
   /// The tensors that take a gradient, in order.
   const std::vector<Tensor>& leaves() const { return leaves_; }
+  /// Numbers between -1 and 1, of a leaf's shape and type.
+  static Tensor direction(const Tensor& leaf, std::size_t index);
   /// The generator's offset of the last tensor.
   std::uint64_t offset() const { return offset_; }
 
@@ -54,9 +75,9 @@ class Call {
     std::vector<Tensor> tensors;
   };
   Tensor make(const Json& spec);
+  Tensor values_of(const Json& spec, const russet::Shape& shape, russet::DType dtype) const;
 
-  russet::DType floating_;
-  russet::Device device_;
+  Making making_;
   std::uint64_t offset_ = 0;
   std::vector<Argument> arguments_;
   std::vector<Tensor> leaves_;
@@ -76,6 +97,8 @@ void add_indexing(Functions& table);
 void add_contractions(Functions& table);
 void add_layers(Functions& table);
 void add_losses(Functions& table);
+void add_random(Functions& table);
+void add_writes(Functions& table);
 
 /// The index that an indexing call names: integers, slices, new axes, ellipses, tensors.
 std::vector<russet::Index> index_of(const Call& call, std::size_t argument);

@@ -273,30 +273,7 @@ double value_at(const Domain& domain, int seed, std::int64_t position) {
   return value;
 }
 
-/// Strides that lay `shape` out as asked, and how many elements the memory has.
-Tensor laid_out(const std::vector<double>& values, const Shape& shape, DType dtype, DType stored, Layout layout,
-                Device device) {
-  const Tensor plain = Tensor::from(values, shape, device).to(dtype).to(stored);
-  const int rank = shape.rank();
-  if (layout == Layout::transposed && rank >= 2)
-    return plain.transpose(0, rank - 1).contiguous().transpose(0, rank - 1);
-  if (layout == Layout::sliced && rank >= 1) {
-    Shape wide = shape;
-    wide[rank - 1] = 2 * shape[rank - 1] + 3;
-    const Tensor memory = zeros(wide, {.dtype = stored, .device = device});
-    const Tensor inside = memory.slice(rank - 1, {1, 1 + 2 * shape[rank - 1], 2});
-    inside.copy_(plain);
-    return inside;
-  }
-  return plain;
-}
-
 }  // namespace
-
-std::string name_of(Layout layout) {
-  constexpr const char* names[] = {"contiguous", "transposed", "sliced", "expanded"};
-  return names[static_cast<int>(layout)];
-}
 
 std::vector<Sample> samples(const ops::OpRow& row, DType dtype) {
   if (!takes(row, dtype)) return {};
@@ -315,12 +292,8 @@ std::vector<Sample> samples(const ops::OpRow& row, DType dtype) {
 Tensor make(const Input& input, DType dtype, DType stored, Layout layout, int seed, Device device) {
   if (input.dtype) dtype = stored = *input.dtype;
   std::vector<double> values;
-  Shape shape = input.shape;
-  const bool expand = layout == Layout::expanded && shape.rank() > 0 && numel(shape) > 0;
-  if (expand) shape[0] = 1;
-  for (std::int64_t i = 0; i < numel(shape); ++i) values.push_back(value_at(input.domain, seed, i));
-  const Tensor tensor = laid_out(values, shape, dtype, stored, layout, device);
-  return expand ? tensor.expand(input.shape) : tensor;
+  for (std::int64_t i = 0; i < numel(input.shape); ++i) values.push_back(value_at(input.domain, seed, i));
+  return test::laid_out(Tensor::from(values, input.shape, device).to(dtype).to(stored), layout);
 }
 
 double tolerance(const ops::OpRow& row, DType dtype) {

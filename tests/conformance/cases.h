@@ -7,15 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "calls/layout.h"
 #include "graph/node.h"
 #include "ops/table.h"
 
 namespace russet::conformance {
 
-/// How an input lies in memory.
-enum class Layout { contiguous, transposed, sliced, expanded };
-inline constexpr Layout layouts[] = {Layout::contiguous, Layout::transposed, Layout::sliced, Layout::expanded};
-std::string name_of(Layout layout);
+using test::Layout;
+using test::layouts;
 
 /// The values that an input draws from.
 struct Domain {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <vector>
 
 #include "device/cpu/epilogue.h"
 #include "device/cpu/layout.h"
@@ -36,6 +37,23 @@ bool is_row(const Access& operand, const Shape& sizes, int axis) {
   for (int i = 0; i < sizes.rank(); ++i) {
     const std::int64_t expected = i == axis ? 1 : 0;
     if (sizes[i] != 1 && operand.strides[i] != expected) return false;
+  }
+  return true;
+}
+
+/// Whether an operand of the epilogue lies as the output does, without gaps, but for axes along which it repeats:
+/// oneDNN's binary post-ops take it for granted.
+bool lies_as(const Access& operand, const Operand& output) {
+  std::vector<int> axes;
+  for (int i = 0; i < output.sizes.rank(); ++i) {
+    if (output.sizes[i] != 1 && operand.strides[i] != 0) axes.push_back(i);
+  }
+  std::sort(axes.begin(), axes.end(),
+            [&](int a, int b) { return output.access.strides[a] < output.access.strides[b]; });
+  std::int64_t expected = 1;
+  for (const int axis : axes) {
+    if (operand.strides[axis] != expected) return false;
+    expected *= output.sizes[axis];
   }
   return true;
 }
@@ -84,6 +102,10 @@ Extras read_extras(const Primitive& primitive, int bias_axis) {
           const Desc desc(dims, onednn::type_of(op.operand.dtype), Sizes(dims.size(), 1));
           extras.bias = Argument{DNNL_ARG_BIAS, desc, Place::operand(op.operand)};
           break;
+        }
+        if (!lies_as(op.operand, primitive.output)) {
+          extras.refusal = "an operand of the epilogue lies in memory in another way than the output";
+          return extras;
         }
         const Desc desc = operand_desc(op.operand, sizes);
         extras.operands.push_back(

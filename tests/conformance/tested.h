@@ -1,0 +1,29 @@
+#pragma once
+// Which devices the conformance tests run on: cpu, or those that the environment variable RUSSET_TEST_DEVICES names,
+// separated by commas. Each is held against the reference device, in the types that it has.
+#include <russet/runtime.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace russet::conformance {
+
+inline std::vector<std::string> tested_devices() {
+  const char* named = std::getenv("RUSSET_TEST_DEVICES");
+  std::istringstream stream(named && *named ? named : "cpu");
+  std::vector<std::string> names;
+  for (std::string name; std::getline(stream, name, ',');) names.push_back(name);
+  return names;
+}
+
+inline bool has_type(Device device, DType dtype) {
+  for (const DeviceInfo& info : devices()) {
+    if (info.device == device) return std::find(info.dtypes.begin(), info.dtypes.end(), dtype) != info.dtypes.end();
+  }
+  return false;
+}
+
+}  // namespace russet::conformance
