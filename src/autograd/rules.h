@@ -3,8 +3,11 @@
 // differentiated again. The tape saves what a row reads and nothing else.
 #include <russet/tensor.h>
 #include <array>
-#include <optional>
+#include <functional>
+#include <set>
 #include <span>
+#include <string>
+#include <string_view>
 
 #include "graph/node.h"
 #include "ops/op.h"
@@ -45,9 +48,11 @@ struct GradientRow {
   Gradients (*rule)(const Context& context, const Tensor& gradient);
 };
 
-/// Tests prove that they notice a wrong rule: the gradients of this operator change their sign until another call
-/// names another operator, or none.
-void flip_gradient_rule(std::optional<ops::Op> op);
+/// Tests prove that they notice a wrong rule: the gradients of the primitive or composite of this name change their
+/// sign until another call names another, or "".
+void flip_gradient_rule(std::string_view name);
+/// The names of rules that run from now on are added to `names`; nullptr ends that.
+void watch_gradient_rules(std::set<std::string, std::less<>>* names);
 
 std::span<const GradientRow> gradient_table();
 /// The row of an operator; nullptr if its result does not depend smoothly on any input.

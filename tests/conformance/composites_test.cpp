@@ -9,7 +9,9 @@
 #include <regex>
 #include <set>
 
+#include "autograd/rules.h"
 #include "conformance/tested.h"
+#include "ops/table.h"
 
 namespace russet::conformance {
 namespace {
@@ -146,6 +148,35 @@ TEST_P(Differences, AgreeWithGradientsOfGradients) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, Differences, testing::ValuesIn(names()), [](const auto& info) { return info.param; });
+
+/// The composites' own gradient rules that a call runs; primitives' are flipped in primitives_test.
+std::set<std::string, std::less<>> rules_of(const Composite& call) {
+  std::set<std::string, std::less<>> names;
+  autograd::watch_gradient_rules(&names);
+  gradients(call, {.floating = DType::float64, .device = DeviceType::reference});
+  autograd::watch_gradient_rules(nullptr);
+  std::erase_if(names, [](const std::string& name) { return ops::find(name) != nullptr; });
+  return names;
+}
+
+TEST(Composites, FlippedGradientRulesAreNoticed) {
+  std::set<std::string> rules;
+  std::set<std::string> noticed;
+  for (const auto& [name, calls] : composites()) {
+    for (const Composite& call : calls) {
+      if (call.text.find("\"g\"") == std::string::npos || !is_smooth(name, call)) continue;
+      for (const std::string& rule : rules_of(call)) {
+        rules.insert(rule);
+        if (noticed.contains(rule)) continue;
+        autograd::flip_gradient_rule(rule);
+        if (!differ_from_differences(call).empty()) noticed.insert(rule);
+        autograd::flip_gradient_rule("");
+      }
+    }
+  }
+  EXPECT_EQ(rules, noticed);
+  EXPECT_GE(rules.size(), 30);
+}
 
 /// Names of the functions that a header declares.
 std::set<std::string> declared_in(const std::string& path) {

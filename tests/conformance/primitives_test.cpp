@@ -1,4 +1,5 @@
-// Every primitive, every type, every layout: the cpu device against the reference device, which computes in float64.
+// Every primitive, every type, every layout: a device against the reference device, which computes in float64; and
+// every gradient rule, and the rules of what it is written with, against differences.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <russet/autograd.h>
@@ -9,11 +10,12 @@
 #include "autograd/rules.h"
 #include "autograd/tape.h"
 #include "conformance/cases.h"
+#include "conformance/tested.h"
+#include "unit/gradcheck.h"
 
 namespace russet::conformance {
 namespace {
 
-const Device cpu{DeviceType::cpu};
 const Device reference{DeviceType::reference};
 
 Tensor run(const ops::OpRow& row, const std::vector<Tensor>& inputs, const graph::NodeInfo& given) {
@@ -57,19 +59,23 @@ double magnitude_of_terms(const ops::OpRow& row, const Sample& sample) {
 
 bool rounds(DType dtype) { return is_floating(dtype) && dtype != DType::float64; }
 
-class Primitives : public testing::TestWithParam<std::string> {};
+class Primitives : public testing::TestWithParam<std::tuple<std::string, std::string>> {
+ protected:
+  const Device device{std::get<0>(GetParam())};
+  const ops::OpRow& row = *ops::find(std::get<1>(GetParam()));
+};
 
 TEST_P(Primitives, ForwardAgreesWithTheReference) {
-  const ops::OpRow& row = *ops::find(GetParam());
   for (int type = 0; type < dtype_count; ++type) {
     const auto dtype = static_cast<DType>(type);
+    if (!has_type(device, dtype)) continue;
     // The oracle takes the same rounded numbers in float64; integers and booleans as they are.
     const DType exact = rounds(dtype) ? DType::float64 : dtype;
     for (const Sample& sample : samples(row, dtype)) {
       const bool to_number = row.op != ops::Op::cast || is_floating(sample.given.dtype);
       for (const Layout layout : layouts) {
         graph::NodeInfo given = sample.given;
-        const Tensor actual = run(row, inputs_of(sample, dtype, dtype, layout, cpu), given);
+        const Tensor actual = run(row, inputs_of(sample, dtype, dtype, layout, device), given);
         const DType oracle = to_number ? exact : dtype;
         const Tensor expected = run(row, inputs_of(sample, dtype, oracle, layout, reference), given);
         double bound = is_floating(actual.dtype()) ? tolerance(row, actual.dtype()) : 0;
@@ -127,12 +133,11 @@ void expect_alike(const std::vector<Tensor>& actual, const std::vector<Tensor>& 
 }
 
 TEST_P(Primitives, GradientsAgreeWithTheReference) {
-  const ops::OpRow& row = *ops::find(GetParam());
   if (!autograd::gradient_of(row.op)) return;
   for (const Sample& sample : samples(row, DType::float32)) {
     if (row.op == ops::Op::cast && !is_floating(sample.given.dtype)) continue;
     for (const Layout layout : layouts) {
-      const Gradients actual = gradients(row, sample, DType::float32, layout, cpu);
+      const Gradients actual = gradients(row, sample, DType::float32, layout, device);
       const Gradients expected = gradients(row, sample, DType::float64, layout, reference);
       const bool narrow = row.op == ops::Op::cast && size_of(sample.given.dtype) < 4;
       const double bound = narrow ? 1.0 / 128 : std::max(row.tolerance.float32, 1e-6) * 10;
@@ -153,7 +158,6 @@ bool any_nonzero(const std::vector<Tensor>& gradients) {
 }
 
 TEST_P(Primitives, AFlippedGradientRuleIsNoticed) {
-  const ops::OpRow& row = *ops::find(GetParam());
   if (!autograd::gradient_of(row.op)) return;
   bool noticed = false;
   bool matters = false;
@@ -162,9 +166,9 @@ TEST_P(Primitives, AFlippedGradientRuleIsNoticed) {
     const Gradients expected = gradients(row, sample, DType::float64, Layout::contiguous, reference);
     if (!any_nonzero(expected.first)) continue;
     matters = true;
-    autograd::flip_gradient_rule(row.op);
-    const Gradients actual = gradients(row, sample, DType::float32, Layout::contiguous, cpu);
-    autograd::flip_gradient_rule(std::nullopt);
+    autograd::flip_gradient_rule(row.name);
+    const Gradients actual = gradients(row, sample, DType::float32, Layout::contiguous, device);
+    autograd::flip_gradient_rule("");
     for (std::size_t i = 0; i < actual.first.size(); ++i) {
       noticed |= actual.first[i].defined() && !difference(actual.first[i], expected.first[i], 1e-3).empty();
     }
@@ -181,8 +185,44 @@ std::vector<std::string> names() {
   return result;
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, Primitives, testing::ValuesIn(names()),
-                         [](const testing::TestParamInfo<std::string>& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Devices, Primitives,
+                         testing::Combine(testing::ValuesIn(tested_devices()), testing::ValuesIn(names())),
+                         [](const auto& info) { return std::get<0>(info.param) + "_" + std::get<1>(info.param); });
+
+/// Whether differences say what the gradients are: not of casts that round, and not where writes meet in one place.
+bool is_smooth(const ops::OpRow& row, const Sample& sample) {
+  if (row.op == ops::Op::cast) return sample.given.dtype == DType::float64;
+  return row.op != ops::Op::put || std::get<ops::Accumulate>(sample.given.attributes).value;
+}
+
+class Differences : public testing::TestWithParam<std::string> {};
+
+TEST_P(Differences, AgreeWithGradientsOfGradients) {
+  const ops::OpRow& row = *ops::find(GetParam());
+  if (!autograd::gradient_of(row.op)) return;
+  constexpr std::int64_t most = 130;  // elements: two evaluations each
+  for (const Sample& sample : samples(row, DType::float64)) {
+    const std::vector<Tensor> given = inputs_of(sample, DType::float64, DType::float64, Layout::contiguous, reference);
+    std::vector<Tensor> leaves;
+    std::int64_t elements = 0;
+    for (const Tensor& input : given) {
+      if (!is_floating(input.dtype())) continue;
+      leaves.push_back(input);
+      elements += input.numel();
+    }
+    if (elements > most || !is_smooth(row, sample)) continue;
+    SCOPED_TRACE(fmt::format("{} {}", row.name, sample.name));
+    const auto function = [&](const std::vector<Tensor>& at) {
+      std::vector<Tensor> inputs;
+      std::size_t next = 0;
+      for (const Tensor& input : given) inputs.push_back(is_floating(input.dtype()) ? at[next++] : input);
+      return run(row, inputs, sample.given);
+    };
+    test::expect_gradients(function, leaves, {.step = 1e-6, .tolerance = 1e-5});
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, Differences, testing::ValuesIn(names()), [](const auto& info) { return info.param; });
 
 /// Sources and random numbers: the same bits on every device, normal ones within 2 ulp.
 TEST(Sources, AreTheSameOnEveryDevice) {
@@ -200,7 +240,9 @@ TEST(Sources, AreTheSameOnEveryDevice) {
         return autograd::apply(row.op, {}, info);
       };
       const double bound = row.op == ops::Op::normal ? 2.4e-7 : 0;
-      EXPECT_EQ(difference(on(cpu), on(reference), bound), "") << row.name << to_string(shape);
+      for (const std::string& device : tested_devices()) {
+        EXPECT_EQ(difference(on(Device(device)), on(reference), bound), "") << row.name << to_string(shape);
+      }
     }
   }
 }
