@@ -1,56 +1,96 @@
 #pragma once
-// ObjectPool: fixed-size pieces of memory from a free list, so that recording costs no call of malloc.
+// ObjectPool: fixed-size pieces of memory from free lists, so that recording calls malloc rarely and waits for nobody.
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <mutex>
 #include <new>
 
+#include "base/spin_lock.h"
+
 namespace russet::base {
 
-/// Thread-safe; memory is kept for the life of the process.
+/// Pieces for objects of type T. Each thread has a list of its own; threads that release what others allocate hand
+/// pieces on through a shared list. Memory is kept for the life of the process.
+template <class T>
 class ObjectPool {
  public:
-  explicit ObjectPool(std::size_t bytes) : bytes_((bytes + 63) / 64 * 64) {}
-
-  void* allocate() {
-    const std::lock_guard lock(mutex_);
-    if (free_ == nullptr) grow();
-    Piece* piece = free_;
-    free_ = piece->next;
+  static void* allocate() {
+    List& list = local();
+    if (list.first == nullptr) refill(list);
+    Piece* const piece = list.first;
+    list.first = piece->next;
+    --list.count;
     return piece;
   }
 
-  void release(void* memory) {
-    const std::lock_guard lock(mutex_);
-    free_ = new (memory) Piece{free_};
+  static void release(void* memory) {
+    List& list = local();
+    list.first = new (memory) Piece{list.first};
+    if (++list.count >= 2 * batch) give_back(list, batch);
   }
 
  private:
   struct Piece {
     Piece* next;
   };
-  class SpinLock {
-   public:
-    void lock() {
-      while (flag_.test_and_set(std::memory_order_acquire)) {
-      }
-    }
-    void unlock() { flag_.clear(std::memory_order_release); }
-
-   private:
-    std::atomic_flag flag_{};
+  /// Without a destructor: objects are released even while a thread ends.
+  struct List {
+    Piece* first = nullptr;
+    std::size_t count = 0;
+    bool watched = false;  // emptied when the thread ends
+  };
+  /// Gives a thread's pieces to the others when it ends.
+  struct Watcher {
+    ~Watcher() { give_back(local(), local().count); }
+  };
+  struct Shared {
+    SpinLock lock;
+    List list;
   };
 
-  void grow() {
-    const std::size_t count = std::max<std::size_t>(1, 4096 / bytes_);
-    auto* block = static_cast<std::byte*>(::operator new (count* bytes_, std::align_val_t{64}));
-    for (std::size_t i = 0; i < count; ++i) free_ = new (block + i * bytes_) Piece{free_};
+  static constexpr std::size_t piece_bytes = (sizeof(T) + 63) / 64 * 64;
+  static constexpr std::size_t batch = std::max<std::size_t>(1, 4096 / piece_bytes);
+
+  static List& local() {
+    static thread_local List list;
+    return list;
+  }
+  static Shared& shared() {
+    static auto* const shared = new Shared;
+    return *shared;
   }
 
-  std::size_t bytes_;
-  SpinLock mutex_;
-  Piece* free_ = nullptr;
+  static void refill(List& list) {
+    if (!list.watched) {
+      static thread_local const Watcher watcher;
+      list.watched = true;
+    }
+    Shared& others = shared();
+    const std::lock_guard lock(others.lock);
+    if (others.list.first == nullptr) grow(others.list);
+    for (std::size_t i = 0; i < batch && others.list.first != nullptr; ++i) move_one(others.list, list);
+  }
+
+  static void give_back(List& list, std::size_t count) {
+    Shared& others = shared();
+    const std::lock_guard lock(others.lock);
+    for (std::size_t i = 0; i < count; ++i) move_one(list, others.list);
+  }
+
+  static void move_one(List& from, List& to) {
+    Piece* const piece = from.first;
+    from.first = piece->next;
+    --from.count;
+    piece->next = to.first;
+    to.first = piece;
+    ++to.count;
+  }
+
+  static void grow(List& list) {
+    auto* block = static_cast<std::byte*>(::operator new (batch* piece_bytes, std::align_val_t{64}));
+    for (std::size_t i = 0; i < batch; ++i) list.first = new (block + i * piece_bytes) Piece{list.first};
+    list.count += batch;
+  }
 };
 
 }  // namespace russet::base

@@ -4,20 +4,10 @@
 #include "graph/tensor_state.h"
 
 namespace russet::graph {
-namespace {
-
-template <class T>
-base::ObjectPool& pool_of() {
-  static auto* objects = new base::ObjectPool(sizeof(T));
-  return *objects;
-}
-
-}  // namespace
-
-void* Cell::operator new(std::size_t) { return pool_of<Cell>().allocate(); }
-void Cell::operator delete(void* memory, std::size_t) { pool_of<Cell>().release(memory); }
-void* TensorState::operator new(std::size_t) { return pool_of<TensorState>().allocate(); }
-void TensorState::operator delete(void* memory, std::size_t) { pool_of<TensorState>().release(memory); }
+void* Cell::operator new(std::size_t) { return base::ObjectPool<Cell>::allocate(); }
+void Cell::operator delete(void* memory, std::size_t) { base::ObjectPool<Cell>::release(memory); }
+void* TensorState::operator new(std::size_t) { return base::ObjectPool<TensorState>::allocate(); }
+void TensorState::operator delete(void* memory, std::size_t) { base::ObjectPool<TensorState>::release(memory); }
 
 Cell::Cell(NodeRef value) : value_(std::move(value)) {
   if (!value_->materialised()) Recorder::current().add(*this);

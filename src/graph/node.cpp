@@ -46,28 +46,21 @@ std::uint64_t hash_of(const NodeInfo& info) {
   return mix(hash, std::visit(AttributeHash{}, info.attributes));
 }
 
-base::ObjectPool& pool() {
-  static auto* objects = new base::ObjectPool(sizeof(Node));
-  return *objects;
-}
-
 }  // namespace
 
 Node::Node(NodeInfo info, std::array<NodeRef, 3> inputs)
     : NodeInfo(std::move(info)),
       inputs_(std::move(inputs)),
       sequence_(next_sequence.fetch_add(1, std::memory_order_relaxed)),
-      hash_(hash_of(*this)) {
-  engine_counters().nodes_recorded.fetch_add(1, std::memory_order_relaxed);
-}
+      hash_(hash_of(*this)) {}
 
 Node::Node(NodeInfo info, Ref<Buffer> buffer)
     : NodeInfo(std::move(info)), sequence_(next_sequence.fetch_add(1, std::memory_order_relaxed)) {
   materialise(std::move(buffer));
 }
 
-void* Node::operator new(std::size_t) { return pool().allocate(); }
-void Node::operator delete(void* memory, std::size_t) { pool().release(memory); }
+void* Node::operator new(std::size_t) { return base::ObjectPool<Node>::allocate(); }
+void Node::operator delete(void* memory, std::size_t) { base::ObjectPool<Node>::release(memory); }
 
 Node::~Node() {
   // Nodes that no flush ever saw: recorded, and needed by nobody.

@@ -45,39 +45,43 @@ class FlushTimer {
 }  // namespace
 
 Recorder& Recorder::current() {
-  thread_local const std::shared_ptr<Recorder> recorder = std::make_shared<Recorder>();
-  return *recorder;
+  static thread_local Recorder* current = nullptr;  // without a destructor, so that no call has to look for one
+  if (current == nullptr) {
+    thread_local const auto recorder = make_ref<Recorder>();
+    current = recorder.get();
+  }
+  return *current;
 }
 
 void Recorder::add(Cell& cell) {
   if (cell.pending_in_.get() == this) return;
   remove(cell);
-  const std::lock_guard lock(mutex_);
-  cell.pending_in_ = shared_from_this();
+  const std::lock_guard lock(lock_);
+  cell.pending_in_ = Ref<Recorder>(this);
   cell.pending_slot_ = cells_.size();
   cells_.push_back(&cell);
 }
 
 void Recorder::remove(Cell& cell) {
-  const std::shared_ptr<Recorder> owner = std::move(cell.pending_in_);
+  const Ref<Recorder> owner = std::move(cell.pending_in_);
   if (!owner) return;
-  const std::lock_guard lock(owner->mutex_);
+  const std::lock_guard lock(owner->lock_);
   if (cell.pending_slot_ < owner->cells_.size() && owner->cells_[cell.pending_slot_] == &cell) {
     owner->cells_[cell.pending_slot_] = nullptr;
   }
 }
 
 void Recorder::add(SavedNodes& saved) {
-  const std::lock_guard lock(mutex_);
-  saved.saved_in_ = shared_from_this();
+  const std::lock_guard lock(lock_);
+  saved.saved_in_ = Ref<Recorder>(this);
   saved.saved_slot_ = saved_.size();
   saved_.push_back(&saved);
 }
 
 void Recorder::remove(SavedNodes& saved) {
-  const std::shared_ptr<Recorder> owner = std::move(saved.saved_in_);
+  const Ref<Recorder> owner = std::move(saved.saved_in_);
   if (!owner) return;
-  const std::lock_guard lock(owner->mutex_);
+  const std::lock_guard lock(owner->lock_);
   if (saved.saved_slot_ < owner->saved_.size() && owner->saved_[saved.saved_slot_] == &saved) {
     owner->saved_[saved.saved_slot_] = nullptr;
   }
@@ -91,10 +95,15 @@ void Recorder::count_node() {
   if (++nodes_ > pending_limit && !flushing_) flush();
 }
 
+void Recorder::count_nodes() {
+  engine_counters().nodes_recorded.fetch_add(nodes_, std::memory_order_relaxed);
+  nodes_ = 0;
+}
+
 void Recorder::collect(const NodeRef& also) {
   pending_.outputs.clear();
   pending_.restorable.clear();
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   for (const Cell* cell : cells_) {
     if (!cell) continue;
     if (!cell->value_->materialised()) pending_.outputs.push_back(cell->value_);
@@ -143,13 +152,13 @@ void Recorder::flush(const NodeRef& also) {
     restore(error.what());
     throw InternalError(error.what());
   }
-  nodes_ = 0;
+  count_nodes();
   flushing_ = false;
 }
 
 void Recorder::settle() {
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(lock_);
     for (Cell* cell : cells_) {
       if (!cell) continue;
       cell->pending_in_.reset();
@@ -167,7 +176,7 @@ void Recorder::settle() {
 
 void Recorder::restore(const std::string& error) {
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(lock_);
     for (Cell* cell : cells_) {
       if (!cell || cell->value_->materialised()) continue;
       if (cell->last_materialised_ && !cell->last_materialised_->failure()) {
@@ -178,7 +187,7 @@ void Recorder::restore(const std::string& error) {
     }
   }
   settle();
-  nodes_ = 0;
+  count_nodes();
   flushing_ = false;
 }
 

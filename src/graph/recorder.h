@@ -1,10 +1,10 @@
 #pragma once
 // Recorder: what a thread has recorded and not yet computed.
-#include <functional>
 #include <mutex>
 #include <span>
 #include <vector>
 
+#include "base/spin_lock.h"
 #include "graph/node.h"
 
 namespace russet::graph {
@@ -26,7 +26,7 @@ class SavedNodes {
 
  private:
   friend class Recorder;
-  std::shared_ptr<Recorder> saved_in_;
+  Ref<Recorder> saved_in_;
   std::size_t saved_slot_ = 0;
 };
 
@@ -52,7 +52,7 @@ void flush();
 void materialise(const NodeRef& node);
 
 /// A thread's pending work. Cells and saved sets may be destroyed on other threads, hence the lock.
-class Recorder : public std::enable_shared_from_this<Recorder> {
+class Recorder final : public RefCounted {
  public:
   static Recorder& current();
 
@@ -63,6 +63,8 @@ class Recorder : public std::enable_shared_from_this<Recorder> {
 
   /// Counts a recorded node; flushes when too many are pending.
   void count_node();
+  /// Nodes recorded since the last flush, which the engine's counters learn of then.
+  std::size_t uncounted() const { return nodes_; }
   /// Computes all pending cells, what the tape needs of the rest, and `also`.
   void flush(const NodeRef& also = {});
 
@@ -71,12 +73,13 @@ class Recorder : public std::enable_shared_from_this<Recorder> {
     std::vector<NodeRef> outputs;
     std::vector<Node*> restorable;  // old values that pending cells keep for a failure
   };
+  void count_nodes();
   void collect(const NodeRef& also);
   void compute();
   void settle();
   void restore(const std::string& error);
 
-  std::mutex mutex_;
+  base::SpinLock lock_;
   std::vector<Cell*> cells_;
   std::vector<SavedNodes*> saved_;
   std::size_t nodes_ = 0;

@@ -36,7 +36,7 @@ class Cell final : public RefCounted {
   NodeRef value_;
   /// What a flush that fails before it starts restores.
   NodeRef last_materialised_;
-  std::shared_ptr<Recorder> pending_in_;
+  Ref<Recorder> pending_in_;
   std::size_t pending_slot_ = 0;
   std::uint64_t version_ = 0;
   bool persistent_ = false;

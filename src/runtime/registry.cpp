@@ -100,7 +100,7 @@ Counters counters() {
   Counters result;
   result.plans_compiled = engine.plans_compiled.load();
   result.cache_hits = engine.cache_hits.load();
-  result.nodes_recorded = engine.nodes_recorded.load();
+  result.nodes_recorded = engine.nodes_recorded.load() + graph::Recorder::current().uncounted();
   result.nodes_dropped = engine.nodes_dropped.load();
   result.kernels_run = engine.kernels_run.load();
   result.bytes_moved = engine.bytes_moved.load();

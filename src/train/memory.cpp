@@ -12,6 +12,17 @@ std::uint64_t needed(Workload workload, Device device, std::int64_t batch) {
   return forecast(workload, device, Phase::both).peak_bytes;
 }
 
+/// "4.4 MiB and --memory grants 1 MiB", in bytes where they would read alike.
+std::string need_and_grant(std::uint64_t need, std::uint64_t budget) {
+  std::string needed = format_size(need);
+  std::string granted = format_size(budget);
+  if (needed == granted) {
+    needed = fmt::format("{} bytes", need);
+    granted = fmt::format("{} bytes", budget);
+  }
+  return fmt::format("{} and --memory grants {}", needed, granted);
+}
+
 }  // namespace
 
 Workload workload_of(const Options& options, const Task& task) {
@@ -43,8 +54,8 @@ std::uint64_t require_memory(const Options& options, const Task& task, std::uint
                                               batch, *options.accumulate * (workload.batch / batch),
                                               batch * *options.accumulate * (workload.batch / batch))
                                         : "no batch size would fit: choose a smaller model";
-  throw OutOfMemoryError(fmt::format("training {} at batch {} needs {} and --memory grants {}. {}.", options.model,
-                                     workload.batch, format_size(need), format_size(budget), advice));
+  throw OutOfMemoryError(fmt::format("training {} at batch {} needs {}. {}.", options.model, workload.batch,
+                                     need_and_grant(need, budget), advice));
 }
 
 }  // namespace russet::train

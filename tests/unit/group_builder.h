@@ -119,12 +119,12 @@ class Builder {
 
 template <class T>
 void write(Memory& memory, int slot, const std::vector<T>& values) {
-  std::memcpy(memory.slot(slot), values.data(), values.size() * sizeof(T));
+  if (!values.empty()) std::memcpy(memory.slot(slot), values.data(), values.size() * sizeof(T));
 }
 template <class T>
 std::vector<T> read(Memory& memory, int slot, std::size_t count) {
   std::vector<T> values(count);
-  std::memcpy(values.data(), memory.slot(slot), count * sizeof(T));
+  if (count != 0) std::memcpy(values.data(), memory.slot(slot), count * sizeof(T));
   return values;
 }
 

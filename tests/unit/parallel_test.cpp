@@ -1,9 +1,11 @@
-// The pool of threads, the bounded cache and the log's channels.
+// The pool of threads, the bounded cache, pools of objects and the log's channels.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <russet/error.h>
 
+#include <array>
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <mutex>
 #include <numeric>
@@ -16,6 +18,7 @@
 #include "base/bounded_cache.h"
 #include "base/log.h"
 #include "base/parallel.h"
+#include "base/pool.h"
 
 namespace russet::base {
 namespace {
@@ -186,6 +189,37 @@ TEST(BoundedCache, AnswersQuestionsThatAreNoKeys) {
   cache.insert(3, 9, 1);  // the one that was asked for stays
   EXPECT_NE(cache.find(0), nullptr);
   EXPECT_EQ(cache.find(1), nullptr);
+}
+
+struct Pooled {
+  std::array<std::int64_t, 10> numbers;
+};
+
+TEST(ObjectPool, HandsOutEachPieceOnceAtATime) {
+  using Pool = ObjectPool<Pooled>;
+  std::set<void*> pieces;
+  for (int i = 0; i < 1000; ++i) pieces.insert(Pool::allocate());
+  EXPECT_EQ(pieces.size(), 1000U);
+  for (void* piece : pieces) {
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(piece) % 64, 0U);
+    Pool::release(piece);
+  }
+}
+
+TEST(ObjectPool, PiecesThatAnotherThreadReleasesComeBack) {
+  using Pool = ObjectPool<Pooled>;
+  std::set<void*> seen;
+  for (int round = 0; round < 100; ++round) {
+    std::vector<void*> pieces(500);
+    for (void*& piece : pieces) {
+      piece = Pool::allocate();
+      seen.insert(piece);
+    }
+    std::thread([&] {
+      for (void* piece : pieces) Pool::release(piece);
+    }).join();
+  }
+  EXPECT_LT(seen.size(), 3000U);  // of 50,000 that were asked for
 }
 
 TEST(Log, ChannelsComeFromTheEnvironment) {
