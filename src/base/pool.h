@@ -25,6 +25,7 @@ class ObjectPool {
 
   static void release(void* memory) {
     List& list = local();
+    if (!list.watched) watch(list);
     list.first = new (memory) Piece{list.first};
     if (++list.count >= 2 * batch) give_back(list, batch);
   }
@@ -60,11 +61,13 @@ class ObjectPool {
     return *shared;
   }
 
+  static void watch(List& list) {
+    static thread_local const Watcher watcher;
+    list.watched = true;
+  }
+
   static void refill(List& list) {
-    if (!list.watched) {
-      static thread_local const Watcher watcher;
-      list.watched = true;
-    }
+    if (!list.watched) watch(list);
     Shared& others = shared();
     const std::lock_guard lock(others.lock);
     if (others.list.first == nullptr) grow(others.list);
