@@ -445,6 +445,41 @@ TEST(CpuEpilogue, ConvolutionBias) {
   }
 }
 
+TEST(CpuEpilogue, LanesAlongTheBatch) {
+  // A bias and tanh on a convolution, tanh alone on an input gradient; the number of images is no multiple of a tile's.
+  const ConvolutionCase c{{{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 2}, {45, 6, 7, 9}, {8, 3, 3, 3}};
+  for (const Layout layout : {Layout::row_major, Layout::batch_last}) {
+    for (const Op op : {Op::convolution, Op::convolution_input}) {
+      Array x(DType::float32, c.x, layout);
+      Array weight(DType::float32, c.weight);
+      Array bias(DType::float32, {8});
+      Array y(DType::float32, c.y(), layout);
+      for (Array* array : {&x, &weight, &bias, &y}) array->randomise();
+      const bool forward = op == Op::convolution;
+      Array& result = forward ? y : x;
+      std::vector<double> expected(result.values.size(), 0);
+      if (forward) {
+        for (std::size_t i = 0; i < expected.size(); ++i) expected[i] = bias.values[i / 63 % 8];
+      }
+      each_product(c.window, c.x, c.weight, c.y(), [&](std::size_t at_x, std::size_t at_w, std::size_t at_y) {
+        const double factor = forward ? x.values[at_x] : y.values[at_y];
+        expected[forward ? at_y : at_x] += factor * weight.values[at_w];
+      });
+      for (double& value : expected) value = std::tanh(value / 16);
+      Primitive primitive = step(op, c.window);
+      EpilogueCode code(result.shape);
+      std::int16_t value = code.load(0);
+      if (forward) value = code.compute(Op::add, value, code.operand(3, DType::float32, {0, 1, 0, 0}));
+      value = code.compute(Op::mul, value, code.number(1.0 / 16));
+      code.store(2, DType::float32, result.strides, code.compute(Op::tanh, value));
+      primitive.epilogue = code.group;
+      const Ran ran = run(primitive, {forward ? &x : &y, &weight}, result, {&bias});
+      EXPECT_EQ(ran.kernel, "batch lanes");
+      expect_close(result, expected, 2e-6, ran.kernel);
+    }
+  }
+}
+
 // ---- results do not depend on the number of threads
 
 TEST(CpuThreads, OwnKernelsGiveTheSameBits) {

@@ -15,6 +15,7 @@
 namespace russet::cpu {
 namespace {
 
+using compile::Access;
 using compile::Bindings;
 using compile::Operand;
 using compile::Primitive;
@@ -47,7 +48,9 @@ class BatchLanes final : public compile::Kernel {
     columns_ = runs(window_, 1, weight_.sizes[3], large[3], small[3]);
     blocks_ = divide_up(to_channels_, tile_.rows);
     block_ = divide_up(to_channels_, blocks_);
-    direct_ = epilogue_.ops.empty() && to_.access.strides[0] == 1;
+    bias_ = !epilogue_.ops.empty() && epilogue_.ops[0].kind == PostOp::Kind::add;
+    for (const PostOp& op : epilogue_.ops) numbers_.emplace_back().fill(static_cast<float>(op.number));
+    direct_ = epilogue_.ops.size() == (bias_ ? 1 : 0) && to_.access.strides[0] == 1;
   }
 
   std::string name() const override { return "batch lanes"; }
@@ -61,13 +64,17 @@ class BatchLanes final : public compile::Kernel {
     std::byte* const copy = bindings.scratch + weight_bytes();
     std::byte* const rest = copy + from_.copy_bytes();
     pack(address_as<const float>(weight_.access, bindings), weights);
+    float* const starts = weights + window_.groups * blocks_ * packed_block();
+    if (bias_) pack_starts(bindings, starts);
     const auto* const from = reinterpret_cast<const float*>(from_.prepare(bindings, copy, rest));
     const std::int64_t lines = window_.groups * to_.sizes[2];
     const auto work = [&](int thread, int threads) {
       auto* const sums = reinterpret_cast<float*>(rest + static_cast<std::size_t>(thread) * pixel_bytes());
       const std::int64_t end = lines * (thread + 1) / threads;
       for (std::int64_t line = lines * thread / threads; line < end; ++line) {
-        compute_line(bindings, from, weights, line / to_.sizes[2], line % to_.sizes[2], sums);
+        const std::int64_t group = line / to_.sizes[2];
+        compute_line(bindings, from, weights, bias_ ? starts + group * to_channels_ : nullptr, group,
+                     line % to_.sizes[2], sums);
       }
     };
     base::parallel_region([&](int thread, int threads) {
@@ -80,7 +87,7 @@ class BatchLanes final : public compile::Kernel {
   /// A block of packed weights: for each channel of the source and tap, `block_` channels of the result.
   std::int64_t packed_block() const { return from_channels_ * taps() * block_; }
   std::size_t weight_bytes() const {
-    return rounded(static_cast<std::size_t>(window_.groups * blocks_ * packed_block()) * sizeof(float));
+    return rounded(static_cast<std::size_t>(window_.groups * blocks_ * packed_block() + to_.sizes[1]) * sizeof(float));
   }
   /// Sums of a pixel: rows of this many images. Loops of groups may write up to a multiple of 32 numbers.
   std::int64_t pitch() const { return divide_up(tile_.columns, 32) * 32; }
@@ -103,9 +110,15 @@ class BatchLanes final : public compile::Kernel {
     }
   }
 
+  void pack_starts(const Bindings& bindings, float* starts) const {
+    const Access& bias = epilogue_.ops[0].operand;
+    const auto* const from = address_as<const float>(bias, bindings);
+    for (std::int64_t channel = 0; channel < to_.sizes[1]; ++channel) starts[channel] = from[channel * bias.strides[1]];
+  }
+
   /// A row of pixels of one group. The last tile of images overlaps the one before, so all are whole.
-  void compute_line(const Bindings& bindings, const float* from, const float* weights, std::int64_t group,
-                    std::int64_t h, float* sums) const {
+  void compute_line(const Bindings& bindings, const float* from, const float* weights, const float* starts,
+                    std::int64_t group, std::int64_t h, float* sums) const {
     const std::int64_t images = to_.sizes[0];
     const float* const source = from + group * from_channels_ * from_.step(1);
     float* const target = address_as<float>(to_.access, bindings) + group * to_channels_ * to_.access.strides[1] +
@@ -114,18 +127,18 @@ class BatchLanes final : public compile::Kernel {
       const std::int64_t image = std::min<std::int64_t>(next, images - tile_.columns);
       for (std::int64_t w = 0; w < to_.sizes[3]; ++w) {
         float* const pixel = target + w * to_.access.strides[3] + image * to_.access.strides[0];
-        multiply(source + image, weights + group * blocks_ * packed_block(), rows_[static_cast<std::size_t>(h)],
+        multiply(source + image, weights + group * blocks_ * packed_block(), starts, rows_[static_cast<std::size_t>(h)],
                  columns_[static_cast<std::size_t>(w)], direct_ ? pixel : sums,
                  direct_ ? to_.access.strides[1] : pitch());
         if (direct_) continue;
-        apply(bindings, group, sums);
+        apply(sums);
         store(sums, pixel);
       }
     }
   }
 
-  void multiply(const float* from, const float* weights, const TapRun& row, const TapRun& column, float* sums,
-                std::int64_t sums_row) const {
+  void multiply(const float* from, const float* weights, const float* starts, const TapRun& row, const TapRun& column,
+                float* sums, std::int64_t sums_row) const {
     TileArguments<float> tile{};
     tile.outer[0] = {from_channels_, taps() * block_, from_.step(1)};
     tile.outer[1] = {row.count, row.tap_step * weight_.sizes[3] * block_, row.from_step * from_.step(2)};
@@ -139,31 +152,18 @@ class BatchLanes final : public compile::Kernel {
     for (std::int64_t block = 0; block < blocks_; ++block) {
       tile.a = weights + block * packed_block() + (row.tap * weight_.sizes[3] + column.tap) * block_;
       tile.c = sums + block * block_ * sums_row;
+      tile.start = starts == nullptr ? nullptr : starts + block * block_;
       tile.rows = static_cast<int>(std::min(block_, to_channels_ - block * block_));
       tile_.run(tile);
     }
   }
 
-  void apply(const Bindings& bindings, std::int64_t group, float* sums) const {
+  void apply(float* sums) const {
     const tiles::Kernels& loops = tiles::kernels();
     const auto count = static_cast<std::size_t>(to_channels_ * pitch());
-    float repeated[tiles::splat_count];
-    for (const PostOp& op : epilogue_.ops) {
-      if (op.kind == PostOp::Kind::add || op.kind == PostOp::Kind::multiply) {
-        const float* const numbers =
-            address_as<const float>(op.operand, bindings) + group * to_channels_ * op.operand.strides[1];
-        const auto loop = loops.compute[tiles::at(op.kind == PostOp::Kind::add ? Op::add : Op::mul)];
-        for (std::int64_t t = 0; t < to_channels_; ++t) {
-          std::fill_n(repeated, tiles::splat_count, numbers[t * op.operand.strides[1]]);
-          float* const row = sums + t * pitch();
-          loop[tiles::at(Lane::f32)](static_cast<std::size_t>(pitch()),
-                                     {row, {row, repeated, nullptr}, {true, false, true}});
-        }
-        continue;
-      }
-      std::fill_n(repeated, tiles::splat_count, static_cast<float>(op.number));
-      loops.compute[tiles::at(operator_of(op.kind))][tiles::at(Lane::f32)](
-          count, {sums, {sums, repeated, nullptr}, {true, false, true}});
+    for (std::size_t i = bias_ ? 1 : 0; i < epilogue_.ops.size(); ++i) {
+      loops.compute[tiles::at(operator_of(epilogue_.ops[i].kind))][tiles::at(Lane::f32)](
+          count, {sums, {sums, numbers_[i].data(), nullptr}, {true, false, true}});
     }
   }
 
@@ -201,6 +201,9 @@ class BatchLanes final : public compile::Kernel {
   int threads_;
   std::vector<TapRun> rows_, columns_;
   std::int64_t blocks_ = 1, block_ = 1;
+  /// Sums start from a number a channel, the epilogue's first operation.
+  bool bias_ = false;
+  std::vector<std::array<float, tiles::splat_count>> numbers_;  // of each operation
   bool direct_ = false;
 };
 
@@ -211,9 +214,9 @@ std::string why_not_epilogue(const Epilogue& epilogue) {
     if (op.kind == PostOp::Kind::gelu) return "the epilogue has a GELU";
     if (op.kind != PostOp::Kind::add && op.kind != PostOp::Kind::multiply) continue;
     const Strides& s = op.operand.strides;
-    if (op.operand.dtype != DType::float32 || s[0] != 0 || s[2] != 0 || s[3] != 0) {
-      return "the epilogue reads more than a number a channel";
-    }
+    const bool bias =
+        op.kind == PostOp::Kind::add && op.operand.dtype == DType::float32 && s[0] == 0 && s[2] == 0 && s[3] == 0;
+    if (&op != epilogue.ops.data() || !bias) return "the epilogue reads more than a number a channel to begin with";
   }
   return {};
 }

@@ -30,6 +30,7 @@ HWY_INLINE void run_rows(const TileArguments<T>& t, std::integer_sequence<int, r
   using V = hn::Vec<decltype(d)>;
   constexpr int lanes = static_cast<int>(hn::MaxLanes(d));
   V sums[sizeof...(row)][vectors] = {{(static_cast<void>(row), hn::Zero(d)), hn::Zero(d)}...};
+  if (t.start != nullptr) ((sums[row][0] = sums[row][1] = hn::Set(d, t.start[row])), ...);
   const std::int64_t a_row = t.a_row;
   const std::int64_t a_inner = t.a_inner;
   const std::int64_t b_inner = t.b_inner;

@@ -11,7 +11,8 @@ struct TileLoop {
 };
 
 /// c[i, j] (+)= sum over k of a[i * a_row + k * a_inner] * b[k * b_inner + j] for i < rows, j < columns; where b has
-/// Tile::columns readable elements in each row. The sum may be nested in two more loops, as over a window's taps.
+/// Tile::columns readable elements in each row. The sum may be nested in two more loops, as over a window's taps, and
+/// start from a number for each row.
 template <class T>
 struct TileArguments {
   std::int64_t inner;
@@ -24,6 +25,7 @@ struct TileArguments {
   int rows, columns;
   bool accumulate;
   std::array<TileLoop, 2> outer{};
+  const T* start = nullptr;
 };
 
 template <class T>
