@@ -77,6 +77,9 @@ class BatchLanes final : public compile::Kernel {
                      line % to_.sizes[2], sums);
       }
     };
+    constexpr double worthwhile = 8000;  // nanoseconds
+    const double products = static_cast<double>(numel(to_.sizes) * from_channels_ * taps());
+    if (threads_ == 1 || products / 64 < worthwhile) return work(0, 1);
     base::parallel_region([&](int thread, int threads) {
       if (thread < threads_) work(thread, std::min(threads, threads_));
     });
