@@ -80,6 +80,29 @@ std::span<const Pass> pipeline(const Target& target) {
 
 void disable_pass(std::string name) { disabled_pass() = std::move(name); }
 
+namespace {
+
+std::vector<std::vector<std::int32_t>> births_of(const Program& program) {
+  std::vector<std::vector<std::int32_t>> births(program.steps.size());
+  std::vector<bool> seen(program.slots.size());
+  for (std::size_t slot = 0; slot < program.slots.size(); ++slot) {
+    const Slot& place = program.slots[slot];
+    const bool lent =
+        place.kind == Slot::Kind::output && program.outputs[static_cast<std::size_t>(place.index)].donor >= 0;
+    seen[slot] = lent || place.kind == Slot::Kind::leaf;
+  }
+  for (std::size_t step = 0; step < program.steps.size(); ++step) {
+    for_each_access(program.steps[step], [&](const Access& access, bool) {
+      if (seen[static_cast<std::size_t>(access.slot)]) return;
+      seen[static_cast<std::size_t>(access.slot)] = true;
+      births[step].push_back(access.slot);
+    });
+  }
+  return births;
+}
+
+}  // namespace
+
 Plan make_plan(Program program, const Target& target) {
   for (const Pass& pass : pipeline(target)) {
     if (pass.name != disabled_pass()) pass.run(program, target);
@@ -99,6 +122,7 @@ Plan make_plan(Program program, const Target& target) {
     }
   }
   plan.total_bytes = plan.output_bytes + program.arena_bytes;
+  plan.births = births_of(program);
   drop_workings(program);
   plan.host_bytes = host_bytes(program);
   plan.program = std::move(program);

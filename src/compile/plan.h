@@ -20,6 +20,8 @@ struct Plan {
   /// Bytes that the steps read and write, for counters and the profiler.
   std::vector<std::size_t> step_bytes;
   std::size_t moved_bytes = 0;
+  /// For each step, the slots whose values begin with it: temporaries, and outputs in memory of their own.
+  std::vector<std::vector<std::int32_t>> births;
   /// What the plan itself takes of the host's memory, about.
   std::size_t host_bytes = 0;
 };

@@ -32,6 +32,12 @@ class DeviceDriver {
   virtual void upload(std::byte* target, std::span<const std::byte> source) = 0;
   virtual void download(std::span<std::byte> target, const std::byte* source) = 0;
   virtual void synchronize() {}
+  /// The host wrote these bytes without upload(), after waiting for whoever used them.
+  virtual void host_wrote(std::byte* /*address*/, std::size_t /*bytes*/) {}
+  /// Whether the device checks lifetimes of values, and wants to be told when one begins: with the next kernel that
+  /// runs, nobody may read what lay in these bytes before.
+  virtual bool tracks_values() const { return false; }
+  virtual void begin_value(std::byte* /*address*/, std::size_t /*bytes*/) {}
 };
 
 /// Called by static initialisers of src/device: adding a device is adding a folder.

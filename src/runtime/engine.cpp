@@ -131,12 +131,21 @@ void Engine::bind_outputs(const graph::Work& work, const compile::Plan& plan) {
   }
 }
 
+void Engine::begin_values(const compile::Plan& plan, std::size_t step, std::byte* arena) {
+  for (const std::int32_t born : plan.births[step]) {
+    const auto slot = static_cast<std::size_t>(born);
+    driver_.begin_value(slots_[slot], plan.program.slots[slot].bytes);
+  }
+  driver_.begin_value(arena + plan.program.scratch[step], plan.kernels[step]->scratch_bytes());
+}
+
 void Engine::run(const compile::Plan& plan) {
   const compile::Program& program = plan.program;
   std::byte* arena = memory_.arena(program.arena_bytes);
   static const base::Log log("run");  // the last line before a crash
   Profiler* profiler = Profiler::active();
   for (std::size_t i = 0; i < plan.kernels.size(); ++i) {
+    if (driver_.tracks_values()) begin_values(plan, i, arena);
     if (log.enabled()) log("step {}: {} {}", i, plan.kernels[i]->name(), describe(program.steps[i]));
     const compile::Bindings bindings{slots_.data(), arguments_.data(), arena + program.scratch[i]};
     if (profiler) {

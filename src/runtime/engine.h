@@ -39,6 +39,8 @@ class Engine final : public graph::Executor {
   void bind(const graph::Work& work, const compile::Plan& plan);
   void bind_outputs(const graph::Work& work, const compile::Plan& plan);
   void run(const compile::Plan& plan);
+  /// Tells a device that checks lifetimes which values begin with a step.
+  void begin_values(const compile::Plan& plan, std::size_t step, std::byte* arena);
   void fail(const compile::Plan& plan, const std::string& error);
   void publish(const graph::Work& work, const compile::Plan& plan);
 

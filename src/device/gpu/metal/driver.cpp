@@ -1,6 +1,4 @@
 // The driver's parts put together: memory, compiler and stream behind the interfaces of runtime and gpu.
-#define NS_PRIVATE_IMPLEMENTATION
-#define MTL_PRIVATE_IMPLEMENTATION
 #include "device/gpu/metal/driver.h"
 
 #include <fmt/format.h>
@@ -41,7 +39,7 @@ class Driver final : public gpu::Driver {
     std::byte* const memory = memory_.allocate(bytes);
     const std::lock_guard lock(mutex_);
     stream_.forget(range_of(memory, bytes));
-    if (hooks != nullptr) hooks->born(memory, bytes);
+    if (hooks != nullptr) hooks->grant(memory, bytes);
     return memory;
   }
 
@@ -69,6 +67,17 @@ class Driver final : public gpu::Driver {
     stream_.wait_for(range, Stream::Access::read);
     stream_.check(range);
     std::memcpy(target.data(), source, target.size());
+  }
+
+  bool tracks_values() const override { return hooks != nullptr; }
+  void begin_value(std::byte* address, std::size_t bytes) override {
+    const std::lock_guard lock(mutex_);
+    stream_.begin_value(range_of(address, bytes));
+  }
+  void host_wrote(std::byte* address, std::size_t bytes) override {
+    const std::lock_guard lock(mutex_);
+    stream_.forget(range_of(address, bytes));
+    if (hooks != nullptr) hooks->written(address, bytes);
   }
 
   void synchronize() override {
@@ -109,11 +118,6 @@ class Driver final : public gpu::Driver {
   std::mutex mutex_;
   Stream stream_;
 };
-
-const bool registered = [] {
-  runtime::register_unavailable(DeviceType::mps, "the driver runs kernels; plans are not compiled for it yet");
-  return true;
-}();
 
 }  // namespace
 

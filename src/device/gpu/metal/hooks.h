@@ -8,8 +8,10 @@ namespace russet::metal {
 struct Hooks {
   /// The next dispatch of the encoder may touch `bytes` of the buffer bound at `index`, and nothing else.
   void (*plan)(const void* encoder, unsigned index, std::size_t bytes, bool writes);
-  /// A new value lies here, not written yet; the address as the host sees it.
-  void (*born)(const void* address, std::size_t bytes);
+  /// When the next dispatch of the encoder comes, a new value begins here, and what lay here is no value any more.
+  void (*begin)(const void* encoder, const void* address, std::size_t bytes);
+  /// The driver grants this memory: nothing has been written to it. The address as the host sees it.
+  void (*grant)(const void* address, std::size_t bytes);
   /// The host wrote here.
   void (*written)(const void* address, std::size_t bytes);
 };

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "device/gpu/metal/hooks.h"
 
 namespace russet::metal {
 namespace {
@@ -115,6 +114,10 @@ void Stream::encode(const gpu::Launch& launch) {
     encoder_->setBytes(launch.parameters.data(), launch.parameters.size(), launch.buffers.size());
     bound_[launch.buffers.size()] = {};
   }
+  for (const Range& birth : births_) {
+    hooks->begin(encoder_.get(), birth.begin, static_cast<std::size_t>(birth.end - birth.begin));
+  }
+  births_.clear();
   encoder_->dispatchThreadgroups(MTL::Size(launch.groups[0], launch.groups[1], launch.groups[2]),
                                  MTL::Size(launch.threads, 1, 1));
 }

@@ -11,6 +11,7 @@
 #include "device/gpu/launch.h"
 #include "device/gpu/metal/capture.h"
 #include "device/gpu/metal/compiler.h"
+#include "device/gpu/metal/hooks.h"
 #include "device/gpu/metal/memory.h"
 
 namespace russet::metal {
@@ -60,6 +61,10 @@ class Stream {
   void launch(const gpu::Launch& launch);
   void barrier();
   void commit();
+  /// A value begins here with the next launch: for the simulator's checks.
+  void begin_value(const Range& range) {
+    if (hooks != nullptr) births_.push_back(range);
+  }
 
   enum class Access : std::uint8_t { read, write };
   /// Waits until the host may read or write the range: until no work that was launched touches it in conflict.
@@ -105,6 +110,7 @@ class Stream {
   const gpu::Pipeline* pipeline_ = nullptr;
   std::vector<Place> bound_;
   bool launched_since_barrier_ = false;
+  std::vector<Range> births_;
 
   std::deque<std::shared_ptr<Batch>> in_flight_;
   std::shared_ptr<Completions> completions_ = std::make_shared<Completions>();

@@ -108,10 +108,14 @@ void plan(const void* encoder, unsigned index, std::size_t bytes, bool writes) {
   bound.planned = true;
 }
 
-void born(const void* address, std::size_t bytes) { simulator::mark_uninitialised(gpu_address(address), bytes); }
+void begin(const void* encoder, const void* address, std::size_t bytes) {
+  static_cast<Encoder*>(const_cast<void*>(encoder))->births.push_back({gpu_address(address), bytes});
+}
+
+void grant(const void* address, std::size_t bytes) { simulator::mark_uninitialised(gpu_address(address), bytes); }
 void written(const void* address, std::size_t bytes) { simulator::mark_initialised(gpu_address(address), bytes); }
 
-constexpr metal::Hooks hooks{&plan, &born, &written};
+constexpr metal::Hooks hooks{&plan, &begin, &grant, &written};
 
 Object* new_buffer(Device*, Selector, unsigned long length, unsigned long /*options*/) {
   if (length == 0) {
@@ -264,7 +268,6 @@ std::vector<Row> buffer_rows() {
        "length",
        {10, 11},
        +[](Buffer* buffer, Selector) { return static_cast<unsigned long>(buffer->length); }},
-      {"MTLBuffer", "setLabel:", {10, 11}, +[](Buffer*, Selector, String*) {}},
       {"MTLResidencySetDescriptor", "alloc", {15, 0}, &alloc<ResidencyDescriptor>},
       {"MTLResidencySetDescriptor", "init", {15, 0}, &init},
       {"MTLDevice",

@@ -134,6 +134,7 @@ void dispatch(Encoder* encoder, Selector, Size groups, Size threads) {
     }
     work.values = encoder->values;
   }
+  work.births = std::exchange(encoder->births, {});
   work.groups = {static_cast<std::uint32_t>(groups.width), static_cast<std::uint32_t>(groups.height),
                  static_cast<std::uint32_t>(groups.depth)};
   work.threads = static_cast<std::uint32_t>(threads.width);
@@ -233,6 +234,10 @@ int run(const Pass& pass) {
   int dispatches = 0;
   for (const auto& phase : pass.phases) {
     std::vector<simulator::Dispatch> work;
+    // A barrier stands between those who used the memory before and those who do now.
+    for (const Dispatched& dispatched : phase) {
+      for (const Birth& birth : dispatched.births) simulator::mark_uninitialised(birth.begin, birth.bytes);
+    }
     for (const Dispatched& dispatched : phase) {
       simulator::Dispatch& dispatch = work.emplace_back();
       dispatch.kernel = dispatched.pipeline->function->kernel;
@@ -296,7 +301,6 @@ std::vector<Row> encoder_rows() {
   return {
       {"MTLCommandBuffer", "computeCommandEncoderWithDispatchType:", {10, 14}, &new_encoder},
       {"MTLComputeCommandEncoder", "endEncoding", {10, 11}, &end_encoding},
-      {"MTLComputeCommandEncoder", "setLabel:", {10, 11}, +[](Encoder*, Selector, String*) {}},
       {"MTLComputeCommandEncoder", "setComputePipelineState:", {10, 11}, &set_pipeline},
       {"MTLComputeCommandEncoder", "setBuffer:offset:atIndex:", {10, 11}, &set_buffer},
       {"MTLComputeCommandEncoder", "setBytes:length:atIndex:", {10, 11}, &set_bytes},

@@ -24,14 +24,10 @@ const char* utf8(String* string, Selector) { return string->text.c_str(); }
 
 Object* url_with_path(Class* /*type*/, Selector, String* path) { return autoreleased(make<Url>("NSURL", path->text)); }
 
-Object* array_with(Class* /*type*/, Selector, Object* const* objects, unsigned long count) {
+Object* array_with(Class* /*type*/, Selector, Object* object) {
   auto* const array = autoreleased(make<Array>("NSArray"));
-  for (unsigned long i = 0; i < count; ++i) array->objects.emplace_back(objects[i]);
+  array->objects.emplace_back(object);
   return array;
-}
-
-Object* array_with_one(Class* type, Selector selector, Object* object) {
-  return array_with(type, selector, &object, 1);
 }
 
 Object* process_info(Class* /*type*/, Selector) {
@@ -64,8 +60,7 @@ std::vector<Row> foundation_rows() {
        +[](Error* error, Selector) -> Object* { return new_string(error->text); }},
       {"NSError", "code", always, +[](Error* error, Selector) { return error->code; }},
       {"NSURL", "fileURLWithPath:", always, &url_with_path},
-      {"NSArray", "arrayWithObject:", always, &array_with_one},
-      {"NSArray", "arrayWithObjects:count:", always, &array_with},
+      {"NSArray", "arrayWithObject:", always, &array_with},
       {"NSProcessInfo", "processInfo", always, &process_info},
       {"NSProcessInfo", "operatingSystemVersion", {10, 10}, &system_version},
       {"NSProcessInfo", "operatingSystemVersionString", always, &system_version_string},

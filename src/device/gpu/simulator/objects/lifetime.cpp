@@ -127,10 +127,9 @@ std::vector<Row> object_rows() {
          return object;
        }},
       {"NSObject", "release", always, +[](Object* object, Selector) { release(object); }},
-      {"NSObject", "autorelease", always, +[](Object* object, Selector) { return autorelease(object); }},
-      {"NSObject", "retainCount", always,
-       +[](Object* object, Selector) { return static_cast<unsigned long>(object->count.load()); }},
       {"NSObject", "respondsToSelector:", always, &responds},
+      {"NSObject", "methodSignatureForSelector:", always,  // asked where a method may be missing: none is forwarded
+       +[](Object*, Selector, Selector) -> Object* { return nullptr; }},
       {"NSAutoreleasePool", "alloc", always, &alloc_pool},
       {"NSAutoreleasePool", "init", always, &init_pool},
       {"NSAutoreleasePool", "drain", always, &end_pool},

@@ -156,8 +156,15 @@ struct Bound {
   bool planned = false;  // for the dispatch that comes next
 };
 
+/// Where a value begins its life.
+struct Birth {
+  std::byte* begin = nullptr;
+  std::size_t bytes = 0;
+};
+
 struct Dispatched {
   Held<PipelineState> pipeline;
+  std::vector<Birth> births;
   std::vector<Bound> buffers;
   std::vector<std::byte> values;
   std::array<std::uint32_t, 3> groups{};
@@ -202,6 +209,7 @@ struct Encoder final : Object {
   bool ended = false;
   Held<PipelineState> pipeline;
   std::array<Bound, binding_count> bound;
+  std::vector<Birth> births;  // with the next dispatch
   std::vector<std::byte> values;
   std::optional<std::size_t> values_index;
 };
@@ -214,6 +222,7 @@ struct Timeline {
   int uncompleted = 0;                   // made and not completed
   bool failed = false;                   // a command buffer failed: those after it do not run
   bool closed = false;
+  std::atomic<bool> paused{false};  // by tests: committed work waits
 };
 
 /// Runs what was committed to it, in order, on a thread of its own.

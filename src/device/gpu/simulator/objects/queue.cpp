@@ -109,7 +109,9 @@ void work(const std::shared_ptr<Timeline>& timeline) {
       if (timeline->committed.empty()) return;
       buffer = timeline->committed.front();
     }
-    lie_around();
+    do {
+      lie_around();
+    } while (timeline->paused.load());
     Passes later;
     {
       const std::lock_guard lock(timeline->mutex);
