@@ -15,12 +15,23 @@ const base::Log& kernel_log() {
 
 }  // namespace
 
+namespace {
+
+/// Type and sizes, and strides where they are not row-major.
+std::string describe(const Operand& operand) {
+  std::string text = fmt::format("{}{}", name_of(operand.access.dtype), to_string(operand.sizes));
+  if (operand.access.strides != contiguous_strides(operand.sizes)) {
+    text += fmt::format(" by {}", to_string(operand.access.strides));
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string describe(const Primitive& primitive) {
   std::string text(ops::row(primitive.op).name);
-  for (const Operand& input : primitive.inputs) {
-    text += fmt::format(" {}{}", name_of(input.access.dtype), to_string(input.sizes));
-  }
-  return fmt::format("{} -> {}{}", text, name_of(primitive.output.access.dtype), to_string(primitive.output.sizes));
+  for (const Operand& input : primitive.inputs) text += " " + describe(input);
+  return fmt::format("{} -> {}", text, describe(primitive.output));
 }
 
 void log_refusal(const Primitive& primitive, const char* implementation, const std::string& reason) {

@@ -91,6 +91,21 @@ TEST(Passes, SimplifyTransposesOperandsInsteadOfProducts) {
   EXPECT_EQ(steps.size(), 1U);
 }
 
+TEST(Passes, SimplifyCastsAWeightOnceForAllItsOrders) {
+  const Tensor x = numbers({64, 100}).to(DType::bfloat16);
+  const Tensor w = numbers({32, 100});
+  const Tensor g = numbers({64, 32}).to(DType::bfloat16);
+  flush();
+  Tensor y;
+  Tensor back;
+  const auto steps = steps_of([&] {
+    y = matmul(x, w.t().to(DType::bfloat16));
+    back = matmul(g, w.to(DType::bfloat16));
+  });
+  EXPECT_EQ(steps.size(), 3U);  // one cast, two products
+  EXPECT_TRUE(allclose(y.to(DType::float32), matmul(x.to(DType::float32), w.t()), 2e-2, 2e-1));
+}
+
 TEST(Passes, PruneLeavesNoValueBehindThatNobodyReads) {
   const Tensor x = numbers({4096});
   Tensor y;

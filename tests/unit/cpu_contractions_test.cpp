@@ -1,5 +1,6 @@
 // Contractions of the CPU against loops in double, written here, on random sizes, layouts and types.
 #include <gtest/gtest.h>
+#include <russet/russet.h>
 
 #include <functional>
 
@@ -76,6 +77,26 @@ TEST(CpuMatmul, BatchAxesBroadcast) {
     check_matmul({5, 6}, {2, 3, 6, 7}, {2, 3, 5, 7}, type, Layout::permuted);
     check_matmul({2, 3, 5, 6}, {6, 7}, {2, 3, 5, 7}, type, Layout::row_major);
     check_matmul({2, 1, 5, 6}, {1, 3, 6, 7}, {2, 3, 5, 7}, type, Layout::gaps);
+  }
+}
+
+/// Heads of an attention lie between each other in memory: [batch, length, heads, depth].
+TEST(CpuMatmul, HeadsBetweenEachOther) {
+  const auto attend = [](DType type, Device device) {
+    Array source(DType::float64, {2, 37, 9, 16}, Layout::row_major);
+    source.randomise();
+    const Tensor qkv = Tensor::from(source.values, {2, 37, 9, 16}).to(type).to(device);
+    const auto heads = [&](std::int64_t part) { return qkv.narrow(2, part * 3, 3).permute({0, 2, 1, 3}); };
+    const Tensor scores = matmul(heads(0), heads(1).transpose(-2, -1));
+    const Tensor result =
+        matmul(scores, heads(2)).transpose(1, 2) + matmul(scores.transpose(-2, -1), heads(0)).transpose(1, 2);
+    return result.to(Device(DeviceType::cpu)).to(DType::float64);
+  };
+  for (const DType type : {DType::float32, DType::bfloat16}) {
+    const Tensor expected = attend(type, Device(DeviceType::reference));
+    const Tensor result = attend(type, Device(DeviceType::cpu));
+    const double largest = amax(abs(expected)).item<double>();
+    EXPECT_LE(amax(abs(result - expected)).item<double>(), largest * (type == DType::float32 ? 1e-6 : 0.02));
   }
 }
 

@@ -23,6 +23,14 @@ class Simplifier {
     place_.reserve(program.values.size());
     outputs_.assign(program.values.size(), false);
     for (const Output& output : program.outputs) outputs_[static_cast<std::size_t>(output.value)] = true;
+    feeds_products_ = outputs_;
+    feeds_products_.flip();
+    for (const Value& value : program.values) {
+      for (const ValueId input : value.inputs) {
+        if (input < 0 || value.op == Op::matmul || value.op == Op::strided) continue;
+        feeds_products_[static_cast<std::size_t>(input)] = false;
+      }
+    }
   }
 
   void run() {
@@ -131,7 +139,7 @@ class Simplifier {
     if (source.op == Op::matmul && is_used_once()) {
       if (const std::optional<ValueId> swapped = transposed_product(value, source)) return *swapped;
     }
-    if (can_push(source)) {
+    if (can_push(source) && !serves_products(value, source)) {
       if (const std::optional<ValueId> pushed = push(value, source)) return *pushed;
     }
     return add(std::move(value));
@@ -180,6 +188,29 @@ class Simplifier {
     swapped.attributes = View{strides, 0, false};
     swapped.inputs = {id, -1, -1};
     return nested_view(std::move(swapped));
+  }
+
+  /// A cast of a leaf that products read in several orders is computed once, in the leaf's own order.
+  bool serves_products(const Value& view, const Value& source) const {
+    return source.op == Op::cast && at(source.inputs[0]).leaf >= 0 && feeds_products_[old_] &&
+           is_reordering(std::get<View>(view.attributes), view.shape, source.shape);
+  }
+
+  /// Whether a view shows all elements in another order of axes.
+  static bool is_reordering(const View& view, const Shape& sizes, const Shape& base) {
+    if (view.dynamic || view.offset != 0 || sizes.rank() != base.rank()) return false;
+    const Strides order = contiguous_strides(base);
+    std::uint32_t seen = 0;
+    for (int axis = 0; axis < sizes.rank(); ++axis) {
+      int from = 0;
+      while (from < base.rank() && (((seen >> from) & 1U) || sizes[axis] != base[from] ||
+                                    (sizes[axis] > 1 && view.strides[axis] != order[from]))) {
+        ++from;
+      }
+      if (from == base.rank()) return false;
+      seen |= 1U << from;
+    }
+    return true;
   }
 
   /// Values that are computed once and read once may as well be computed at the view's indices.
@@ -264,6 +295,7 @@ class Simplifier {
   Program& program_;
   std::vector<std::int32_t> uses_;
   std::vector<bool> outputs_;
+  std::vector<bool> feeds_products_;  // nothing but products and views reads it
   std::vector<ValueId> place_;
   std::vector<Value> values_;
   std::size_t old_ = 0;

@@ -170,6 +170,23 @@ KernelPtr build_matmul(const Primitive& primitive, const dnnl::matmul::primitive
   return kernel;
 }
 
+/// The same matrices without gaps between rows or between matrices; what repeats still does.
+Operand packed(Operand operand) {
+  Strides& strides = operand.access.strides;
+  const int column = operand.sizes.rank() - 1;
+  const int row = column - 1;
+  const bool transposed = strides[column] != 1 && operand.sizes[column] > 1;
+  strides[transposed ? row : column] = 1;
+  strides[transposed ? column : row] = operand.sizes[transposed ? row : column];
+  std::int64_t reach = operand.sizes[row] * operand.sizes[column];
+  for (int axis = row; axis-- > 0;) {
+    if (strides[axis] == 0) continue;
+    strides[axis] = reach;
+    reach *= operand.sizes[axis];
+  }
+  return operand;
+}
+
 // ---- convolution
 
 struct Layout {
@@ -364,6 +381,47 @@ Verdict judge_onednn_matmul(const Primitive& primitive) {
                                 : onednn::make<dnnl::matmul>(extras.attributes, *a, *b, *c);
   if (!made) return decline("oneDNN has no implementation that keeps to our scratch space");
   return accept([=] { return build_matmul(primitive, *made, extras, *a, *b, *c); });
+}
+
+Verdict judge_onednn_packed(const Primitive& primitive) {
+  if (std::string reason = why_not_onednn(primitive); !reason.empty()) return decline(std::move(reason));
+  const int rank = primitive.output.sizes.rank();
+  if (rank < 3 || rank > 6) return decline("a single product is not packed");
+  const Extras extras = read_extras(primitive, rank - 1);
+  if (!extras.refusal.empty()) return decline(extras.refusal);
+  const std::array<const Operand*, 3> operands{&primitive.inputs[0], &primitive.inputs[1], &primitive.output};
+  std::array<Desc, 3> given;
+  std::array<Desc, 3> wanted;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto outside = matrix_desc(*operands[i], rank);
+    if (!outside) return decline("a matrix has gaps along both axes");
+    given[i] = *outside;
+    wanted[i] = *matrix_desc(packed(*operands[i]), rank);
+  }
+  const auto made =
+      extras.bias ? onednn::make<dnnl::matmul>(extras.attributes, wanted[0], wanted[1], extras.bias->desc, wanted[2])
+                  : onednn::make<dnnl::matmul>(extras.attributes, wanted[0], wanted[1], wanted[2]);
+  if (!made) return decline("oneDNN has no implementation that keeps to our scratch space");
+  return accept([=]() -> KernelPtr {
+    auto kernel = std::make_unique<onednn::Kernel>(fmt::format("onednn:{}:packed", made->impl_info_str()));
+    constexpr std::array<int, 3> ids{DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
+    const std::array<Place, 3> outside{Place::operand(input_access(primitive, 0)),
+                                       Place::operand(input_access(primitive, 1)),
+                                       Place::operand(primitive.output.access)};
+    std::vector<Argument> arguments;
+    for (std::size_t i = 0; i < 3; ++i) {
+      const bool copied = given[i] != wanted[i];
+      const Place place = copied ? kernel->reserve(wanted[i]) : outside[i];
+      if (copied && i < 2) kernel->add_reorder(given[i], outside[i], wanted[i], place);
+      arguments.push_back({ids[i], wanted[i], place});
+    }
+    const Place written = arguments[2].place;
+    if (extras.bias) arguments.push_back(*extras.bias);
+    arguments.insert(arguments.end(), extras.operands.begin(), extras.operands.end());
+    kernel->add(dnnl::matmul(*made), std::move(arguments), made->scratchpad_desc());
+    if (given[2] != wanted[2]) kernel->add_reorder(wanted[2], written, given[2], outside[2]);
+    return kernel;
+  });
 }
 
 Verdict judge_onednn_convolution(const Primitive& primitive) { return judge_convolution(primitive, false); }

@@ -27,6 +27,7 @@ using ops::Op;
 
 constexpr Implementation matmuls[] = {
     {"onednn", judge_onednn_matmul},
+    {"onednn packed", judge_onednn_packed},
     {"openblas", judge_blas},
     {"tiles", judge_product},
 };
