@@ -82,9 +82,9 @@ TEST(CpuMatmul, BatchAxesBroadcast) {
 
 /// Heads of an attention lie between each other in memory: [batch, length, heads, depth].
 TEST(CpuMatmul, HeadsBetweenEachOther) {
-  const auto attend = [](DType type, Device device) {
-    Array source(DType::float64, {2, 37, 9, 16}, Layout::row_major);
-    source.randomise();
+  Array source(DType::float64, {2, 37, 9, 16}, Layout::row_major);
+  source.randomise();
+  const auto attend = [&](DType type, Device device) {
     const Tensor qkv = Tensor::from(source.values, {2, 37, 9, 16}).to(type).to(device);
     const auto heads = [&](std::int64_t part) { return qkv.narrow(2, part * 3, 3).permute({0, 2, 1, 3}); };
     const Tensor scores = matmul(heads(0), heads(1).transpose(-2, -1));
