@@ -170,6 +170,38 @@ Group::Kind kind_of(const Program& program, const Cluster& cluster) {
   return row ? Group::Kind::row : Group::Kind::column;
 }
 
+int count_accesses(const Program& program, const Cluster& cluster, int enough) {
+  const auto is_member = [&](ValueId id) {
+    return std::binary_search(cluster.members.begin(), cluster.members.end(), id);
+  };
+  std::vector<ValueId> read;
+  for (const ValueId member : cluster.members) {
+    for (const ValueId input : value_at(program, member).inputs) {
+      if (input >= 0 && !is_member(input) && !is_free(value_at(program, input))) read.push_back(input);
+    }
+  }
+  std::sort(read.begin(), read.end());
+  read.erase(std::unique(read.begin(), read.end()), read.end());
+  const int loads = static_cast<int>(read.size());
+  // Every member may be stored, unless that is too many: then it matters who reads them.
+  if (loads + static_cast<int>(cluster.members.size()) <= enough)
+    return loads + static_cast<int>(cluster.members.size());
+  std::vector<bool> stored(cluster.members.size(), false);
+  const auto mark = [&](ValueId id) {
+    const auto place = std::lower_bound(cluster.members.begin(), cluster.members.end(), id);
+    if (place != cluster.members.end() && *place == id)
+      stored[static_cast<std::size_t>(place - cluster.members.begin())] = true;
+  };
+  for (std::size_t id = 0; id < program.values.size(); ++id) {
+    if (program.values[id].leaf >= 0 || is_member(static_cast<ValueId>(id))) continue;
+    for (const ValueId input : program.values[id].inputs) {
+      if (input >= 0) mark(input);
+    }
+  }
+  for (const Output& output : program.outputs) mark(output.value);
+  return loads + static_cast<int>(std::count(stored.begin(), stored.end(), true));
+}
+
 bool is_runnable(const Program& program, const Cluster& cluster, const Target& target) {
   std::int64_t row = 1;
   for (int axis = 0; axis < cluster.space.rank(); ++axis) {
@@ -177,6 +209,8 @@ bool is_runnable(const Program& program, const Cluster& cluster, const Target& t
   }
   const bool two_sweeps =
       cluster.reduced == 0 || (kind_of(program, cluster) == Group::Kind::row && row <= target.longest_row());
+  const int most = target.max_accesses();
+  if (count_accesses(program, cluster, most) > most) return false;
   std::vector<ValueId> after;  // members that depend on a reduction of this group; ascending
   for (const ValueId member : cluster.members) {
     const Value& value = value_at(program, member);

@@ -1,6 +1,7 @@
 #pragma once
 // Step: one thing that a device does. A plan is a list of steps over a table of memory slots.
 #include <memory>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -58,6 +59,8 @@ class Kernel {
   virtual std::size_t scratch_bytes() const { return 0; }
   /// Which implementation this is: "tiles", "onednn:brgconv:avx512_core_amx", ...
   virtual std::string name() const = 0;
+  /// Why another device runs the step; empty if its own does.
+  virtual std::string fallback_reason() const { return {}; }
 };
 
 /// What the compiler asks a device while it makes a plan.
@@ -66,12 +69,16 @@ class Target {
   virtual ~Target() = default;
   /// The first implementation that accepts. Throws TypeError if none does.
   virtual std::unique_ptr<Kernel> compile(const Step& step) const = 0;
+  /// Called with all kernels of a plan before it runs for the first time: devices that compile kernels do it here.
+  virtual void prepare(std::span<const std::unique_ptr<Kernel>> /*kernels*/) const {}
   /// Whether the device runs groups with generated code; otherwise every primitive is a step (reference).
   virtual bool runs_groups() const { return true; }
   /// How many groups a bundle may hold; 1 if the device runs none.
   virtual std::size_t largest_bundle() const { return 1; }
   /// The longest row that a row group may hold while full instructions follow its reductions.
   virtual std::int64_t longest_row() const { return 16384; }
+  /// The most accesses to memory that a group may have.
+  virtual int max_accesses() const { return 1024; }
   /// Whether a contraction takes this epilogue.
   virtual bool accepts_epilogue(const Primitive& /*contraction with epilogue*/) const { return false; }
   /// The dense strides that a contraction would like for its operand (input i, or -1 for the output).

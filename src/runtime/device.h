@@ -31,6 +31,8 @@ class DeviceDriver {
   virtual void release(std::byte* memory, std::size_t bytes) = 0;
   virtual void upload(std::byte* target, std::span<const std::byte> source) = 0;
   virtual void download(std::span<std::byte> target, const std::byte* source) = 0;
+  /// Starts what a flush's kernels have encoded; does not wait.
+  virtual void commit() {}
   virtual void synchronize() {}
   /// The host wrote these bytes without upload(), after waiting for whoever used them.
   virtual void host_wrote(std::byte* /*address*/, std::size_t /*bytes*/) {}

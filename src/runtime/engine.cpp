@@ -55,6 +55,7 @@ std::shared_ptr<const compile::Plan> Engine::make_plan(const graph::Work& work, 
   for (std::size_t i = 0; i < work.entries.size(); ++i) {
     if (work.entries[i].output) made.output_entries.push_back(static_cast<std::int32_t>(i));
   }
+  if (driver_.runs()) target_->prepare(made.kernels);
   const auto plan = std::make_shared<const compile::Plan>(std::move(made));
   graph::EngineCounters& counters = graph::engine_counters();
   counters.plans_compiled.fetch_add(1, std::memory_order_relaxed);
@@ -81,7 +82,10 @@ void Engine::execute(graph::Work& work) {
   memory_.check(plan->output_bytes, plan->program.arena_bytes);
   bind(work, *plan);
   try {
-    if (driver_.runs()) run(*plan);
+    if (driver_.runs()) {
+      run(*plan);
+      driver_.commit();
+    }
   } catch (const std::exception& error) {
     fail(*plan, error.what());
     throw;
@@ -149,7 +153,10 @@ void Engine::run(const compile::Plan& plan) {
     if (log.enabled()) log("step {}: {} {}", i, plan.kernels[i]->name(), describe(program.steps[i]));
     const compile::Bindings bindings{slots_.data(), arguments_.data(), arena + program.scratch[i]};
     if (profiler) {
-      profiler->step(plan, i, [&] { plan.kernels[i]->run(bindings); });
+      profiler->step(plan, i, [&] {
+        plan.kernels[i]->run(bindings);
+        driver_.synchronize();
+      });
     } else {
       plan.kernels[i]->run(bindings);
     }

@@ -171,7 +171,12 @@ OperatorSupport operator_support(std::string_view name, Device device) {
     const std::optional<compile::Primitive> step = step_of(*row, type);
     if (!step) continue;
     try {
-      const std::string kernel = driver->target().compile(*step)->name();
+      const std::unique_ptr<compile::Kernel> made = driver->target().compile(*step);
+      const std::string kernel = made->name();
+      if (!made->fallback_reason().empty()) {
+        support.reason = made->fallback_reason();
+        continue;
+      }
       if (support.native.empty() || type == DType::float32) support.kernel = kernel;
       support.native.push_back(type);
     } catch (const Error& error) {

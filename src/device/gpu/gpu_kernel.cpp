@@ -37,7 +37,9 @@ GpuKernel::GpuKernel(const Context& context, std::string name, std::vector<Call>
       scratch_bytes_(scratch_bytes) {
   std::erase_if(calls_,
                 [](const Call& call) { return call.groups[0] == 0 || call.groups[1] == 0 || call.groups[2] == 0; });
-  for (const Call& call : calls_) {
+  for (Call& call : calls_) {
+    // A struct that begins with 8-byte members ends at a multiple of 8.
+    call.values.bytes.resize((call.values.bytes.size() + 7) / 8 * 8);
     if (call.regions.size() > max_buffers || call.values.bytes.size() > max_value_bytes || call.groups[1] > 65535 ||
         call.groups[2] > 65535) {
       throw InternalError(fmt::format("{}: a launch of {} has {} buffers, {} bytes of values and {} x {} x {} groups",

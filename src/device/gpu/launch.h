@@ -65,7 +65,7 @@ class Driver : public runtime::DeviceDriver {
   /// What follows sees what the launches before it wrote.
   virtual void barrier() = 0;
   /// Starts what has been launched. Does not wait; synchronize() does, and throws what went wrong.
-  virtual void commit() = 0;
+  void commit() override = 0;
 };
 
 }  // namespace russet::gpu

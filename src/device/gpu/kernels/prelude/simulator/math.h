@@ -4,6 +4,10 @@
 // mode.
 #include "integers.h"
 
+// Metal Shading Language Specification 6.5: constants of single precision.
+#define INFINITY __builtin_inff()
+#define NAN __builtin_nanf("")
+
 namespace metal {
 
 inline float fabs(float x) { return __builtin_fabsf(x); }

@@ -13,8 +13,9 @@
   X(__tsan_read2, 17)                                                                                                 \
   X(__tsan_read4, 18)                                                                                                 \
   X(__tsan_read8, 19)                                                                                                 \
-  X(__tsan_read16, 20) X(__tsan_write1, 21) X(__tsan_write2, 22) X(__tsan_write4, 23) X(__tsan_write8, 24)            \
-      X(__tsan_write16, 25) X(__tsan_unaligned_read2, 26) X(__tsan_unaligned_read4, 27) X(__tsan_unaligned_read8, 28) \
+  X(__tsan_read16, 20)                                                                                                \
+  X(__tsan_write1, 21) X(__tsan_write2, 22) X(__tsan_write4, 23) X(__tsan_write8, 24) X(__tsan_write16, 25)           \
+      X(__tsan_unaligned_read2, 26) X(__tsan_unaligned_read4, 27) X(__tsan_unaligned_read8, 28)                       \
           X(__tsan_unaligned_read16, 29) X(__tsan_unaligned_write2, 30) X(__tsan_unaligned_write4, 31) X(             \
               __tsan_unaligned_write8, 32) X(__tsan_unaligned_write16, 33) X(memcpy, 34) X(memmove, 35) X(memset, 36) \
               X(__tsan_memcpy, 34) X(__tsan_memmove, 35) X(__tsan_memset, 36) X(__tsan_atomic32_load, 37)             \

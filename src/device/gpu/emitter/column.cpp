@@ -1,0 +1,190 @@
+// Column groups: neighbouring lanes take neighbouring columns, the simdgroups of a threadgroup every eighth row, and
+// threadgroups chunks of rows. Partial results are combined in their order: first in group memory, then, where there
+// are several chunks, by a second kernel. The tree depends on shapes alone.
+#include <algorithm>
+#include <utility>
+
+#include "device/gpu/emitter/emit.h"
+#include "device/gpu/emitter/reductions.h"
+
+namespace russet::gpu {
+namespace {
+
+using compile::Group;
+
+constexpr std::uint32_t threads = 256;
+constexpr std::uint32_t simdgroups = threads / 32;
+
+class ColumnEmitter {
+ public:
+  ColumnEmitter(const Group& group, const Context& context)
+      : group_(group), context_(context), schedule_(make_schedule(group, false)) {
+    const int rank = group.space.rank();
+    for (int axis = 0; axis < group.split; ++axis) rows_ *= group.space[axis];
+    for (int axis = group.split; axis < rank; ++axis) columns_ *= group.space[axis];
+    const int inner = rank > group.split ? rank - 1 : -1;
+    walk_ = {inner, vector_width(group, inner), needs_wide_index(group)};
+    // Lanes without a column are worse than narrow loads.
+    if (columns_ < 32 * walk_.width) walk_.width = 1;
+    strips_ = divide_up(columns_, 32 * walk_.width);
+    constexpr std::int64_t shortest = 64;  // rows
+    constexpr std::int64_t enough = 512;   // threadgroups
+    const std::int64_t most = std::max<std::int64_t>(1, std::min<std::int64_t>(enough / strips_, 256));
+    const std::int64_t wanted = std::clamp<std::int64_t>(divide_up(rows_, shortest), 1, most);
+    chunk_ = std::max<std::int64_t>(divide_up(divide_up(rows_, wanted), simdgroups) * simdgroups, simdgroups);
+    chunks_ = std::max<std::int64_t>(divide_up(rows_, chunk_), 1);
+    if (chunks_ == 1) {  // results follow in the same kernel, a column a thread
+      walk_.width = 1;
+      strips_ = divide_up(columns_, 32);
+    }
+  }
+
+  EmittedCalls run() {
+    const std::vector<Reduction> reductions = reductions_of(group_, schedule_.phases[0].reductions);
+    Partials partials(reductions, static_cast<std::size_t>(columns_ * chunks_));
+    EmittedCalls emitted;
+    if (chunks_ > 1) emitted.scratch_bytes = partials.bytes();
+    emitted.calls.push_back(reduce(reductions, partials));
+    if (chunks_ > 1) emitted.calls.push_back(finish(reductions, partials));
+    return emitted;
+  }
+
+ private:
+  Call reduce(const std::vector<Reduction>& reductions, Partials& partials) {
+    KernelText kernel("column", threads);
+    GroupText text(group_, schedule_, walk_, kernel, chunks_ > 1 ? Part::elements : Part::all);
+    if (chunks_ > 1) partials.bind(kernel, true);
+    ValueList& values = kernel.values();
+    values.add_uint("columns", static_cast<std::uint64_t>(columns_));
+    values.add_uint("rows", static_cast<std::uint64_t>(rows_));
+    values.add_uint("chunk", static_cast<std::uint64_t>(chunk_));
+    kernel.line("const uint column = (group_id.x * 32u + lane_id) * {}u;", walk_.width);
+    kernel.line("const bool live = column < values.columns;");
+    define_accumulators(kernel, reductions);
+    kernel.line("if (live) {");
+    open_column(text);
+    kernel.line("const uint end = min((group_id.y + 1u) * values.chunk, values.rows);");
+    kernel.line("for (uint row = group_id.y * values.chunk + simdgroup_id; row < end; row += {}u) {{", simdgroups);
+    text.define_indices(0, group_.split, "row");
+    text.define_offsets(0, group_.split, true);
+    const Phase& phase = schedule_.phases[0];
+    text.run_full(phase, [&] {
+      for (const Reduction& reduction : reductions) {
+        const std::int16_t input = text.at(reduction.position()).inputs[0];
+        reduction.add(kernel, reduction.element(text.value(input)), "row", lane_suffix());
+      }
+    });
+    kernel.line("}");
+    kernel.line("}");
+    for (std::size_t i = 0; i < reductions.size(); ++i) across_simdgroups(kernel, reductions[i], i > 0);
+    kernel.line("if (simdgroup_id == 0u && live) {");
+    if (chunks_ > 1) {
+      store_partials(kernel, partials);
+    } else {
+      finish_column(kernel, text, reductions);
+    }
+    kernel.line("}");
+    return kernel.finish(context_, {static_cast<std::uint32_t>(strips_), static_cast<std::uint32_t>(chunks_), 1});
+  }
+
+  /// Accumulators are arrays, a lane of the vector an element.
+  std::string lane_suffix() const { return walk_.width > 1 ? "[k]" : ""; }
+
+  void define_accumulators(KernelText& kernel, const std::vector<Reduction>& reductions) const {
+    if (walk_.width == 1) {
+      for (const Reduction& reduction : reductions) reduction.define(kernel);
+      return;
+    }
+    for (const Reduction& reduction : reductions) reduction.define_array(kernel, walk_.width);
+  }
+
+  void open_column(GroupText& text) const {
+    const std::string item = walk_.width > 1 ? fmt::format("(column / {}u)", walk_.width) : "column";
+    if (walk_.inner >= 0) text.define_indices(group_.split, group_.space.rank(), item);
+    text.define_offsets(group_.split, group_.space.rank(), false);
+  }
+
+  /// Group memory holds an accumulator of every thread; the first simdgroup adds up the others' in their order.
+  void across_simdgroups(KernelText& kernel, const Reduction& reduction, bool again) const {
+    const std::string shared = fmt::format("shared_{}", reduction.type());
+    kernel.group_memory(reduction.type(), shared, threads * static_cast<std::size_t>(walk_.width));
+    if (reduction.has_position()) {
+      kernel.group_memory("uint", "shared_places", threads * static_cast<std::size_t>(walk_.width));
+    }
+    if (again) kernel.line("threadgroup_barrier(mem_flags::mem_threadgroup);");
+    const auto at = [&](std::string_view thread) {
+      return walk_.width > 1 ? fmt::format("[({}) * {}u + k]", thread, walk_.width) : fmt::format("[{}]", thread);
+    };
+    for_each_lane(kernel, [&] {
+      kernel.line("{}{} = {};", shared, at("thread_id"), reduction.accumulator(lane_suffix()));
+      if (reduction.has_position()) {
+        kernel.line("shared_places{} = {};", at("thread_id"), reduction.place(lane_suffix()));
+      }
+    });
+    kernel.line("threadgroup_barrier(mem_flags::mem_threadgroup);");
+    kernel.line("if (simdgroup_id == 0u) {");
+    kernel.line("for (uint other = 1u; other < {}u; ++other) {{", simdgroups);
+    for_each_lane(kernel, [&] {
+      const std::string other = at("other * 32u + lane_id");
+      reduction.add(kernel, shared + other, "shared_places" + other, lane_suffix());
+    });
+    kernel.line("}");
+    kernel.line("}");
+  }
+
+  template <class Visitor>
+  void for_each_lane(KernelText& kernel, const Visitor& visit) const {
+    if (walk_.width > 1) kernel.line("for (uint k = 0u; k < {}u; ++k) {{", walk_.width);
+    visit();
+    if (walk_.width > 1) kernel.line("}");
+  }
+
+  void store_partials(KernelText& kernel, const Partials& partials) const {
+    for_each_lane(kernel, [&] {
+      partials.store(kernel, fmt::format("group_id.y * values.columns + column{}", walk_.width > 1 ? " + k" : ""),
+                     lane_suffix());
+    });
+  }
+
+  /// What follows the reductions of one column.
+  void finish_column(KernelText& kernel, GroupText& text, const std::vector<Reduction>& reductions) const {
+    for (const Reduction& reduction : reductions) reduction.define_result(kernel);
+    open_column(text);
+    for (const Phase& phase : schedule_.phases) text.run_reduced(phase.reduced);
+    for (const int store : schedule_.reduced_stores) text.store_reduced(store);
+  }
+
+  Call finish(const std::vector<Reduction>& reductions, Partials& partials) {
+    KernelText kernel("results", 32);
+    const int width = std::exchange(walk_.width, 1);
+    GroupText text(group_, schedule_, walk_, kernel, Part::results);
+    partials.bind(kernel, false);
+    kernel.values().add_uint("columns", static_cast<std::uint64_t>(columns_));
+    kernel.values().add_uint("chunks", static_cast<std::uint64_t>(chunks_));
+    kernel.line("const uint column = group_id.x * 32u + thread_id;");
+    kernel.line("if (column >= values.columns) return;");
+    for (const Reduction& reduction : reductions) reduction.define(kernel);
+    kernel.line("for (uint chunk = 0u; chunk < values.chunks; ++chunk) {");
+    partials.add(kernel, "chunk * values.columns + column");
+    kernel.line("}");
+    finish_column(kernel, text, reductions);
+    walk_.width = width;
+    return kernel.finish(context_, {static_cast<std::uint32_t>(divide_up(columns_, 32)), 1, 1});
+  }
+
+  const Group& group_;
+  const Context& context_;
+  Schedule schedule_;
+  std::int64_t rows_ = 1;
+  std::int64_t columns_ = 1;
+  std::int64_t strips_ = 1;
+  std::int64_t chunk_ = 1;
+  std::int64_t chunks_ = 1;
+  Walk walk_;
+};
+
+}  // namespace
+
+EmittedCalls emit_column(const Group& group, const Context& context) { return ColumnEmitter(group, context).run(); }
+
+}  // namespace russet::gpu

@@ -1,0 +1,28 @@
+#pragma once
+// From a group to launches of emitted kernels. The text depends on the group's structure alone: instructions, types,
+// number of axes, which accesses are contiguous or broadcast along the innermost one, width of vectors, and how a row
+// is divided among threads (a power of two); sizes, strides, offsets and numbers are values.
+#include "compile/group.h"
+#include "device/gpu/gpu_kernel.h"
+
+namespace russet::gpu {
+
+struct EmittedCalls {
+  std::vector<Call> calls;
+  std::size_t scratch_bytes = 0;
+};
+
+/// Why the group cannot be a kernel (a type that GPUs lack, more accesses than a kernel has buffers); empty if it can.
+std::string why_not_emitted(const compile::Group& group);
+
+/// The launches that run a group. Its axes must be merged already (compile::merge_axes).
+EmittedCalls emit(const compile::Group& group, const Context& context);
+
+// Of each kind of group.
+EmittedCalls emit_elementwise(const compile::Group& group, const Context& context);
+EmittedCalls emit_row(const compile::Group& group, const Context& context);
+EmittedCalls emit_column(const compile::Group& group, const Context& context);
+
+constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace russet::gpu

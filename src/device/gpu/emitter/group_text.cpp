@@ -1,0 +1,391 @@
+#include "device/gpu/emitter/group_text.h"
+
+#include <russet/error.h>
+
+#include <algorithm>
+
+#include "device/gpu/emitter/expressions.h"
+#include "ops/table.h"
+
+namespace russet::gpu {
+namespace {
+
+using compile::Access;
+using compile::Extent;
+using compile::Group;
+using compile::Instruction;
+using ops::Op;
+using Kind = Instruction::Kind;
+
+constexpr std::size_t index_of(int position) { return static_cast<std::size_t>(position); }
+
+constexpr std::array<char, 4> component{'x', 'y', 'z', 'w'};
+
+/// Elements between the first and the last that the access reaches.
+std::int64_t reach(const Access& access, const Shape& space) {
+  std::int64_t total = 0;
+  for (int axis = 0; axis < space.rank(); ++axis) total += std::abs(access.strides[axis]) * (space[axis] - 1);
+  return total;
+}
+
+std::vector<bool> find_written(const Group& group) {
+  std::vector<bool> written(group.accesses.size(), false);
+  for (const Instruction& in : group.code) {
+    if (in.kind == Kind::store) written[index_of(in.access)] = true;
+  }
+  return written;
+}
+
+/// Whether width neighbours of every item lie side by side in one aligned piece.
+bool is_aligned(const Access& access, int inner, int width) {
+  if (access.strides[inner] != 1 || access.offset_argument >= 0 || size_of(access.dtype) > 4) return false;
+  if (access.offset % width != 0) return false;
+  for (int axis = 0; axis < access.strides.rank(); ++axis) {
+    if (axis != inner && access.strides[axis] % width != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool needs_wide_index(const Group& group) {
+  constexpr std::int64_t limit = std::int64_t{1} << 31;
+  if (numel(group.space) >= limit) return true;
+  return std::any_of(group.accesses.begin(), group.accesses.end(),
+                     [&](const Access& access) { return access.slot >= 0 && reach(access, group.space) >= limit; });
+}
+
+int vector_width(const Group& group, int inner) {
+  constexpr int width = 4;
+  if (inner < 0 || group.space[inner] % width != 0) return 1;
+  const std::vector<bool> written = find_written(group);
+  bool any = false;
+  for (std::size_t i = 0; i < group.accesses.size(); ++i) {
+    const Access& access = group.accesses[i];
+    if (access.slot < 0 || access.strides[inner] == 0) continue;
+    if (!is_aligned(access, inner, width)) {
+      if (written[i]) return 1;
+      continue;
+    }
+    any = true;
+  }
+  return any ? width : 1;
+}
+
+GroupText::GroupText(const Group& group, const Schedule& schedule, const Walk& walk, KernelText& kernel, Part part)
+    : group_(group), schedule_(schedule), walk_(walk), kernel_(kernel), names_(group.code.size()) {
+  place_accesses(part);
+  for (std::size_t i = 0; i < group.code.size(); ++i) {
+    const Instruction& in = group.code[i];
+    if (is_uniform(in)) {
+      bind_uniform(static_cast<int>(i));
+    } else {
+      names_[i] = fmt::format("{}{}", is_full(in) ? "v" : "r", i);
+    }
+    if (in.kind != Kind::random) continue;
+    kernel.use("random.metal");
+    kernel.values().add_ulong(fmt::format("seed{}", i), in.seed);
+    kernel.values().add_argument("ulong", fmt::format("draw{}", i), in.argument, Patch::Form::bits);
+  }
+}
+
+bool GroupText::is_full(const Instruction& in) const {
+  return group_.kind == Group::Kind::elementwise || in.extent == Extent::full;
+}
+
+std::vector<bool> GroupText::used_accesses(Part part) const {
+  std::vector<bool> used(group_.accesses.size(), false);
+  const auto use = [&](const std::vector<int>& instructions) {
+    for (const int position : instructions) {
+      if (at(position).access >= 0) used[index_of(at(position).access)] = true;
+    }
+  };
+  for (const Phase& phase : schedule_.phases) {
+    if (part != Part::results) {
+      use(phase.full);
+      use(phase.stores);
+    }
+    if (part != Part::elements || &phase == &schedule_.phases.front()) use(phase.reduced);
+  }
+  if (part != Part::elements) use(schedule_.reduced_stores);
+  return used;
+}
+
+void GroupText::place_accesses(Part part) {
+  const std::vector<bool> written = find_written(group_);
+  const std::vector<bool> used = used_accesses(part);
+  for (std::size_t i = 0; i < group_.accesses.size(); ++i) {
+    const Access& access = group_.accesses[i];
+    if (!used[i]) {
+      pointers_.emplace_back();
+      place_of_.push_back(-1);
+      continue;
+    }
+    Place place;
+    place.strides = access.strides;
+    if (access.slot >= 0) {
+      const Placed placed = gpu::place(access, group_.space, written[i]);
+      pointers_.push_back(kernel_.bind(stored_type(access.dtype), placed.region));
+      place.first = placed.first;
+      const auto same = std::find_if(places_.begin(), places_.end(), [&](const Place& other) {
+        return !other.position && other.first == place.first && other.strides == place.strides;
+      });
+      if (same != places_.end()) {
+        place_of_.push_back(static_cast<int>(same - places_.begin()));
+        continue;
+      }
+      if (place.first != 0) {
+        const std::string name = fmt::format("first{}", places_.size());
+        place.base =
+            walk_.wide ? kernel_.values().add_long(name, place.first) : kernel_.values().add_int(name, place.first);
+      }
+    } else {
+      pointers_.emplace_back();
+      place.position = true;
+      if (access.offset != 0 || access.offset_argument >= 0) {
+        place.base =
+            kernel_.values().add_offset(fmt::format("start{}", places_.size()), access.offset, access.offset_argument);
+      }
+    }
+    place_of_.push_back(static_cast<int>(places_.size()));
+    places_.push_back(std::move(place));
+  }
+}
+
+void GroupText::bind_uniform(int position) {
+  const Instruction& in = at(position);
+  std::string& name = names_[index_of(position)];
+  const std::string member = fmt::format("c{}", position);
+  ValueList& values = kernel_.values();
+  if (in.kind == Kind::constant) {
+    if (is_floating(in.dtype)) {
+      const auto single = static_cast<float>(in.number.real);
+      const float value = in.dtype == DType::float16    ? static_cast<float>(float16(single))
+                          : in.dtype == DType::bfloat16 ? static_cast<float>(bfloat16(single))
+                                                        : single;
+      name = values.add_float(member, value);
+      return;
+    }
+    std::int64_t value = in.number.integer;
+    visit_dtype(in.dtype, [&]<class T>() {
+      if constexpr (std::is_same_v<T, bool>) {
+        value = value != 0;
+      } else if constexpr (std::is_integral_v<T>) {
+        value = static_cast<T>(value);
+      }
+    });
+    name = in.dtype == DType::int64 ? values.add_long(member, value) : values.add_int(member, value);
+    return;
+  }
+  switch (in.dtype) {
+    case DType::float32: name = values.add_argument("float", member, in.argument, Patch::Form::float32); return;
+    case DType::float16: name = values.add_argument("float", member, in.argument, Patch::Form::float16); return;
+    case DType::bfloat16: name = values.add_argument("float", member, in.argument, Patch::Form::bfloat16); return;
+    case DType::int64:
+    case DType::boolean:
+      name = rounded(in.dtype, values.add_argument("long", member, in.argument, Patch::Form::bits));
+      return;
+    default: name = rounded(in.dtype, values.add_argument("int", member, in.argument, Patch::Form::int32));
+  }
+}
+
+void GroupText::define_indices(int first, int last, std::string_view item) {
+  std::string rest(item);
+  for (int axis = last - 1; axis >= first; --axis) {
+    const bool inner = axis == walk_.inner && walk_.width > 1;
+    const std::string scale = inner ? fmt::format(" * {}u", walk_.width) : "";
+    if (axis == first) {
+      kernel_.line("const {} i{} = {}{};", item_type(), axis, rest, scale);
+      return;
+    }
+    const auto size =
+        static_cast<std::uint64_t>(std::max<std::int64_t>(group_.space[axis] / (inner ? walk_.width : 1), 1));
+    const std::string quotient = fmt::format("q{}", axis);
+    const std::string name = fmt::format("size{}", axis);
+    if (walk_.wide) {
+      const std::string divisor = kernel_.values().add_ulong(name, size);
+      kernel_.line("const ulong {} = {} / {};", quotient, rest, divisor);
+    } else {
+      // divide() of math.metal; see there.
+      const std::string divisor = kernel_.values().add_uint(name, size);
+      int shift = 0;
+      while ((std::uint64_t{1} << shift) < size) ++shift;
+      const std::uint64_t multiplier = ((std::uint64_t{1} << 32) * ((std::uint64_t{1} << shift) - size)) / size + 1;
+      kernel_.line("const uint {} = divide({}, {}, {});", quotient, rest,
+                   kernel_.values().add_uint(fmt::format("multiplier{}", axis), multiplier),
+                   kernel_.values().add_uint(fmt::format("shift{}", axis), static_cast<std::uint64_t>(shift)));
+    }
+    kernel_.line("const {} i{} = ({} - {} * values.{}){};", item_type(), axis, rest, quotient, name, scale);
+    rest = quotient;
+  }
+}
+
+std::string GroupText::stride_member(std::size_t number, int axis) {
+  Place& place = places_[number];
+  std::string& member = place.members[index_of(axis)];
+  if (member.empty()) {
+    const std::string name = fmt::format("stride{}_{}", number, axis);
+    member = place.position || walk_.wide ? kernel_.values().add_long(name, place.strides[axis])
+                                          : kernel_.values().add_int(name, place.strides[axis]);
+  }
+  return member;
+}
+
+void GroupText::define_offsets(int first, int last, bool inner) {
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    Place& place = places_[i];
+    const std::string_view type = place.position ? std::string_view("long") : index_type();
+    std::string sum = inner ? fmt::format("b{}", i) : place.base;
+    bool any = false;
+    for (int axis = first; axis < last; ++axis) {
+      if (place.strides[axis] == 0) continue;
+      any = true;
+      if (!sum.empty()) sum += " + ";
+      // That memory is contiguous is structure; how far apart its rows lie is not.
+      sum += axis == walk_.inner && place.strides[axis] == 1
+                 ? fmt::format("{}(i{})", type, axis)
+                 : fmt::format("{}(i{}) * {}", type, axis, stride_member(i, axis));
+    }
+    if (inner && !any) {
+      kernel_.line("const {} o{} = b{};", type, i, i);
+    } else {
+      kernel_.line("const {} {}{} = {};", type, inner ? 'o' : 'b', i, sum.empty() ? "0" : sum);
+    }
+  }
+}
+
+std::int64_t GroupText::inner_stride(int access) const {
+  return walk_.inner < 0 ? 0 : group_.accesses[index_of(access)].strides[walk_.inner];
+}
+
+bool GroupText::is_vector(int access) const {
+  return walk_.width > 1 && is_aligned(group_.accesses[index_of(access)], walk_.inner, walk_.width);
+}
+
+std::string GroupText::offset_of(int access, bool inner) const {
+  return fmt::format("{}{}", inner ? 'o' : 'b', place_of_[index_of(access)]);
+}
+
+std::string GroupText::value(int position) const {
+  if (schedule_.kept[index_of(position)]) {
+    return walk_.width > 1 ? fmt::format("k{}[j * {}u + k]", position, walk_.width) : fmt::format("k{}[j]", position);
+  }
+  return names_[index_of(position)];
+}
+
+void GroupText::declare_kept(int items) {
+  for (std::size_t i = 0; i < schedule_.kept.size(); ++i) {
+    if (!schedule_.kept[i]) continue;
+    kernel_.line("{} k{}[{}];", register_type(group_.code[i].dtype), i, items * walk_.width);
+  }
+}
+
+std::string GroupText::load(int position) const {
+  const Instruction& in = at(position);
+  const std::string& pointer = pointers_[index_of(in.access)];
+  if (!is_full(in)) return loaded(in.dtype, fmt::format("{}[{}]", pointer, offset_of(in.access, false)));
+  const std::string offset = offset_of(in.access, true);
+  if (is_vector(in.access)) return fmt::format("x{}[k]", position);
+  if (walk_.width > 1 && inner_stride(in.access) != 0) {
+    const auto place = index_of(place_of_[index_of(in.access)]);
+    const std::string& member = places_[place].members[index_of(walk_.inner)];
+    return loaded(in.dtype,
+                  fmt::format("{}[{} + {}(k){}]", pointer, offset, index_type(), member.empty() ? "" : " * " + member));
+  }
+  return loaded(in.dtype, fmt::format("{}[{}]", pointer, offset));
+}
+
+std::string GroupText::compute(int position) const {
+  const Instruction& in = at(position);
+  const auto input = [&](std::size_t i) { return in.inputs[i] < 0 ? std::string() : value(in.inputs[i]); };
+  switch (in.kind) {
+    case Kind::load: return load(position);
+    case Kind::index: {
+      const auto place = index_of(place_of_[index_of(in.access)]);
+      if (!is_full(in)) return fmt::format("b{}", place);
+      if (walk_.width == 1 || inner_stride(in.access) == 0) return fmt::format("o{}", place);
+      const std::string& member = places_[place].members[index_of(walk_.inner)];
+      return fmt::format("o{} + long(k){}", place, member.empty() ? "" : " * " + member);
+    }
+    case Kind::random: {
+      const std::string_view draw = in.op == Op::uniform  ? "uniform_at"
+                                    : in.op == Op::normal ? "normal_at"
+                                                          : "random_bits_at";
+      return fmt::format("{}(values.seed{}, values.draw{}, ulong({}))", draw, position, position, input(0));
+    }
+    case Kind::compute: {
+      const DType from = at(in.inputs[0]).dtype;
+      if (in.op == Op::cast) return cast(from, in.dtype, input(0));
+      const DType type = in.op == Op::where ? in.dtype : from;
+      const std::string text = expression(in.op, type, input(0), input(1), input(2));
+      return is_exact(in.op, in.dtype) ? text : rounded(in.dtype, text);
+    }
+    default: throw InternalError("a group's instruction has no expression");
+  }
+}
+
+void GroupText::open_lanes(const Phase& phase) {
+  for (const int position : phase.full) {
+    const Instruction& in = at(position);
+    if (in.kind != Kind::load || !is_vector(in.access)) continue;
+    kernel_.line("const {}4 l{} = *(device const {}4*)({} + {});", stored_type(in.dtype), position,
+                 stored_type(in.dtype), pointers_[index_of(in.access)], offset_of(in.access, true));
+    std::string list;
+    for (const char c : component) {
+      list += (list.empty() ? "" : ", ") + loaded(in.dtype, fmt::format("l{}.{}", position, c));
+    }
+    kernel_.line("const {} x{}[4] = {{{}}};", register_type(in.dtype), position, list);
+  }
+  if (walk_.width > 1) {
+    for (const int store : phase.stores) {
+      kernel_.line("{} y{}[{}];", register_type(at(store).dtype), store, walk_.width);
+    }
+    kernel_.line("for (uint k = 0u; k < {}u; ++k) {{", walk_.width);
+  }
+  for (const int position : phase.full) {
+    const DType dtype = at(position).dtype;
+    if (schedule_.kept[index_of(position)]) {
+      kernel_.line("{} = {};", value(position), compute(position));
+    } else {
+      kernel_.line("const {} {} = {};", register_type(dtype), names_[index_of(position)], compute(position));
+    }
+  }
+  if (walk_.width > 1) {
+    for (const int store : phase.stores) kernel_.line("y{}[k] = {};", store, value(at(store).inputs[0]));
+  }
+}
+
+void GroupText::close_lanes(const Phase& phase) {
+  if (walk_.width > 1) kernel_.line("}");
+  for (const int store : phase.stores) {
+    const Instruction& in = at(store);
+    const std::string target = fmt::format("{} + {}", pointers_[index_of(in.access)], offset_of(in.access, true));
+    if (walk_.width == 1) {
+      kernel_.line("*({}) = {};", target, stored(in.dtype, value(in.inputs[0])));
+      continue;
+    }
+    if (!is_vector(in.access)) {  // every element of the item is the same place
+      kernel_.line("*({}) = {};", target, stored(in.dtype, fmt::format("y{}[{}]", store, walk_.width - 1)));
+      continue;
+    }
+    std::string list;
+    for (int k = 0; k < walk_.width; ++k) {
+      list += (k == 0 ? "" : ", ") + stored(in.dtype, fmt::format("y{}[{}]", store, k));
+    }
+    kernel_.line("*(device {}4*)({}) = make_{}4({});", stored_type(in.dtype), target, stored_type(in.dtype), list);
+  }
+}
+
+void GroupText::run_reduced(const std::vector<int>& instructions) {
+  for (const int position : instructions) {
+    kernel_.line("const {} {} = {};", register_type(at(position).dtype), names_[index_of(position)], compute(position));
+  }
+}
+
+void GroupText::store_reduced(int store) {
+  const Instruction& in = at(store);
+  kernel_.line("{}[{}] = {};", pointers_[index_of(in.access)], offset_of(in.access, false),
+               stored(in.dtype, value(in.inputs[0])));
+}
+
+}  // namespace russet::gpu

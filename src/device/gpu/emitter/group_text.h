@@ -1,0 +1,97 @@
+#pragma once
+// GroupText: the parts of a kernel that all groups share: indices, addresses, loads, and an instruction a line. What
+// the three kinds of groups do around them is in elementwise.cpp, row.cpp and column.cpp.
+#include <map>
+#include <optional>
+
+#include "device/gpu/emitter/kernel_text.h"
+#include "device/gpu/emitter/phases.h"
+
+namespace russet::gpu {
+
+/// How the index space is walked: `width` neighbours along axis `inner` at a time.
+struct Walk {
+  int inner = -1;  // -1: the space has one point
+  int width = 1;
+  bool wide = false;  // positions need 64 bits
+};
+
+/// Whether positions in every access, and in the space, fit 31 bits.
+bool needs_wide_index(const compile::Group& group);
+/// The width (1 or 4) in which a group can be walked along an axis: 4 where memory is contiguous and aligned along it.
+int vector_width(const compile::Group& group, int inner);
+
+/// What a kernel runs of a group: all of it, what comes before and in the first reductions, or what follows them.
+enum class Part : std::uint8_t { all, elements, results };
+
+class GroupText {
+ public:
+  /// Binds the memory that this part of the group touches.
+  GroupText(const compile::Group& group, const Schedule& schedule, const Walk& walk, KernelText& kernel, Part part);
+
+  /// Defines the indices of axes [first, last) from a linear `item`; along the inner axis an item is `width` elements.
+  void define_indices(int first, int last, std::string_view item);
+  /// Defines where accesses lie for the indices of axes [first, last). An outer definition is what an inner one adds
+  /// to.
+  void define_offsets(int first, int last, bool inner);
+
+  /// Runs instructions on the elements of an item, a lane at a time. `visit` writes what follows them in the lane;
+  /// positions of lanes are called "k".
+  template <class Visitor>
+  void run_full(const Phase& phase, Visitor&& after) {
+    open_lanes(phase);
+    after();
+    close_lanes(phase);
+  }
+  /// Runs instructions on reduced values, once.
+  void run_reduced(const std::vector<int>& instructions);
+  void store_reduced(int store);
+
+  /// The name of an instruction's value.
+  std::string value(int position) const;
+  /// Kept values: arrays of `items` items, indexed by "j". Declares them.
+  void declare_kept(int items);
+
+  const compile::Instruction& at(int position) const { return group_.code[static_cast<std::size_t>(position)]; }
+  const compile::Group& group() const { return group_; }
+  KernelText& kernel() { return kernel_; }
+  const Walk& walk() const { return walk_; }
+  std::string_view index_type() const { return walk_.wide ? "long" : "int"; }
+  std::string_view item_type() const { return walk_.wide ? "ulong" : "uint"; }
+
+ private:
+  /// Accesses with the same strides and origin share their offset.
+  struct Place {
+    Strides strides;
+    std::int64_t first = 0;
+    bool position = false;  // a value of its own (index), not an address
+    std::string base;       // added first
+    std::array<std::string, max_rank> members{};
+    bool used_inner = false;
+  };
+
+  void place_accesses(Part part);
+  std::vector<bool> used_accesses(Part part) const;
+  void open_lanes(const Phase& phase);
+  void close_lanes(const Phase& phase);
+  void bind_uniform(int position);
+  std::string compute(int position) const;
+  std::string offset_of(int access, bool inner) const;
+  std::string load(int position) const;
+  bool is_full(const compile::Instruction& in) const;
+  /// The stride of an access along the walk's inner axis.
+  std::int64_t inner_stride(int access) const;
+  bool is_vector(int access) const;
+  std::string stride_member(std::size_t place, int axis);
+
+  const compile::Group& group_;
+  const Schedule& schedule_;
+  Walk walk_;
+  KernelText& kernel_;
+  std::vector<Place> places_;
+  std::vector<int> place_of_;          // of each access; -1: not used here
+  std::vector<std::string> pointers_;  // of each access
+  std::vector<std::string> names_;     // of each instruction
+};
+
+}  // namespace russet::gpu

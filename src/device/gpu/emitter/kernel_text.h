@@ -1,0 +1,81 @@
+#pragma once
+// A kernel under construction: its bindings, its VALUES struct, its body, and the bytes and regions of one launch.
+#include <fmt/format.h>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/gpu/gpu_kernel.h"
+
+namespace russet::gpu {
+
+/// Members of a VALUES struct by name, each with its value in this launch. The text has the names alone.
+class ValueList {
+ public:
+  // Each gives the expression that reads the member. A name that is known keeps its value.
+  std::string add_uint(std::string_view name, std::uint64_t value);
+  std::string add_int(std::string_view name, std::int64_t value);
+  std::string add_float(std::string_view name, float value);
+  std::string add_long(std::string_view name, std::int64_t value);
+  std::string add_ulong(std::string_view name, std::uint64_t value);
+  /// A run-time argument; `type` is the member's.
+  std::string add_argument(std::string_view type, std::string_view name, std::int32_t argument, Patch::Form form);
+  /// A long to which a run-time argument is added.
+  std::string add_offset(std::string_view name, std::int64_t value, std::int32_t argument);
+
+  /// Members of 8 bytes come first.
+  std::string members() const;
+  Values values() const;
+
+ private:
+  struct Member {
+    std::string declaration;
+    std::uint64_t bits = 0;
+    bool wide = false;
+    std::int32_t argument = -1;
+    Patch::Form form = Patch::Form::bits;
+  };
+  std::string add(std::string_view type, std::string_view name, std::uint64_t bits, bool wide);
+
+  std::vector<Member> members_;
+};
+
+/// Text, indented by braces, and everything else that a call needs.
+class KernelText {
+ public:
+  explicit KernelText(std::string stem, std::uint32_t threads) : stem_(std::move(stem)), threads_(threads) {}
+
+  /// Adds lines: a line that ends with "{" indents what follows, one that starts with "}" ends that.
+  void line(std::string_view text);
+  template <class... Arguments>
+  void line(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    line(std::string_view(fmt::format(format, std::forward<Arguments>(arguments)...)));
+  }
+
+  /// Binds memory; returns the name of the pointer.
+  std::string bind(std::string_view type, const Region& region);
+  /// Declares an array that the threadgroup shares, once.
+  void group_memory(std::string_view type, std::string_view name, std::size_t count);
+  void use(std::string_view file);
+
+  ValueList& values() { return values_; }
+  std::uint32_t threads() const { return threads_; }
+  std::size_t bindings() const { return regions_.size(); }
+
+  Call finish(const Context& context, std::array<std::uint32_t, 3> groups) const;
+  /// The text without names, for tests.
+  std::string text() const;
+
+ private:
+  std::string stem_;
+  std::uint32_t threads_;
+  std::string arguments_;
+  std::string group_memory_;
+  std::string body_;
+  std::size_t depth_ = 1;
+  std::vector<std::string> files_{"math.metal"};
+  std::vector<Region> regions_;
+  ValueList values_;
+};
+
+}  // namespace russet::gpu

@@ -1,0 +1,109 @@
+#include "device/gpu/emitter/phases.h"
+
+#include <algorithm>
+
+namespace russet::gpu {
+namespace {
+
+using compile::Extent;
+using compile::Group;
+using compile::Instruction;
+using Kind = Instruction::Kind;
+
+class Planner {
+ public:
+  Planner(const Group& group, bool keep) : group_(group), keep_(keep), levels_(group.code.size(), 0) {
+    schedule_.kept.assign(group.code.size(), false);
+    int last = 0;
+    for (std::size_t i = 0; i < group.code.size(); ++i) {
+      for (const std::int16_t input : group.code[i].inputs) {
+        if (input < 0) continue;
+        const auto from = static_cast<std::size_t>(input);
+        levels_[i] = std::max(levels_[i], levels_[from] + (group.code[from].kind == Kind::reduce ? 1 : 0));
+      }
+      last = std::max(last, levels_[i]);
+    }
+    schedule_.phases.resize(static_cast<std::size_t>(last) + 1);
+    wanted_.assign(schedule_.phases.size(), std::vector<bool>(group.code.size(), false));
+    wanted_reduced_.assign(group.code.size(), false);
+  }
+
+  Schedule run() {
+    for (std::size_t i = 0; i < group_.code.size(); ++i) {
+      const Instruction& in = group_.code[i];
+      if (in.kind != Kind::store) continue;
+      if (is_full(in)) {
+        phase_of(i).stores.push_back(static_cast<int>(i));
+      } else {
+        schedule_.reduced_stores.push_back(static_cast<int>(i));
+        want(in.inputs[0], static_cast<int>(schedule_.phases.size()) - 1);
+      }
+    }
+    // What later phases keep must be computed in earlier ones.
+    for (int phase = static_cast<int>(schedule_.phases.size()) - 1; phase >= 0; --phase) collect(phase);
+    for (std::size_t i = 0; i < group_.code.size(); ++i) {
+      if (wanted_reduced_[i] && group_.code[i].kind != Kind::reduce) phase_of(i).reduced.push_back(static_cast<int>(i));
+      for (std::size_t phase = 0; phase < wanted_.size(); ++phase) {
+        if (wanted_[phase][i]) schedule_.phases[phase].full.push_back(static_cast<int>(i));
+      }
+    }
+    return std::move(schedule_);
+  }
+
+ private:
+  bool is_full(const Instruction& in) const {
+    return group_.kind == Group::Kind::elementwise || in.extent == Extent::full;
+  }
+  Phase& phase_of(std::size_t i) { return schedule_.phases[static_cast<std::size_t>(levels_[i])]; }
+
+  void collect(int phase) {
+    for (const int store : schedule_.phases[static_cast<std::size_t>(phase)].stores) {
+      want(group_.code[static_cast<std::size_t>(store)].inputs[0], phase);
+    }
+    for (std::size_t i = 0; i < group_.code.size(); ++i) {
+      if (group_.code[i].kind != Kind::reduce || !wanted_reduced_[i] || levels_[i] != phase) continue;
+      schedule_.phases[static_cast<std::size_t>(phase)].reductions.push_back(static_cast<int>(i));
+      want(group_.code[i].inputs[0], phase);
+    }
+  }
+
+  void want(std::int16_t position, int phase) {
+    if (position < 0) return;
+    const auto i = static_cast<std::size_t>(position);
+    const Instruction& in = group_.code[i];
+    if (is_uniform(in)) return;
+    if (!is_full(in)) {
+      if (wanted_reduced_[i]) return;
+      wanted_reduced_[i] = true;
+      if (in.kind == Kind::reduce) return;  // its phase takes its input
+      for (const std::int16_t input : in.inputs) want(input, levels_[i]);
+      return;
+    }
+    int at = phase;
+    if (keep_ && levels_[i] < phase && in.kind != Kind::index) {
+      if (!schedule_.kept[i]) ++schedule_.kept_count;
+      schedule_.kept[i] = true;
+      at = levels_[i];
+    }
+    if (wanted_[static_cast<std::size_t>(at)][i]) return;
+    wanted_[static_cast<std::size_t>(at)][i] = true;
+    for (const std::int16_t input : in.inputs) want(input, at);
+  }
+
+  const Group& group_;
+  bool keep_;
+  std::vector<int> levels_;
+  std::vector<std::vector<bool>> wanted_;
+  std::vector<bool> wanted_reduced_;
+  Schedule schedule_;
+};
+
+}  // namespace
+
+bool is_uniform(const Instruction& instruction) {
+  return instruction.kind == Kind::constant || instruction.kind == Kind::scalar;
+}
+
+Schedule make_schedule(const Group& group, bool keep) { return Planner(group, keep).run(); }
+
+}  // namespace russet::gpu

@@ -1,0 +1,30 @@
+#pragma once
+// Phases: the sweeps over memory that a group takes, and which instructions run in each.
+#include <vector>
+
+#include "compile/group.h"
+
+namespace russet::gpu {
+
+/// What reductions of one phase give is known when the next one starts.
+struct Phase {
+  std::vector<int> full;        // instructions to run for each element, in order; loads and kept values included
+  std::vector<int> stores;      // full stores
+  std::vector<int> reductions;  // they take what this phase computes
+  std::vector<int> reduced;     // instructions on what reductions gave (or on nothing), before the phase starts
+};
+
+struct Schedule {
+  std::vector<Phase> phases;        // at least one; the last may have nothing but `reduced`
+  std::vector<bool> kept;           // full values that a later phase reads: held in registers
+  std::vector<int> reduced_stores;  // after the last phase
+  int kept_count = 0;
+};
+
+/// `keep`: values that a later phase reads are kept; otherwise each phase computes them again.
+Schedule make_schedule(const compile::Group& group, bool keep);
+
+/// A number that is the same everywhere: it has no place in a phase.
+bool is_uniform(const compile::Instruction& instruction);
+
+}  // namespace russet::gpu

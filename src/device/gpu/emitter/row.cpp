@@ -1,0 +1,233 @@
+// Row groups: a thread, a simdgroup or a threadgroup a row. Where the row fits into registers each element is loaded
+// once, however many reductions follow each other; otherwise every phase sweeps over the row again. Long rows of few
+// are cut into chunks, whose partial results a second kernel combines: a tree that depends on shapes alone.
+#include <algorithm>
+#include <utility>
+
+#include "device/gpu/emitter/emit.h"
+#include "device/gpu/emitter/reductions.h"
+
+namespace russet::gpu {
+namespace {
+
+using compile::Group;
+
+/// How a row is divided.
+struct Division {
+  std::uint32_t threads = 256;  // of a threadgroup
+  std::uint32_t lanes = 32;     // threads a row: 1, 32, or all of the threadgroup
+  int items = 1;                // a thread holds, in registers; 0: as many as the row has
+  std::int64_t chunks = 1;
+  std::int64_t chunk = 0;  // elements
+};
+
+/// Values that a thread keeps at most.
+constexpr int most_kept = 64;
+
+int power_of_two_from(std::int64_t count) {
+  int power = 1;
+  while (power < count) power *= 2;
+  return power;
+}
+
+class RowEmitter {
+ public:
+  RowEmitter(const Group& group, const Context& context) : group_(group), context_(context) {
+    for (int axis = 0; axis < group.split; ++axis) rows_ *= group.space[axis];
+    for (int axis = group.split; axis < group.space.rank(); ++axis) columns_ *= group.space[axis];
+    const int rank = group.space.rank();
+    inner_ = rank > group.split ? rank - 1 : -1;
+    walk_ = {inner_, vector_width(group, inner_), needs_wide_index(group)};
+  }
+
+  EmittedCalls run() {
+    const Schedule kept = make_schedule(group_, true);
+    divide(kept);
+    if (division_.chunks > 1) return run_chunks();
+    const bool keep = division_.items > 0;
+    KernelText kernel("row", division_.threads);
+    const Schedule schedule = keep ? kept : make_schedule(group_, false);
+    GroupText text(group_, schedule, walk_, kernel, Part::all);
+    open_row(kernel, text);
+    if (keep) text.declare_kept(division_.items);
+    for (const Phase& phase : schedule.phases) {
+      text.run_reduced(phase.reduced);
+      if (phase.full.empty() && phase.stores.empty() && phase.reductions.empty()) continue;
+      const std::vector<Reduction> reductions = reductions_of(group_, phase.reductions);
+      for (const Reduction& reduction : reductions) reduction.define(kernel);
+      sweep(kernel, text, phase, reductions);
+      for (const Reduction& reduction : reductions) combine(kernel, reduction);
+    }
+    store_results(kernel, text, schedule);
+    const std::int64_t rows_a_group = division_.threads / division_.lanes;
+    return {{kernel.finish(context_, {static_cast<std::uint32_t>(divide_up(rows_, rows_a_group)), 1, 1})}, 0};
+  }
+
+ private:
+  void divide(const Schedule& kept) {
+    const std::int64_t items = divide_up(columns_, walk_.width);
+    const std::uint32_t most = context_.properties.max_threads;
+    const int per_item = walk_.width * std::max(kept.kept_count, 1);
+    const int room = std::max(1, std::min(16 / walk_.width, most_kept / per_item));  // items of a thread
+    const bool several = kept.phases.size() > 1 && kept.kept_count > 0;
+    if (columns_ <= 8 && rows_ >= 2048) {
+      division_.lanes = 1;
+    } else if (items > 32 * std::int64_t{room} || rows_ < 16) {
+      division_.lanes = 256;
+      if (several && items > 256 * std::int64_t{room}) division_.lanes = 1024;
+      while (division_.lanes > most) division_.lanes /= 2;
+      while (division_.lanes > 32 && division_.lanes / 2 >= items) division_.lanes /= 2;
+      division_.threads = division_.lanes;
+    }
+    const std::int64_t needed = divide_up(items, division_.lanes);
+    division_.items = several && needed <= room ? power_of_two_from(needed) : 0;
+    if (!several && division_.lanes >= 256) cut(items);
+  }
+
+  /// Chunks enough to fill the device, each long enough to be worth a threadgroup.
+  void cut(std::int64_t items) {
+    constexpr std::int64_t shortest = 2048;  // items
+    constexpr std::int64_t enough = 512;     // threadgroups
+    if (full_follows() || items < 2 * shortest || rows_ * 2 > enough) return;
+    const std::int64_t chunks = std::min({divide_up(items, shortest), enough / rows_, std::int64_t{256}});
+    const std::int64_t steps = divide_up(divide_up(items, chunks), division_.lanes);
+    division_.chunk = steps * division_.lanes * walk_.width;
+    division_.chunks = divide_up(columns_, division_.chunk);
+  }
+
+  /// Whether a later phase than the first looks at elements.
+  bool full_follows() const {
+    const Schedule schedule = make_schedule(group_, false);
+    return std::any_of(schedule.phases.begin() + 1, schedule.phases.end(), [](const Phase& phase) {
+      return !phase.full.empty() || !phase.stores.empty() || !phase.reductions.empty();
+    });
+  }
+
+  std::string lane() const { return division_.lanes == 32 && division_.threads > 32 ? "lane_id" : "thread_id"; }
+
+  void open_row(KernelText& kernel, GroupText& text) const {
+    const std::string rows = walk_.wide ? kernel.values().add_ulong("rows", static_cast<std::uint64_t>(rows_))
+                                        : kernel.values().add_uint("rows", static_cast<std::uint64_t>(rows_));
+    kernel.values().add_uint("columns", static_cast<std::uint64_t>(columns_));
+    const std::string_view type = text.item_type();
+    if (division_.lanes == division_.threads) {
+      kernel.line("const {0} row = {0}(group_id.x);", type);
+    } else if (division_.lanes == 1) {
+      kernel.line("const {0} row = {0}(group_id.x) * {1}u + thread_id;", type, division_.threads);
+    } else {
+      kernel.line("const {0} row = {0}(group_id.x) * {1}u + simdgroup_id;", type, division_.threads / division_.lanes);
+    }
+    if (division_.lanes != division_.threads) kernel.line("if (row >= {}) return;", rows);
+    text.define_indices(0, group_.split, "row");
+    text.define_offsets(0, group_.split, false);
+  }
+
+  /// A loop over the row's elements that runs a phase.
+  void sweep(KernelText& kernel, GroupText& text, const Phase& phase, const std::vector<Reduction>& reductions) const {
+    const int width = walk_.width;
+    const std::string first = division_.lanes == 1 ? "0u" : lane();
+    if (division_.items > 0) {
+      kernel.line("#pragma unroll");
+      kernel.line("for (uint j = 0u; j < {}u; ++j) {{", division_.items);
+      kernel.line("const uint at = (j * {}u + {}) * {}u;", division_.lanes, first, width);
+      kernel.line("if (at < values.columns) {");
+    } else {
+      const bool cut = division_.chunks > 1;
+      kernel.line("for (uint at = {}{} * {}u; at < {}; at += {}u) {{", cut ? "begin + " : "", first, width,
+                  cut ? "end" : "values.columns", division_.lanes * static_cast<std::uint32_t>(width));
+    }
+    const std::string item = width > 1 ? fmt::format("(at / {}u)", width) : "at";
+    if (inner_ >= 0) text.define_indices(group_.split, group_.space.rank(), item);
+    text.define_offsets(group_.split, group_.space.rank(), true);
+    text.run_full(phase, [&] {
+      for (const Reduction& reduction : reductions) {
+        const std::int16_t input = text.at(reduction.position()).inputs[0];
+        reduction.add(kernel, reduction.element(text.value(input)), width > 1 ? "(at + k)" : "at");
+      }
+    });
+    kernel.line("}");
+    if (division_.items > 0) kernel.line("}");
+  }
+
+  void combine(KernelText& kernel, const Reduction& reduction) const {
+    if (division_.lanes > 1) reduction.across_lanes(kernel);
+    if (division_.lanes > 32) {
+      reduction.across_simdgroups(kernel);
+    }
+    reduction.define_result(kernel);
+  }
+
+  void store_results(KernelText& kernel, GroupText& text, const Schedule& schedule) const {
+    if (schedule.reduced_stores.empty()) return;
+    if (division_.lanes > 1) kernel.line("if ({} == 0u) {{", lane());
+    for (const int store : schedule.reduced_stores) text.store_reduced(store);
+    if (division_.lanes > 1) kernel.line("}");
+  }
+
+  EmittedCalls run_chunks() {
+    const Schedule schedule = make_schedule(group_, false);
+    const Phase& phase = schedule.phases[0];
+    const std::vector<Reduction> reductions = reductions_of(group_, phase.reductions);
+    Partials partials(reductions, static_cast<std::size_t>(rows_ * division_.chunks));
+    EmittedCalls emitted;
+    emitted.scratch_bytes = partials.bytes();
+
+    KernelText first("chunks", division_.threads);
+    {
+      GroupText text(group_, schedule, walk_, first, Part::elements);
+      partials.bind(first, true);
+      open_row(first, text);
+      first.values().add_uint("chunk", static_cast<std::uint64_t>(division_.chunk));
+      first.line("const uint begin = group_id.y * values.chunk;");
+      first.line("const uint end = min(begin + values.chunk, values.columns);");
+      text.run_reduced(phase.reduced);
+      for (const Reduction& reduction : reductions) reduction.define(first);
+      sweep(first, text, phase, reductions);
+      for (const Reduction& reduction : reductions) {
+        reduction.across_lanes(first);
+        reduction.across_simdgroups(first);
+      }
+      first.line("if (thread_id == 0u) {");
+      partials.store(first, "row * group_count.y + group_id.y");
+      first.line("}");
+    }
+    emitted.calls.push_back(
+        first.finish(context_, {static_cast<std::uint32_t>(rows_), static_cast<std::uint32_t>(division_.chunks), 1}));
+
+    // The chunks of a row are the elements of a short row.
+    KernelText second("results", 32);
+    {
+      GroupText text(group_, schedule, walk_, second, Part::results);
+      partials.bind(second, false);
+      const Division whole = std::exchange(division_, {32, 32, 0, 1, 0});
+      open_row(second, text);
+      second.values().add_uint("chunks", static_cast<std::uint64_t>(whole.chunks));
+      for (const Reduction& reduction : reductions) reduction.define(second);
+      second.line("for (uint at = lane_id; at < values.chunks; at += 32u) {");
+      partials.add(second, "row * values.chunks + at");
+      second.line("}");
+      for (const Reduction& reduction : reductions) {
+        reduction.across_lanes(second);
+        reduction.define_result(second);
+      }
+      for (const Phase& later : schedule.phases) text.run_reduced(later.reduced);
+      store_results(second, text, schedule);
+    }
+    emitted.calls.push_back(second.finish(context_, {static_cast<std::uint32_t>(rows_), 1, 1}));
+    return emitted;
+  }
+
+  const Group& group_;
+  const Context& context_;
+  std::int64_t rows_ = 1;
+  std::int64_t columns_ = 1;
+  int inner_ = -1;
+  Walk walk_;
+  Division division_;
+};
+
+}  // namespace
+
+EmittedCalls emit_row(const Group& group, const Context& context) { return RowEmitter(group, context).run(); }
+
+}  // namespace russet::gpu

@@ -1,0 +1,115 @@
+#pragma once
+// A driver without a driver: launches go straight to the simulated GPU. For tests of what lies above drivers.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+
+#include "device/gpu/simulator/machine.h"
+#include "device/gpu/target.h"
+
+namespace russet::test {
+
+class MachineDriver final : public gpu::Driver {
+ public:
+  MachineDriver() : target_(gpu::make_target(*this, DeviceType::mps)) {}
+
+  runtime::DeviceProperties properties() const override { return {}; }
+  const compile::Target& target() const override { return *target_; }
+  gpu::Properties gpu_properties() const override { return {"apple9", simulator::options().max_threads, 32768}; }
+
+  std::byte* allocate(std::size_t bytes) override {
+    auto* const memory = static_cast<std::byte*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
+    simulator::mark_uninitialised(memory, bytes);
+    return memory;
+  }
+  void release(std::byte* memory, std::size_t bytes) override {
+    simulator::mark_initialised(memory, bytes);
+    std::free(memory);
+  }
+  void upload(std::byte* target, std::span<const std::byte> source) override {
+    synchronize();
+    std::copy(source.begin(), source.end(), target);
+    simulator::mark_initialised(target, source.size());
+  }
+  void download(std::span<std::byte> target, const std::byte* source) override {
+    synchronize();
+    std::copy_n(source, target.size(), target.begin());
+  }
+
+  std::vector<std::shared_ptr<const gpu::Pipeline>> build(std::span<const gpu::Unit> units) override {
+    std::vector<std::shared_ptr<const gpu::Pipeline>> pipelines;
+    for (const gpu::Unit& unit : units) {
+      const auto module = simulator::compile(unit.text);
+      for (const gpu::Entry& entry : unit.entries) {
+        auto pipeline = std::make_shared<Pipeline>();
+        pipeline->module = module;
+        pipeline->kernel = module->find(entry.name);
+        if (pipeline->kernel == nullptr) throw std::runtime_error("no entry " + entry.name);
+        pipelines.push_back(std::move(pipeline));
+      }
+      ++units_built;
+    }
+    return pipelines;
+  }
+
+  void launch(const gpu::Launch& launch) override {
+    simulator::Dispatch dispatch;
+    dispatch.kernel = static_cast<const Pipeline*>(launch.pipeline)->kernel;
+    dispatch.groups = launch.groups;
+    dispatch.threads = launch.threads;
+    for (const gpu::Binding& buffer : launch.buffers) {
+      dispatch.buffers.push_back({buffer.address, buffer.bytes, buffer.writes, "tensor"});
+    }
+    dispatch.values.assign(launch.parameters.begin(), launch.parameters.end());
+    waiting_.push_back(std::move(dispatch));
+    ++launches;
+  }
+  void barrier() override {
+    simulator::execute(waiting_);
+    waiting_.clear();
+    ++barriers;
+  }
+  void commit() override {}
+  void synchronize() override {
+    simulator::execute(waiting_);
+    waiting_.clear();
+  }
+
+  int launches = 0;
+  int barriers = 0;
+  int units_built = 0;
+
+ private:
+  struct Pipeline final : gpu::Pipeline {
+    std::shared_ptr<const simulator::Module> module;
+    const simulator::Kernel* kernel = nullptr;
+  };
+
+  std::vector<simulator::Dispatch> waiting_;
+  std::unique_ptr<compile::Target> target_;
+};
+
+/// Memory of a driver that ends with this.
+class DeviceMemory {
+ public:
+  DeviceMemory(gpu::Driver& driver, std::size_t bytes)
+      : driver_(driver), bytes_(std::max<std::size_t>(bytes, 64)), data_(driver.allocate(bytes_)) {}
+  ~DeviceMemory() { driver_.release(data_, bytes_); }
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+  std::byte* data() const { return data_; }
+
+ private:
+  gpu::Driver& driver_;
+  std::size_t bytes_;
+  std::byte* data_;
+};
+
+inline void expect_no_reports() {
+  for (const simulator::Report& report : simulator::take_reports()) {
+    ADD_FAILURE() << report.check << " in " << report.kernel << ": " << report.message;
+  }
+}
+
+}  // namespace russet::test
