@@ -24,8 +24,8 @@ class ColumnEmitter {
     for (int axis = group.split; axis < rank; ++axis) columns_ *= group.space[axis];
     const int inner = rank > group.split ? rank - 1 : -1;
     walk_ = {inner, vector_width(group, inner), needs_wide_index(group)};
-    // Lanes without a column are worse than narrow loads.
-    if (columns_ < 32 * walk_.width) walk_.width = 1;
+    // Lanes without a column are worse than narrow loads; what is reduced differs between columns.
+    if (columns_ < 32 * walk_.width || schedule_.elements_read_reduced) walk_.width = 1;
     strips_ = divide_up(columns_, 32 * walk_.width);
     constexpr std::int64_t shortest = 64;  // rows
     constexpr std::int64_t enough = 512;   // threadgroups
@@ -63,6 +63,7 @@ class ColumnEmitter {
     define_accumulators(kernel, reductions);
     kernel.line("if (live) {");
     open_column(text);
+    if (schedule_.elements_read_reduced) text.run_reduced(schedule_.phases[0].reduced);
     kernel.line("const uint end = min((group_id.y + 1u) * values.chunk, values.rows);");
     kernel.line("for (uint row = group_id.y * values.chunk + simdgroup_id; row < end; row += {}u) {{", simdgroups);
     text.define_indices(0, group_.split, "row");

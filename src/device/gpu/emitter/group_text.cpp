@@ -105,7 +105,7 @@ std::vector<bool> GroupText::used_accesses(Part part) const {
       use(phase.full);
       use(phase.stores);
     }
-    if (part != Part::elements || &phase == &schedule_.phases.front()) use(phase.reduced);
+    if (part != Part::elements || schedule_.elements_read_reduced) use(phase.reduced);
   }
   if (part != Part::elements) use(schedule_.reduced_stores);
   return used;

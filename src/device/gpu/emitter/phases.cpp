@@ -36,7 +36,7 @@ class Planner {
         phase_of(i).stores.push_back(static_cast<int>(i));
       } else {
         schedule_.reduced_stores.push_back(static_cast<int>(i));
-        want(in.inputs[0], static_cast<int>(schedule_.phases.size()) - 1);
+        want(in.inputs[0], static_cast<int>(schedule_.phases.size()) - 1, false);
       }
     }
     // What later phases keep must be computed in earlier ones.
@@ -67,16 +67,17 @@ class Planner {
     }
   }
 
-  void want(std::int16_t position, int phase) {
+  void want(std::int16_t position, int phase, bool reader_is_full = true) {
     if (position < 0) return;
     const auto i = static_cast<std::size_t>(position);
     const Instruction& in = group_.code[i];
     if (is_uniform(in)) return;
     if (!is_full(in)) {
+      if (reader_is_full && levels_[i] == 0 && in.kind != Kind::reduce) schedule_.elements_read_reduced = true;
       if (wanted_reduced_[i]) return;
       wanted_reduced_[i] = true;
       if (in.kind == Kind::reduce) return;  // its phase takes its input
-      for (const std::int16_t input : in.inputs) want(input, levels_[i]);
+      for (const std::int16_t input : in.inputs) want(input, levels_[i], false);
       return;
     }
     int at = phase;

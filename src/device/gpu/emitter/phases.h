@@ -19,6 +19,7 @@ struct Schedule {
   std::vector<bool> kept;           // full values that a later phase reads: held in registers
   std::vector<int> reduced_stores;  // after the last phase
   int kept_count = 0;
+  bool elements_read_reduced = false;  // full instructions of the first phase read reduced values
 };
 
 /// `keep`: values that a later phase reads are kept; otherwise each phase computes them again.

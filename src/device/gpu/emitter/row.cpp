@@ -180,7 +180,7 @@ class RowEmitter {
       first.values().add_uint("chunk", static_cast<std::uint64_t>(division_.chunk));
       first.line("const uint begin = group_id.y * values.chunk;");
       first.line("const uint end = min(begin + values.chunk, values.columns);");
-      text.run_reduced(phase.reduced);
+      if (schedule.elements_read_reduced) text.run_reduced(phase.reduced);
       for (const Reduction& reduction : reductions) reduction.define(first);
       sweep(first, text, phase, reductions);
       for (const Reduction& reduction : reductions) {
