@@ -48,9 +48,40 @@ Tensor own_tensor(const Tensor& gradient) {
 /// Where gradients that the caller asked for are kept, by tape entry or leaf.
 using Wanted = std::unordered_map<const void*, Tensor>;
 
+/// The entries of the tape through which gradients reach what is wanted.
+class Leading {
+ public:
+  Leading(const std::vector<Edge>& starts, const Wanted& wanted) {
+    std::vector<const Function*> reached;
+    for (const Edge& start : starts) reach(start, reached);
+    for (std::size_t i = 0; i < reached.size(); ++i) {
+      for (const Edge& input : reached[i]->inputs()) reach(input, reached);
+    }
+    // Inputs first: an entry leads if it is wanted or an input leads.
+    std::sort(reached.begin(), reached.end(),
+              [](const Function* a, const Function* b) { return a->sequence() < b->sequence(); });
+    for (const Function* function : reached) {
+      bool& leads = leads_[function];
+      leads = wanted.contains(function);
+      for (const Edge& input : function->inputs()) {
+        leads = leads || (input.leaf && wanted.contains(input.leaf.get())) ||
+                (input.function && leads_.at(input.function.get()));
+      }
+    }
+  }
+  bool operator()(const Function* function) const { return leads_.at(function); }
+
+ private:
+  void reach(const Edge& edge, std::vector<const Function*>& reached) {
+    if (edge.function && leads_.emplace(edge.function.get(), false).second) reached.push_back(edge.function.get());
+  }
+  std::unordered_map<const Function*, bool> leads_;
+};
+
 class Pass {
  public:
-  Pass(Mode mode, Wanted* wanted) : mode_(mode), wanted_(wanted) {}
+  /// `leading`: entries that do not lead to what is wanted are left out; nullptr if there are none.
+  Pass(Mode mode, Wanted* wanted, const Leading* leading) : mode_(mode), wanted_(wanted), leading_(leading) {}
   ~Pass() {
     for (const Ref<Function>& function : heap_) function->incoming = {};
   }
@@ -58,7 +89,7 @@ class Pass {
   void send(const Edge& edge, const Tensor& gradient) {
     if (edge.leaf) {
       arrive(*edge.leaf, gradient);
-    } else if (edge.function) {
+    } else if (edge.function && (!leading_ || (*leading_)(edge.function.get()))) {
       if (!edge.function->incoming.defined()) {
         heap_.push_back(edge.function);
         std::push_heap(heap_.begin(), heap_.end(), earlier);
@@ -108,6 +139,7 @@ class Pass {
 
   Mode mode_;
   Wanted* wanted_;
+  const Leading* leading_;
   std::vector<Ref<Function>> heap_;
 };
 
@@ -146,7 +178,11 @@ void run(const std::vector<Tensor>& outputs, const std::vector<Tensor>& gradient
     starts.emplace_back(std::move(edge), checked_gradient(outputs[i], i < gradients.size() ? gradients[i] : Tensor()));
   }
   const SetGrad grad_mode(mode.create_graph);
-  Pass pass(mode, wanted);
+  std::vector<Edge> edges;
+  for (const auto& [edge, gradient] : starts) edges.push_back(edge);
+  std::optional<Leading> leading;
+  if (wanted) leading.emplace(edges, *wanted);
+  Pass pass(mode, wanted, leading ? &*leading : nullptr);
   for (const auto& [edge, gradient] : starts) pass.send(edge, gradient);
   pass.run();
 }

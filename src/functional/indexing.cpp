@@ -40,7 +40,7 @@ void check_mask(const Tensor& x, int axis, const Tensor& mask) {
   }
 }
 
-/// Integers, slices and new axes become a view; tensors stay, each at its axis.
+/// Integers, tensors of no axes among them, slices and new axes become a view; other tensors stay, each at its axis.
 Parsed parse(const Tensor& x, const std::vector<Index>& indices) {
   int named = 0;
   int ellipses = 0;
@@ -78,6 +78,8 @@ Parsed parse(const Tensor& x, const std::vector<Index>& indices) {
         check_mask(parsed.view, axis, mask);
         parsed.tensors.push_back(mask);
         axis += mask.dim();
+      } else if (tensor.dim() == 0 && is_integral(tensor.dtype()) && tensor.dtype() != DType::uint8) {
+        parsed.view = parsed.view.select(axis, tensor.item<std::int64_t>());  // a number: this waits for it
       } else {
         functional::require_index_type("index", tensor);
         parsed.tensors.push_back(tensor);

@@ -44,13 +44,34 @@ Tensor dropout2d(const Tensor& x, double p, bool training, Generator* generator)
   return dropped("dropout2d", x, channels_of("dropout2d", x, 2), p, training, generator);
 }
 
-Tensor embedding(const Tensor& indices, const Tensor& weight, std::optional<std::int64_t> padding_idx) {
+namespace {
+
+void limit_norms(const Tensor& weight, const Tensor& rows, double max_norm, double norm_type) {
+  const NoGrad guard;
+  const Tensor table = weight.detach();
+  const Shape entries{table.size(0)};
+  graph::NodeInfo given;
+  given.attributes = ops::Accumulate{false};
+  const Tensor ones = constant(1, rows, rows.sizes());
+  const Tensor used = autograd::apply(ops::Op::put, {constant(0, rows, entries), rows, ones}, given);
+  const Tensor norms = norm(functional::wide(table), norm_type, 1);
+  const Tensor limit = functional::number(max_norm, norms.dtype(), norms.device());
+  const Tensor scale = limit / (norms + constant(1e-7, norms));
+  const Tensor too_long = logical_and(used > constant(0, used), norms > limit);
+  table.copy_(where(too_long.unsqueeze(-1), table * functional::cast(scale, table.dtype()).unsqueeze(-1), table));
+}
+
+}  // namespace
+
+Tensor embedding(const Tensor& indices, const Tensor& weight, std::optional<std::int64_t> padding_idx,
+                 std::optional<double> max_norm, double norm_type) {
   functional::require_index_type("embedding", indices);
   if (weight.dim() != 2) {
     throw ShapeError(fmt::format("embedding: the weight is [entries, width], not {}", to_string(weight.sizes())));
   }
   const std::int64_t entries = weight.size(0);
   const Tensor rows = functional::cast(indices, DType::int64);
+  if (max_norm) limit_norms(weight, rows, *max_norm, norm_type);
   if (!padding_idx) return autograd::apply(ops::Op::take, {weight, rows});
   if (*padding_idx < -entries || *padding_idx >= entries) {
     throw ValueError(fmt::format("embedding: padding_idx {} is outside of {} entries", *padding_idx, entries));

@@ -2,6 +2,7 @@
 #include <russet/nn_functional/image.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "autograd/rules_detail.h"
@@ -70,6 +71,40 @@ Tensor linear_between(const Tensor& x, const Axis& axis, bool align_corners) {
   const Tensor low = index_select(x, axis.index, positions(before, x.device()));
   const Tensor high = index_select(x, axis.index, positions(after, x.device()));
   return low + (high - low) * weight;
+}
+
+/// The weights of the four neighbours of a place that lies `t` behind the second (Keys' cubic convolution).
+std::array<double, 4> cubic_weights(double t) {
+  constexpr double a = -0.75;
+  const auto inner = [](double x) { return ((a + 2) * x - (a + 3)) * x * x + 1; };
+  const auto outer = [](double x) { return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a; };
+  return {outer(t + 1), inner(t), inner(1 - t), outer(2 - t)};
+}
+
+Tensor cubic_between(const Tensor& x, const Axis& axis, bool align_corners) {
+  std::array<std::vector<std::int64_t>, 4> places;
+  std::array<std::vector<double>, 4> weights;
+  const double step = axis.output > 1 ? static_cast<double>(axis.size - 1) / static_cast<double>(axis.output - 1) : 0;
+  for (std::int64_t i = 0; i < axis.output; ++i) {
+    const auto at = static_cast<double>(i);
+    const double source = align_corners ? at * step : (at + 0.5) * axis.scale - 0.5;
+    const double first = std::floor(source);
+    const std::array<double, 4> shares = cubic_weights(source - first);
+    for (std::size_t k = 0; k < 4; ++k) {
+      const std::int64_t place = static_cast<std::int64_t>(first) + static_cast<std::int64_t>(k) - 1;
+      places[k].push_back(std::clamp<std::int64_t>(place, 0, axis.size - 1));
+      weights[k].push_back(shares[k]);
+    }
+  }
+  Shape sizes(x.dim(), 1);
+  sizes[axis.index] = axis.output;
+  Tensor sum;
+  for (std::size_t k = 0; k < 4; ++k) {
+    const Tensor weight = cast(Tensor::from(weights[k], sizes, x.device()), x.dtype());
+    const Tensor term = index_select(x, axis.index, positions(places[k], x.device())) * weight;
+    sum = sum.defined() ? sum + term : term;
+  }
+  return sum;
 }
 
 std::vector<Axis> resized_axes(const Tensor& x, const InterpolateOptions& options) {
@@ -168,15 +203,23 @@ Tensor channel_shuffle(const Tensor& x, std::int64_t groups) {
 }
 
 Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
+  const bool is_cubic = options.mode == Interpolation::bicubic;
   const bool is_linear = options.mode == Interpolation::linear || options.mode == Interpolation::bilinear;
-  if (options.align_corners && !is_linear) {
-    throw ValueError("interpolate: align_corners is for linear and bilinear modes");
+  if (options.align_corners && !is_linear && !is_cubic) {
+    throw ValueError("interpolate: align_corners is for linear, bilinear and bicubic modes");
   }
-  Tensor y = is_linear ? wide(x) : x;
+  if (is_cubic && x.dim() != 4) {
+    throw ShapeError(fmt::format("interpolate: bicubic is for images [n, c, h, w], not {}", to_string(x.sizes())));
+  }
+  Tensor y = is_linear || is_cubic ? wide(x) : x;
   for (const Axis& axis : resized_axes(x, options)) {
     if (axis.output == axis.size && axis.scale == 1) continue;
-    y = is_linear ? linear_between(y, axis, options.align_corners)
-                  : nearest(y, axis, options.mode == Interpolation::nearest_exact);
+    if (is_cubic) {
+      y = cubic_between(y, axis, options.align_corners);
+    } else {
+      y = is_linear ? linear_between(y, axis, options.align_corners)
+                    : nearest(y, axis, options.mode == Interpolation::nearest_exact);
+    }
   }
   return cast(y, x.dtype());
 }

@@ -191,6 +191,28 @@ ValuesIndices max_pool2d_with_indices(const Tensor& x, Size2 kernel, const MaxPo
   return {unbatched(values, x, 4), unbatched(indices, x, 4)};
 }
 
+Tensor max_unpool2d(const Tensor& x, const Tensor& indices, Size2 kernel, const MaxUnpool2dOptions& options) {
+  functional::require_index_type("max_unpool2d", indices);
+  if (indices.sizes() != x.sizes()) {
+    throw ShapeError(fmt::format("max_unpool2d: values {} and indices {} have different shapes", to_string(x.sizes()),
+                                 to_string(indices.sizes())));
+  }
+  const Tensor values = batched("max_unpool2d", x, 4);
+  const Size2 stride = options.stride.value_or(kernel);
+  const Size2 size = options.output_size.value_or(
+      Size2((values.size(2) - 1) * stride.height - 2 * options.padding.height + kernel.height,
+            (values.size(3) - 1) * stride.width - 2 * options.padding.width + kernel.width));
+  const std::int64_t n = values.size(0);
+  const std::int64_t c = values.size(1);
+  if (size.height < 1 || size.width < 1) {
+    throw ShapeError(fmt::format("max_unpool2d: {} x {} is no size of a result", size.height, size.width));
+  }
+  const Shape flat{n, c, values.size(2) * values.size(3)};
+  const Tensor empty = constant(0, x, {n, c, size.height * size.width});
+  const Tensor placed = scatter(empty, 2, batched("max_unpool2d", indices, 4).reshape(flat), values.reshape(flat));
+  return unbatched(placed.reshape({n, c, size.height, size.width}), x, 4);
+}
+
 Tensor avg_pool1d(const Tensor& x, std::int64_t kernel, const AvgPool1dOptions& options) {
   const Tensor flat = raised("avg_pool1d", x);
   return lowered(averaged("avg_pool1d", flat, {1, kernel},

@@ -49,20 +49,23 @@ Tensor Bilinear::forward_all(std::span<const Tensor> inputs) {
 }
 
 Embedding::Embedding(std::int64_t num_embeddings, std::int64_t embedding_dim, const EmbeddingOptions& options)
-    : padding_idx_(options.padding_idx) {
+    : options_(options) {
   if (num_embeddings < 0 || embedding_dim < 0) {
     throw ValueError(fmt::format("Embedding: {} entries of {} numbers", num_embeddings, embedding_dim));
   }
-  if (padding_idx_ && (*padding_idx_ < -num_embeddings || *padding_idx_ >= num_embeddings)) {
-    throw ValueError(fmt::format("Embedding: padding_idx {} is outside {} entries", *padding_idx_, num_embeddings));
+  const std::optional<std::int64_t>& padding = options_.padding_idx;
+  if (padding && (*padding < -num_embeddings || *padding >= num_embeddings)) {
+    throw ValueError(fmt::format("Embedding: padding_idx {} is outside {} entries", *padding, num_embeddings));
   }
   const Tensor made = empty({num_embeddings, embedding_dim}, NewModules::options());
   init::normal_(made);
-  if (padding_idx_) made.select(0, *padding_idx_).zero_();
+  if (padding) made.select(0, *padding).zero_();
   weight = register_parameter("weight", made);
 }
 
-Tensor Embedding::forward(const Tensor& indices) { return embedding(indices, weight, padding_idx_); }
+Tensor Embedding::forward(const Tensor& indices) {
+  return embedding(indices, weight, options_.padding_idx, options_.max_norm, options_.norm_type);
+}
 
 Tensor Unflatten::forward(const Tensor& x) { return unflatten(x, axis_, sizes_); }
 

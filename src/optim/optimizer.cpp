@@ -57,6 +57,15 @@ void Optimizer::prepare(std::size_t group, Slot& slot) {
   }
 }
 
+Tensor Optimizer::step(const std::function<Tensor()>& closure) {
+  const Tensor loss = [&] {
+    const SetGrad grad_mode(true);
+    return closure();
+  }();
+  step();
+  return loss;
+}
+
 void Optimizer::step() {
   const NoGrad guard;
   const Autocast full_precision(DType::bfloat16, false);

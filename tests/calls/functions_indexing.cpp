@@ -29,6 +29,12 @@ Index entry_of(const std::string& text) {
   return range;
 }
 
+/// indices, weight, padding, largest norm, kind of norm; then the result and the weight as it has become.
+Results limited_embedding(const Call& c) {
+  const Tensor result = embedding(c.tensor(0), c.tensor(1), {}, c.real(3), c.real(4));
+  return {result, c.tensor(1).detach()};
+}
+
 }  // namespace
 
 std::vector<Index> index_of(const Call& call, std::size_t argument) {
@@ -89,6 +95,7 @@ void add_indexing(Functions& table) {
   table["one_hot"] = [](const Call& c) -> Results {
     return {c.has(1) ? one_hot(c.tensor(0), c.integer(1)) : one_hot(c.tensor(0))};
   };
+  table["embedding_max_norm"] = limited_embedding;
   table["embedding"] = [](const Call& c) -> Results {
     return {c.has(2) ? embedding(c.tensor(0), c.tensor(1), c.integer(2)) : embedding(c.tensor(0), c.tensor(1))};
   };

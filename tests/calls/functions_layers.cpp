@@ -108,6 +108,14 @@ void add_pooling(Functions& table) {
     const ValuesIndices found = max_pool2d_with_indices(c.tensor(0), c.size2(1), max_options2d(c));
     return {found.values, found.indices};
   };
+  // values, indices, kernel, stride, padding, size of the result
+  table["max_unpool2d"] = [](const Call& c) -> Results {
+    MaxUnpool2dOptions options;
+    if (c.has(3)) options.stride = c.size2(3);
+    if (c.has(4)) options.padding = c.size2(4);
+    if (c.has(5)) options.output_size = c.size2(5);
+    return {max_unpool2d(c.tensor(0), c.tensor(1), c.size2(2), options)};
+  };
   table["avg_pool1d"] = average_pool1d;
   table["avg_pool2d"] = average_pool2d;
   table["adaptive_avg_pool1d"] = [](const Call& c) -> Results {
@@ -169,6 +177,7 @@ Results attention(const Call& c) {
 Interpolation interpolation_of(const std::string& name) {
   if (name == "bilinear") return Interpolation::bilinear;
   if (name == "linear") return Interpolation::linear;
+  if (name == "bicubic") return Interpolation::bicubic;
   return name == "nearest-exact" ? Interpolation::nearest_exact : Interpolation::nearest;
 }
 

@@ -25,6 +25,22 @@ TEST(Aliasing, WritesThroughViewsAreSeenByTheBase) {
   EXPECT_EQ(x.to_vector<float>(), std::vector<float>(6, 0));
 }
 
+TEST(Gradients, OnlyWhatLeadsToTheInputsIsWalked) {
+  Tensor x = numbers({4});
+  Tensor other = numbers({4}, 0.02);
+  x.requires_grad_();
+  other.requires_grad_();
+  const Tensor branch = exp(other);
+  sum(branch).backward();  // frees what the branch kept
+  const Tensor y = sum(x * x + branch);
+  const std::uint64_t before = counters().nodes_recorded;
+  const Tensor gradient = autograd::grad({y}, {x}).front();
+  const std::uint64_t walked = counters().nodes_recorded - before;
+  EXPECT_EQ(gradient.to_vector<float>(), (x * 2).to_vector<float>());
+  EXPECT_LT(walked, 12U);
+  EXPECT_THROW(autograd::grad({sum(x * x + branch)}, {other}), AutogradError);
+}
+
 TEST(Aliasing, ExportedMemoryFollowsWrites) {
   const Tensor x = numbers({4, 4});
   const auto* memory = static_cast<const float*>(x.data());

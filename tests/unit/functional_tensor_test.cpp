@@ -104,6 +104,15 @@ TEST(Elementwise, Corners) {
             (List{most, 0}));
 }
 
+TEST(Indexing, AnIntegerTensorOfNoAxesIsANumber) {
+  const Tensor x = zeros({3, 2});
+  const Tensor one = scalar_tensor(1);
+  const Tensor row = index(x, {one});
+  row.fill_(5);  // a view, as PyTorch's
+  EXPECT_EQ(x.to_vector<float>(), (std::vector<float>{0, 0, 5, 5, 0, 0}));
+  EXPECT_THROW(index(x, {scalar_tensor(3)}), IndexError);
+}
+
 TEST(Indexing, PlacesFollowPyTorch) {
   const Tensor x = count({2, 3, 4});
   const Tensor two = longs({1, 0}, {2});

@@ -1,5 +1,6 @@
 // Optimizers: first steps by hand, groups, state, what is refused, and that a changing rate compiles nothing.
 #include <gtest/gtest.h>
+#include <russet/autograd.h>
 #include <russet/functional.h>
 #include <russet/nn.h>
 #include <russet/optim.h>
@@ -16,6 +17,20 @@ constexpr Device device{DeviceType::reference};
 Tensor parameter(double value) { return Tensor::from<double>({value, -value}, {2}, device, true); }
 
 void set_gradient(const Tensor& x, double value) { x.set_grad(Tensor::from<double>({value, value}, {2}, device)); }
+
+TEST(Optim, AClosureComputesTheGradientsInGradMode) {
+  const Tensor p = parameter(1);
+  optim::SGD sgd({p}, {.lr = 0.5});
+  const NoGrad guard;
+  const Tensor loss = sgd.step([&] {
+    sgd.zero_grad();
+    const Tensor value = sum(p * p);
+    value.backward();
+    return value;
+  });
+  EXPECT_EQ(loss.item(), 2);
+  EXPECT_EQ(p.to_vector<double>(), (std::vector<double>{0, 0}));  // 1 - 0.5 * 2
+}
 
 TEST(Optim, SgdByHand) {
   const Tensor p = parameter(1);

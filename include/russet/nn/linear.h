@@ -32,6 +32,9 @@ class Bilinear : public Module {
 struct EmbeddingOptions {
   /// The row of this index starts as zeros and gets no gradient. Negative: from the end.
   std::optional<std::int64_t> padding_idx{};
+  /// Rows whose norm of this type exceeds max_norm are scaled down to it when they are read.
+  std::optional<double> max_norm{};
+  double norm_type = 2;
 };
 /// Rows of weight: [entries, width] at integer indices. Initial values: normal.
 class Embedding : public Module {
@@ -43,7 +46,7 @@ class Embedding : public Module {
   Parameter weight;
 
  private:
-  std::optional<std::int64_t> padding_idx_;
+  EmbeddingOptions options_;
 };
 
 /// Axes start to end as one.

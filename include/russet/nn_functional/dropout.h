@@ -15,7 +15,9 @@ Tensor dropout1d(const Tensor& x, double p = 0.5, bool training = true, Generato
 Tensor dropout2d(const Tensor& x, double p = 0.5, bool training = true, Generator* generator = nullptr);
 
 /// Rows of weight: [entries, width] at integer indices of any shape; [..., width]. The row `padding_idx` (negative:
-/// from the end) gets no gradient.
-Tensor embedding(const Tensor& indices, const Tensor& weight, std::optional<std::int64_t> padding_idx = {});
+/// from the end) gets no gradient. With max_norm, rows that are read and whose norm exceeds it are first scaled down to
+/// it, in place and outside the tape.
+Tensor embedding(const Tensor& indices, const Tensor& weight, std::optional<std::int64_t> padding_idx = {},
+                 std::optional<double> max_norm = {}, double norm_type = 2);
 
 }  // namespace russet

@@ -13,7 +13,8 @@ Tensor pixel_unshuffle(const Tensor& x, std::int64_t downscale);
 /// Channels dealt out to groups in turn.
 Tensor channel_shuffle(const Tensor& x, std::int64_t groups);
 
-enum class Interpolation : std::uint8_t { nearest, nearest_exact, linear, bilinear };
+/// bicubic: for images, by convolution with the cubic kernel of a = -0.75; it may overshoot.
+enum class Interpolation : std::uint8_t { nearest, nearest_exact, linear, bilinear, bicubic };
 struct InterpolateOptions {
   /// The output's height and width (its length is the width for [n, c, l]), or factors; exactly one of both.
   OptionalSize2 size{};

@@ -29,6 +29,16 @@ Tensor max_pool2d(const Tensor& x, Size2 kernel, const MaxPool2dOptions& options
 ValuesIndices max_pool1d_with_indices(const Tensor& x, std::int64_t kernel, const MaxPool1dOptions& options = {});
 ValuesIndices max_pool2d_with_indices(const Tensor& x, Size2 kernel, const MaxPool2dOptions& options = {});
 
+struct MaxUnpool2dOptions {
+  OptionalSize2 stride{};
+  Size2 padding = 0;
+  /// The height and width of the result; the smallest that pool to x's if not given.
+  OptionalSize2 output_size{};
+};
+/// x's elements back at the places that max_pool2d_with_indices found them, zeros elsewhere. Throws IndexError, when
+/// the result is read, for a place outside of it.
+Tensor max_unpool2d(const Tensor& x, const Tensor& indices, Size2 kernel, const MaxUnpool2dOptions& options = {});
+
 struct AvgPool1dOptions {
   std::optional<std::int64_t> stride{};
   std::int64_t padding = 0;

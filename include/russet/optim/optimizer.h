@@ -4,6 +4,7 @@
 #include <russet/io/state_dict.h>
 #include <russet/tensor.h>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -27,6 +28,8 @@ class Optimizer {
 
   /// Updates every parameter that has a gradient, in place and outside the tape, and flushes.
   void step();
+  /// The same after `closure`, run in grad mode, has computed the loss and its gradients anew; returns the loss.
+  Tensor step(const std::function<Tensor()>& closure);
   /// Drops the gradients.
   void zero_grad();
 

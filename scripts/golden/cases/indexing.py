@@ -41,6 +41,12 @@ CASES += [("index_put", T(4, 3), [_ROWS], 5.0), ("index_put", T(4, 3), [B(4, 3)]
 CASES += [("embedding", I(2, 3, hi=5), T(5, 4)), ("embedding", V([1, 1, 3], "int64"), T(5, 4)),
           ("embedding", V(2, "int64"), T(5, 4)), ("embedding", V([0, 1, 3, 1], "int64"), T(5, 4), 1),
           ("embedding", V([], "int64"), T(5, 4)), ("embedding", I(3, hi=5, dtype="int32"), T(5, 4))]
+# indices, weight, padding, largest norm, kind of norm; results: the rows, and the weight after the call
+CASES += [("embedding_max_norm", V([0, 3, 3, 1], "int64"), T(5, 4), None, 1.0, 2.0),
+          ("embedding_max_norm", V([[0, 2], [4, 2]], "int64"), T(5, 4), None, 0.5, 1.0)]
+CASES += [("index", T(4, 3), [V(2, "int64")]), ("index", T(4, 3, 2), [":", V(-1, "int32")]),
+          ("index", T(4, 3, 2), [V([0, 2], "int64"), V(1, "int64")]), ("index_put", T(4, 3), [V(1, "int64")], T(3)),
+          ("index", T(4, 3, 2), [V(3, "int64"), ":", V([0, 1, 1], "int64")])]
 
 
 def _entry(text):
@@ -72,5 +78,6 @@ CALLS = {
     "index": _index,
     "index_put": _index_put,
     "one_hot": lambda x, n=-1: F.one_hot(x, n),
+    "embedding_max_norm": lambda i, w, padding, norm, kind: (F.embedding(i, w, padding, norm, kind), w.detach()),
     "embedding": lambda i, w, padding=None: F.embedding(i, w, padding),
 }

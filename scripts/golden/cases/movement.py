@@ -49,7 +49,10 @@ CASES += [("interpolate", T(1, 2, 3, 4), [6, 8]), ("interpolate", T(1, 2, 3, 4),
           ("interpolate", T(1, 2, 3, 4), None, 2.0, "nearest"), ("interpolate", T(1, 2, 3, 4), [5, 3], None, "bilinear"),
           ("interpolate", T(1, 2, 3, 4), [5, 7], None, "bilinear", True),
           ("interpolate", T(1, 2, 3, 4), None, 1.7, "bilinear"), ("interpolate", T(1, 2, 5), [8], None, "linear"),
-          ("interpolate", T(1, 2, 3, 4), [5, 3], None, "nearest-exact")]
+          ("interpolate", T(1, 2, 3, 4), [5, 3], None, "nearest-exact"),
+          ("interpolate", T(1, 2, 3, 4), [5, 7], None, "bicubic"), ("interpolate", T(1, 2, 5, 6), [3, 2], None, "bicubic"),
+          ("interpolate", T(1, 2, 3, 4), [5, 7], None, "bicubic", True),
+          ("interpolate", T(2, 1, 3, 4), None, 1.7, "bicubic")]
 CASES += [("to_float64", I(3)), ("to_int64", V([1.7, -1.7, 0.0])), ("to_bool", V([0.0, 0.5, -2.0])),
           ("to_float16", T(4, grad=False)), ("to_bfloat16", T(6, grad=False)), ("to_uint8", I(4)),
           ("to_int8", V([200, 127, -129], "int64")), ("to_int32", V([2.9, -2.9, 0.5])), ("to_float32", B(3))]

@@ -25,6 +25,9 @@ CASES += [("max_pool2d", T(2, 3, 6, 6), 2), ("max_pool2d", T(2, 3, 7, 6), 3, 2, 
           ("max_pool1d", T(2, 3, 8), 2), ("max_pool1d", T(2, 3, 8), 3, 1, 1)]
 CASES += [("max_pool2d_with_indices", T(1, 2, 6, 5), 2), ("max_pool2d_with_indices", T(1, 2, 6, 5), 3, 2, 1),
           ("avg_pool2d", T(1, 2, 6, 6), 2, 2, 0, False, True, 3)]
+_PLACES = V([[[[0, 3], [12, 10]]], [[[5, 2], [9, 15]]]], "int64")
+CASES += [("max_unpool2d", T(2, 1, 2, 2), _PLACES, 2), ("max_unpool2d", T(2, 1, 2, 2), _PLACES, 2, 2, 0, [5, 4]),
+          ("max_unpool2d", T(2, 1, 2, 2), _PLACES, 3, 2, 0)]
 CASES += [("avg_pool2d", T(2, 3, 6, 6), 2), ("avg_pool2d", T(2, 3, 7, 6), 3, 2, 1),
           ("avg_pool2d", T(1, 2, 7, 7), 3, 2, 1, False, False), ("avg_pool2d", T(1, 2, 7, 7), [3, 2], [2, 1], [1, 0]),
           ("avg_pool2d", T(1, 2, 5, 5), 2, 2, 0, True), ("avg_pool2d", T(2, 5, 5), 2), ("avg_pool1d", T(2, 3, 8), 2),
@@ -72,6 +75,8 @@ CALLS = {
     "relu": lambda x: F.relu(x),
     "softmax": lambda x, dim: F.softmax(x, dim),
     "max_pool2d_with_indices": F.max_pool2d_with_indices,
+    "max_unpool2d": lambda x, i, kernel, stride=None, padding=0, size=None:
+        F.max_unpool2d(x, i, kernel, stride, padding, size),
     "avg_pool2d": F.avg_pool2d,
     "logsigmoid": F.logsigmoid,
     "instance_norm": F.instance_norm,
