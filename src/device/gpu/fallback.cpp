@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/log.h"
+#include "device/gpu/gpu_kernel.h"
 #include "graph/counters.h"
 #include "ops/table.h"
 #include "runtime/device.h"
@@ -18,12 +19,16 @@ namespace {
 
 class Fallback final : public compile::Kernel {
  public:
-  Fallback(compile::KernelPtr kernel, std::string reason, Stream& stream)
-      : kernel_(std::move(kernel)), reason_(std::move(reason)), stream_(stream) {}
+  Fallback(compile::KernelPtr kernel, std::string reason, std::vector<Region> written, Stream& stream)
+      : kernel_(std::move(kernel)), reason_(std::move(reason)), written_(std::move(written)), stream_(stream) {}
 
   void run(const compile::Bindings& bindings) const override {
     stream_.wait();
     kernel_->run(bindings);
+    for (const Region& region : written_) {
+      const Binding place = bound(region, bindings);
+      stream_.host_wrote(place.address, place.bytes);
+    }
     graph::engine_counters().fallbacks.fetch_add(1, std::memory_order_relaxed);
   }
   std::size_t scratch_bytes() const override { return kernel_->scratch_bytes(); }
@@ -33,8 +38,28 @@ class Fallback final : public compile::Kernel {
  private:
   compile::KernelPtr kernel_;
   std::string reason_;
+  std::vector<Region> written_;
   Stream& stream_;
 };
+
+std::vector<Region> written_by(const compile::Step& step) {
+  std::vector<Region> regions;
+  const auto add = [&](const compile::Group& group) {
+    for (const compile::Instruction& in : group.code) {
+      if (in.kind != compile::Instruction::Kind::store) continue;
+      const compile::Access& access = group.accesses[static_cast<std::size_t>(in.access)];
+      if (access.slot >= 0) regions.push_back(place(access, group.space, true).region);
+    }
+  };
+  if (const auto* primitive = std::get_if<compile::Primitive>(&step)) {
+    regions.push_back(place(primitive->output, true).region);
+  } else if (const auto* group = std::get_if<compile::Group>(&step)) {
+    add(*group);
+  } else {
+    for (const compile::Group& member : std::get<compile::Bundle>(step).groups) add(member);
+  }
+  return regions;
+}
 
 /// What an announcement names: the operators and the type.
 std::string subject_of(const compile::Step& step) {
@@ -81,7 +106,7 @@ compile::KernelPtr make_fallback(const compile::Step& step, const std::string& r
   }
   compile::KernelPtr kernel = cpu->target().compile(step);
   announce(subject, reason, type);
-  return std::make_unique<Fallback>(std::move(kernel), reason, stream);
+  return std::make_unique<Fallback>(std::move(kernel), reason, written_by(step), stream);
 }
 
 }  // namespace russet::gpu

@@ -63,14 +63,14 @@ void apply(const Patch& patch, std::uint64_t argument, std::byte* values) {
   }
 }
 
+}  // namespace
+
 Binding bound(const Region& region, const compile::Bindings& bindings) {
   std::byte* base = region.slot == Region::scratch ? bindings.scratch : bindings.slots[region.slot];
   std::int64_t offset = region.offset;
   if (region.argument >= 0) offset += region.scale * static_cast<std::int64_t>(bindings.arguments[region.argument]);
   return {base + offset, region.bytes, region.writes};
 }
-
-}  // namespace
 
 void GpuKernel::run(const compile::Bindings& bindings) const {
   std::array<Binding, max_buffers> buffers;

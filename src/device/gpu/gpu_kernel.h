@@ -45,6 +45,9 @@ inline Placed place(const compile::Operand& operand, bool writes) {
   return place(operand.access, operand.sizes, writes);
 }
 
+/// Where a region lies in a run.
+Binding bound(const Region& region, const compile::Bindings& bindings);
+
 /// A run-time argument that goes into the values at `at`.
 struct Patch {
   enum class Form : std::uint8_t {

@@ -16,6 +16,8 @@ class Stream {
   void commit();
   /// Waits until everything has run. Throws what went wrong.
   void wait();
+  /// The host wrote these bytes after wait().
+  void host_wrote(std::byte* address, std::size_t bytes) { driver_.host_wrote(address, bytes); }
 
   std::uint64_t launches() const { return launches_; }
   std::uint64_t barriers() const { return barriers_; }

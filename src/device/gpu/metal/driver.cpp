@@ -2,7 +2,6 @@
 #include "device/gpu/metal/driver.h"
 
 #include <fmt/format.h>
-#include <russet/error.h>
 
 #include <cstring>
 #include <mutex>
@@ -11,6 +10,7 @@
 #include "device/gpu/metal/hooks.h"
 #include "device/gpu/metal/memory.h"
 #include "device/gpu/metal/stream.h"
+#include "device/gpu/target.h"
 
 namespace russet::metal {
 namespace {
@@ -31,8 +31,10 @@ class Driver final : public gpu::Driver {
     return properties;
   }
 
+  /// Made when it is first asked for: devices are registered before the library's tables are complete.
   const compile::Target& target() const override {
-    throw DeviceError("mps: the driver runs kernels; plans are not compiled for it yet");
+    std::call_once(target_once_, [this] { target_ = gpu::make_target(const_cast<Driver&>(*this), DeviceType::mps); });
+    return *target_;
   }
 
   std::byte* allocate(std::size_t bytes) override {
@@ -117,6 +119,8 @@ class Driver final : public gpu::Driver {
   Compiler compiler_;
   std::mutex mutex_;
   Stream stream_;
+  mutable std::once_flag target_once_;
+  mutable std::unique_ptr<const compile::Target> target_;
 };
 
 }  // namespace

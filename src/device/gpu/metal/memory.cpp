@@ -23,12 +23,14 @@ constexpr auto shared_memory = MTL::ResourceStorageModeShared;
 }  // namespace
 
 Memory::Memory(const Gpu& gpu) : gpu_(gpu) {
-  if (gpu.macos < 15) return;
-  const PoolScope pool;
-  const auto descriptor = NS::TransferPtr(MTL::ResidencySetDescriptor::alloc()->init());
-  NS::Error* error = nullptr;
-  residency_ = NS::TransferPtr(gpu.device->newResidencySet(descriptor.get(), &error));
-  if (residency_) residency_->requestResidency();
+  if (gpu.macos >= 15) {
+    const PoolScope pool;
+    const auto descriptor = NS::TransferPtr(MTL::ResidencySetDescriptor::alloc()->init());
+    NS::Error* error = nullptr;
+    residency_ = NS::TransferPtr(gpu.device->newResidencySet(descriptor.get(), &error));
+    if (residency_) residency_->requestResidency();
+  }
+  spare_ = allocate(line);
 }
 
 Memory::~Memory() {

@@ -30,6 +30,8 @@ class Memory {
   /// The buffer that holds [address, address + bytes). Throws InternalError if that is not memory of this device, and
   /// DeviceError if no one buffer holds it.
   Place find(const std::byte* address, std::size_t bytes) const;
+  /// Some place, for a binding of no bytes.
+  Place anywhere() const { return find(spare_, 1); }
 
   /// Every buffer that there is and will be: bound to a queue so that Metal keeps them resident. nullptr before
   /// macOS 15.
@@ -62,6 +64,7 @@ class Memory {
   std::map<const std::byte*, Block> blocks_;  // by address
   std::size_t granted_ = 0;                   // bytes of all blocks
   bool overlapping_ = false;
+  const std::byte* spare_ = nullptr;
 };
 
 }  // namespace russet::metal

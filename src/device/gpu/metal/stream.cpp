@@ -103,7 +103,7 @@ void Stream::encode(const gpu::Launch& launch) {
   if (bound_.size() < launch.buffers.size() + 1) bound_.resize(launch.buffers.size() + 1);
   for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
     const gpu::Binding& binding = launch.buffers[i];
-    const Place place = memory_.find(binding.address, binding.bytes);
+    const Place place = binding.bytes == 0 ? memory_.anywhere() : memory_.find(binding.address, binding.bytes);
     if (bound_[i].buffer != place.buffer || bound_[i].offset != place.offset) {
       encoder_->setBuffer(place.buffer, place.offset, i);
       bound_[i] = place;
@@ -184,6 +184,8 @@ void Stream::synchronize() {
   commit();
   for (const auto& batch : in_flight_) wait(batch);
   settle();
+  for (const Range& birth : births_) hooks->grant(birth.begin, static_cast<std::size_t>(birth.end - birth.begin));
+  births_.clear();
   if (!failure_is_new_) return;
   failure_is_new_ = false;
   throw DeviceError(failure_);
