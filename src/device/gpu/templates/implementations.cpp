@@ -1,8 +1,27 @@
-// The templates of each operator.
-#include "device/gpu/gpu_kernel.h"
+#include "device/gpu/templates/templates.h"
+#include "ops/table.h"
 
 namespace russet::gpu {
+namespace {
 
-std::span<const Implementation> implementations(ops::Op /*op*/) { return {}; }
+constexpr Implementation contractions[] = {{"tiles", judge_tiles}, {"elements", judge_elements}};
+constexpr Implementation windows[] = {{"windows", judge_windows}};
+constexpr Implementation indexing[] = {{"rows", judge_rows}};
+constexpr Implementation sorts[] = {{"sort", judge_sort}};
+constexpr Implementation scans[] = {{"scan", judge_scan}};
+
+}  // namespace
+
+std::span<const Implementation> implementations(ops::Op op) {
+  switch (ops::row(op).family) {
+    case ops::Family::contraction: return contractions;
+    case ops::Family::window: return windows;
+    case ops::Family::indexing: return indexing;
+    case ops::Family::ordering:
+      if (op == ops::Op::argsort) return sorts;
+      return scans;
+    default: return {};
+  }
+}
 
 }  // namespace russet::gpu

@@ -1,0 +1,257 @@
+// needs: element.metal
+// needs: tile.metal
+// Matrix products and the three convolutions: one sum of products
+//   result[batch, row, column] = sum over k of left[batch, row, k] * right[batch, k, column]
+// whose indices stand for one axis of a tensor, or for three: pixels (image, y, x) or taps (y, x, channel).
+//   convolution           rows: pixels of the result   columns: output channels   k: taps
+//   convolution_input     rows: pixels of the input    columns: input channels    k: taps over output channels
+//   convolution_weight    rows: output channels        columns: taps              k: pixels of the result
+// Groups of channels are batches. Work may be split along k: then partial sums go to scratch memory and are added up,
+// in their order, by a second launch.
+
+/// What an index means: index = (i0 * sizes[0] + i1) * sizes[1] + i2. A flat axis is strides[2] alone.
+struct Axis {
+  long strides[3];  // of i0, i1, i2, in elements
+  uint sizes[2];    // of i1 and i2
+  // Of a side that reads through a window: what i0, i1 add to the window's row, and i1, i2 to its column.
+  int y_strides[2];
+  int x_strides[2];
+  int y_start, x_start;
+};
+
+struct ContractionValues {
+  long left_start, right_start, result_start;           // where the first elements lie
+  long left_batch[6], right_batch[6], result_batch[6];  // strides of the batch axes
+  long y_stride, x_stride;                              // of the tensor that is read through a window, in elements
+  Axis left_line, left_step, right_line, right_step, row, column;
+  uint batch_sizes[6];
+  uint batch_rank, batches;
+  uint rows, columns, depth;
+  uint splits, chunk;  // parts of the depth, and the length of each but the last
+  uint row_tiles, column_tiles;
+  uint batch_inner;  // threads count batches first (direct)
+  int height, width;        // of what is read through a window
+  int y_divisor, x_divisor;  // window position / divisor is the place; others hold nothing
+};
+
+/// How a side reads: as it lies; through a window, zeros outside; through a window that hits every n-th position only.
+enum WindowKind : uint { no_window = 0, plain_window = 1, divided_window = 2 };
+
+template <class Offset>
+struct Place {
+  Offset offset;
+  int y, x;
+  bool inside;
+};
+
+/// Offset is int where all elements are within 2^31, else long.
+template <class Offset, bool SPLITS, bool WINDOWED>
+void find_place(thread Place<Offset>& place, constant Axis& axis, uint index, uint limit) {
+  place.inside = index < limit;
+  place.y = 0;
+  place.x = 0;
+  if constexpr (SPLITS) {
+    const uint i01 = index / axis.sizes[1];
+    const uint i2 = index - i01 * axis.sizes[1];
+    const uint i0 = i01 / axis.sizes[0];
+    const uint i1 = i01 - i0 * axis.sizes[0];
+    place.offset =
+        Offset(i0) * Offset(axis.strides[0]) + Offset(i1) * Offset(axis.strides[1]) + Offset(i2) * Offset(axis.strides[2]);
+    if constexpr (WINDOWED) {
+      place.y = axis.y_start + int(i0) * axis.y_strides[0] + int(i1) * axis.y_strides[1];
+      place.x = axis.x_start + int(i1) * axis.x_strides[0] + int(i2) * axis.x_strides[1];
+    }
+  } else {
+    place.offset = Offset(index) * Offset(axis.strides[2]);
+  }
+}
+
+/// A factor.
+template <class T, class Offset, bool LINE_SPLITS, bool STEP_SPLITS, uint WINDOW>
+struct Side {
+  typedef Place<Offset> Line;
+  typedef Place<Offset> Step;
+  typedef typename SumOf<T>::type Sum;
+  device const T* data;  // of the batch
+  constant Axis* line_axis;
+  constant Axis* step_axis;
+  constant ContractionValues* values;
+  uint lines;
+
+  void line(thread Line& place, uint index) const {
+    find_place<Offset, LINE_SPLITS, WINDOW != no_window>(place, *line_axis, index, lines);
+  }
+  void step(thread Step& place, uint index, uint end) const {
+    find_place<Offset, STEP_SPLITS, WINDOW != no_window>(place, *step_axis, index, end);
+  }
+  Sum at(thread const Line& line, thread const Step& step) const {
+    if (!line.inside || !step.inside) return Sum(0);
+    Offset offset = line.offset + step.offset;
+    if constexpr (WINDOW != no_window) {
+      int y = line.y + step.y;
+      int x = line.x + step.x;
+      if (y < 0 || x < 0) return Sum(0);
+      if constexpr (WINDOW == divided_window) {
+        const int y_place = y / values->y_divisor;
+        const int x_place = x / values->x_divisor;
+        if (y_place * values->y_divisor != y || x_place * values->x_divisor != x) return Sum(0);
+        y = y_place;
+        x = x_place;
+      }
+      if (y >= values->height || x >= values->width) return Sum(0);
+      offset += Offset(y) * Offset(values->y_stride) + Offset(x) * Offset(values->x_stride);
+    }
+    return read_element<Sum>(data, long(offset));
+  }
+};
+
+inline long batch_offset(long start, constant long* strides, constant ContractionValues& values, uint batch) {
+  long offset = start;
+  for (uint axis = values.batch_rank; axis-- > 0;) {
+    const uint rest = batch / values.batch_sizes[axis];
+    offset += long(batch - rest * values.batch_sizes[axis]) * strides[axis];
+    batch = rest;
+  }
+  return offset;
+}
+
+/// Stores results in their tensor.
+template <class T, class Offset, bool ROW_SPLITS, bool COLUMN_SPLITS>
+struct StoreVisitor {
+  typedef typename SumOf<T>::type Sum;
+  device T* data;
+  constant ContractionValues* values;
+
+  void begin(device T* result, constant ContractionValues& all, uint batch, uint) {
+    data = result + batch_offset(all.result_start, all.result_batch, all, batch);
+    values = &all;
+  }
+  void visit(uint row, uint column, Sum value) const {
+    Place<Offset> row_place;
+    Place<Offset> column_place;
+    find_place<Offset, ROW_SPLITS, false>(row_place, values->row, row, values->rows);
+    find_place<Offset, COLUMN_SPLITS, false>(column_place, values->column, column, values->columns);
+    write_element(data, long(row_place.offset) + long(column_place.offset), value);
+  }
+};
+
+/// Stores partial sums: [split, batch, row, column].
+template <class S>
+struct PartialVisitor {
+  device S* data;
+  uint columns;
+
+  void begin(device S* partials, constant ContractionValues& values, uint batch, uint split) {
+    data = partials + (long(split) * long(values.batches) + long(batch)) * long(values.rows) * long(values.columns);
+    columns = values.columns;
+  }
+  void visit(uint row, uint column, S value) const { data[long(row) * long(columns) + long(column)] = value; }
+};
+
+template <class Left, class Right, class T>
+void start_sides(thread Left& left, thread Right& right, device const T* left_data, device const T* right_data,
+                 constant ContractionValues& values, uint batch) {
+  left.data = left_data + batch_offset(values.left_start, values.left_batch, values, batch);
+  left.line_axis = &values.left_line;
+  left.step_axis = &values.left_step;
+  left.values = &values;
+  left.lines = values.rows;
+  right.data = right_data + batch_offset(values.right_start, values.right_batch, values, batch);
+  right.line_axis = &values.right_line;
+  right.step_axis = &values.right_step;
+  right.values = &values;
+  right.lines = values.columns;
+}
+
+/// A tile of ROWS x COLUMNS a threadgroup of 128, for floating types. The grid: column tiles, row tiles, splits,
+/// batches, all along x.
+template <class Left, class Right, class Visitor, uint ROWS, uint COLUMNS, bool LEFT_ALONG, bool RIGHT_ALONG, class T,
+          class U>
+void tiled_product(device const T* left_data, device const T* right_data, device U* result,
+                   constant ContractionValues& values, threadgroup float* memory, uint group,
+                   thread const TileThread& self) {
+  TileRange range;
+  const uint column_tile = group % values.column_tiles;
+  group /= values.column_tiles;
+  const uint row_tile = group % values.row_tiles;
+  group /= values.row_tiles;
+  const uint split = group % values.splits;
+  const uint batch = group / values.splits;
+  range.first_row = row_tile * ROWS;
+  range.first_column = column_tile * COLUMNS;
+  range.rows = values.rows;
+  range.columns = values.columns;
+  range.begin = split * values.chunk;
+  range.end = min(range.begin + values.chunk, values.depth);
+  Left left;
+  Right right;
+  start_sides(left, right, left_data, right_data, values, batch);
+  Visitor visitor;
+  visitor.begin(result, values, batch, split);
+  multiply_tile<Left, Right, Visitor, ROWS, COLUMNS, 16, LEFT_ALONG, RIGHT_ALONG>(left, right, visitor, range, memory,
+                                                                                  self);
+}
+
+/// Which element of the result, in which part of the depth, a thread computes.
+struct DirectPlace {
+  uint row, column, batch;
+  ulong split;
+};
+
+inline void find_direct(thread DirectPlace& place, constant ContractionValues& values, ulong position) {
+  const ulong count = ulong(values.batches) * ulong(values.rows) * ulong(values.columns);
+  place.split = position / count;
+  position -= place.split * count;
+  const ulong inner = values.batch_inner != 0 ? ulong(values.batches) : ulong(values.columns);
+  const ulong middle = values.batch_inner != 0 ? ulong(values.columns) : ulong(values.rows);
+  const ulong rest = position / inner;
+  const uint first = uint(position - rest * inner);
+  const uint third = uint(rest / middle);
+  const uint second = uint(rest - ulong(third) * middle);
+  place.column = values.batch_inner != 0 ? second : first;
+  place.row = values.batch_inner != 0 ? third : second;
+  place.batch = values.batch_inner != 0 ? first : third;
+}
+
+/// An element, or a part of its sum, a thread: integers, and shapes that leave a tile empty. `position` is the thread's
+/// in the grid.
+template <class Left, class Right, class Visitor, class T, class U>
+void direct_product(device const T* left_data, device const T* right_data, device U* result,
+                    constant ContractionValues& values, ulong position) {
+  DirectPlace place;
+  find_direct(place, values, position);
+  if (place.split >= ulong(values.splits)) return;
+  Left left;
+  Right right;
+  start_sides(left, right, left_data, right_data, values, place.batch);
+  typename Left::Line left_line;
+  typename Right::Line right_line;
+  left.line(left_line, place.row);
+  right.line(right_line, place.column);
+  const uint begin = uint(place.split) * values.chunk;
+  const uint end = min(begin + values.chunk, values.depth);
+  typename Left::Sum sum = 0;
+  for (uint k = begin; k < end; ++k) {
+    typename Left::Step left_step;
+    typename Right::Step right_step;
+    left.step(left_step, k, end);
+    right.step(right_step, k, end);
+    sum = multiply_add(left.at(left_line, left_step), right.at(right_line, right_step), sum);
+  }
+  Visitor visitor;
+  visitor.begin(result, values, place.batch, uint(place.split));
+  visitor.visit(place.row, place.column, sum);
+}
+
+/// Adds up partial sums, an element a thread.
+template <class Visitor, class S, class U>
+void add_partials(device const S* partials, device U* result, constant ContractionValues& values, ulong position) {
+  const ulong count = ulong(values.batches) * ulong(values.rows) * ulong(values.columns);
+  if (position >= count) return;
+  S sum = 0;
+  for (uint split = 0; split < values.splits; ++split) sum += partials[ulong(split) * count + position];
+  const ulong matrix = position / values.columns;
+  Visitor visitor;
+  visitor.begin(result, values, uint(matrix / values.rows), 0);
+  visitor.visit(uint(matrix % values.rows), uint(position % values.columns), sum);
+}

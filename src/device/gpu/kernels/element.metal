@@ -1,0 +1,76 @@
+// Elements of tensors: the types in which they are added up and compared, reading and writing, and where they lie.
+
+/// The type in which elements of T are added up. Integers wrap around, so they are added without sign.
+template <class T>
+struct SumOf {
+  typedef ulong type;
+};
+template <>
+struct SumOf<half> {
+  typedef float type;
+};
+template <>
+struct SumOf<bfloat> {
+  typedef float type;
+};
+template <>
+struct SumOf<float> {
+  typedef float type;
+};
+
+/// The type in which elements of T are compared.
+template <class T>
+struct KeyOf {
+  typedef long type;
+};
+template <>
+struct KeyOf<half> {
+  typedef float type;
+};
+template <>
+struct KeyOf<bfloat> {
+  typedef float type;
+};
+template <>
+struct KeyOf<float> {
+  typedef float type;
+};
+
+template <class S, class T>
+S read_element(device const T* data, long at) {
+  return S(data[at]);
+}
+
+template <class T, class S>
+void write_element(device T* data, long at, S value) {
+  data[at] = T(value);
+}
+
+inline float multiply_add(float a, float b, float sum) { return fma(a, b, sum); }
+inline ulong multiply_add(ulong a, ulong b, ulong sum) { return a * b + sum; }
+
+/// Whether `a` exceeds `b` when NaN counts as larger than all.
+inline bool exceeds(float a, float b) { return a > b || (a != a && b == b); }
+inline bool exceeds(long a, long b) { return a > b; }
+
+/// Axes of a strided array, `rank` of them, in row-major order.
+struct Axes {
+  long strides[8];
+  long start;  // where the first element lies
+  uint sizes[8];
+  uint rank;
+  uint unused;
+};
+
+/// Where the element at a row-major position lies. Index is uint where positions fit it, else ulong.
+template <class Index>
+long locate(constant Axes& axes, Index position) {
+  long at = axes.start;
+  for (uint axis = axes.rank; axis-- > 1;) {
+    const Index size = axes.sizes[axis];
+    const Index rest = position / size;
+    at += long(position - rest * size) * axes.strides[axis];
+    position = rest;
+  }
+  return axes.rank > 0 ? at + long(position) * axes.strides[0] : at;
+}

@@ -1,0 +1,139 @@
+// The one tile of matrix work: a threadgroup of 128 computes a tile of
+//   result[i, j] = sum over k of left[i, k] * right[k, j]
+// in float32 and hands each element to a visitor with its row and column.
+//
+// A side says where the elements of a factor lie:
+//   side.line(line, i)        what is known from the index along the result's axis; beyond the end it reads zeros
+//   side.step(step, k, end)   what is known from the index along the depth; from `end` on it reads zeros
+//   side.at(line, step)       the element, as float
+// The four simdgroups are two by two, each with a quarter of the tile in 8x8 matrices. While the products of one slice
+// of the depth are added, the elements of the next are on their way to registers. Sums run over k in its order, eight
+// at a time, whatever the size of the tile: all sizes give the same bits.
+
+/// Brings slices of a side to threadgroup memory: EXTENT lines, DEPTH steps, `count` elements a thread. ALONG_DEPTH:
+/// neighbouring threads read neighbouring steps, else neighbouring lines.
+template <class Side, uint EXTENT, uint DEPTH, bool ALONG_DEPTH>
+struct TileLoader {
+  typedef typename Side::Line Line;
+  typedef typename Side::Step Step;
+  enum : uint { count = EXTENT * DEPTH / 128, line_count = ALONG_DEPTH ? EXTENT * DEPTH / 128 : 1 };
+
+  static uint line_of(uint i, uint thread_id) {
+    return ALONG_DEPTH ? thread_id / DEPTH + i * (128 / DEPTH) : thread_id % EXTENT;
+  }
+  static uint step_of(uint i, uint thread_id) {
+    return ALONG_DEPTH ? thread_id % DEPTH : thread_id / EXTENT + i * (128 / EXTENT);
+  }
+
+  static void start(thread Line* lines, thread const Side& side, uint first, uint thread_id) {
+    for (uint i = 0; i < line_count; ++i) side.line(lines[i], first + line_of(i, thread_id));
+  }
+
+  static void read(thread float* elements, thread const Line* lines, thread const Side& side, uint first, uint end,
+                   uint thread_id) {
+    Step step;
+    for (uint i = 0; i < count; ++i) {
+      if (i == 0 || !ALONG_DEPTH) side.step(step, first + step_of(i, thread_id), end);
+      elements[i] = side.at(lines[ALONG_DEPTH ? i : 0], step);
+    }
+  }
+
+  static void place(threadgroup float* memory, thread const float* elements, uint line_stride, uint step_stride,
+                    uint thread_id) {
+    for (uint i = 0; i < count; ++i) {
+      memory[line_of(i, thread_id) * line_stride + step_of(i, thread_id) * step_stride] = elements[i];
+    }
+  }
+};
+
+/// The floats of threadgroup memory that a tile takes.
+template <uint ROWS, uint COLUMNS, uint DEPTH>
+struct TileMemory {
+  enum : uint { left_stride = DEPTH + 4, right_stride = COLUMNS + 4 };
+  enum : uint { left = ROWS * left_stride, count = left + DEPTH * right_stride };
+};
+
+/// Adds the products of a slice to the 8x8 matrices of a simdgroup. `left` and `right` are where its quarter starts.
+template <uint DOWN, uint ACROSS, uint DEPTH>
+void accumulate_slice(thread simdgroup_float8x8* sums, threadgroup const float* left, uint left_stride,
+                      threadgroup const float* right, uint right_stride) {
+  for (uint k = 0; k < DEPTH; k += 8) {
+    simdgroup_float8x8 from_left[DOWN];
+    simdgroup_float8x8 from_right[ACROSS];
+    for (uint i = 0; i < DOWN; ++i) simdgroup_load(from_left[i], left + i * 8 * left_stride + k, left_stride);
+    for (uint j = 0; j < ACROSS; ++j) simdgroup_load(from_right[j], right + k * right_stride + j * 8, right_stride);
+    for (uint i = 0; i < DOWN; ++i) {
+      for (uint j = 0; j < ACROSS; ++j) {
+        simdgroup_multiply_accumulate(sums[i * ACROSS + j], from_left[i], from_right[j], sums[i * ACROSS + j]);
+      }
+    }
+  }
+}
+
+/// What a tile covers: rows and columns from the first ones up to the limits, and the part of the depth.
+struct TileRange {
+  uint first_row, first_column;
+  uint rows, columns;
+  uint begin, end;
+};
+
+/// Where a thread stands.
+struct TileThread {
+  uint thread_id, lane_id, simdgroup_id;
+};
+
+/// Hands the matrices of a simdgroup to the visitor, eight rows at a time through `strip`, eight rows of its own.
+template <uint DOWN, uint ACROSS, class Visitor>
+void visit_sums(thread const simdgroup_float8x8* sums, thread const Visitor& visitor, thread const TileRange& range,
+                uint first_row, uint first_column, threadgroup float* strip, uint lane_id) {
+  enum : uint { width = ACROSS * 8 };
+  for (uint i = 0; i < DOWN; ++i) {
+    for (uint j = 0; j < ACROSS; ++j) simdgroup_store(sums[i * ACROSS + j], strip + j * 8, width);
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint e = lane_id; e < 8 * width; e += 32) {
+      const uint row = first_row + i * 8 + e / width;
+      const uint column = first_column + e % width;
+      if (row < range.rows && column < range.columns) visitor.visit(row, column, strip[e]);
+    }
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+  }
+}
+
+/// `memory`: TileMemory<ROWS, COLUMNS, DEPTH>::count floats. All 128 threads call it.
+template <class Left, class Right, class Visitor, uint ROWS, uint COLUMNS, uint DEPTH, bool LEFT_ALONG, bool RIGHT_ALONG>
+void multiply_tile(thread const Left& left, thread const Right& right, thread const Visitor& visitor,
+                   thread const TileRange& range, threadgroup float* memory, thread const TileThread& self) {
+  typedef TileMemory<ROWS, COLUMNS, DEPTH> Memory;
+  enum : uint { down = ROWS / 16, across = COLUMNS / 16 };
+  threadgroup float* const left_memory = memory;
+  threadgroup float* const right_memory = memory + Memory::left;
+  const uint row = self.simdgroup_id / 2 * (ROWS / 2);
+  const uint column = self.simdgroup_id % 2 * (COLUMNS / 2);
+  simdgroup_float8x8 sums[down * across];
+  for (uint i = 0; i < down * across; ++i) sums[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+
+  typedef TileLoader<Left, ROWS, DEPTH, LEFT_ALONG> LeftLoader;
+  typedef TileLoader<Right, COLUMNS, DEPTH, RIGHT_ALONG> RightLoader;
+  typename Left::Line left_lines[LeftLoader::line_count];
+  typename Right::Line right_lines[RightLoader::line_count];
+  float left_elements[LeftLoader::count];
+  float right_elements[RightLoader::count];
+  LeftLoader::start(left_lines, left, range.first_row, self.thread_id);
+  RightLoader::start(right_lines, right, range.first_column, self.thread_id);
+  LeftLoader::read(left_elements, left_lines, left, range.begin, range.end, self.thread_id);
+  RightLoader::read(right_elements, right_lines, right, range.begin, range.end, self.thread_id);
+  for (uint k = range.begin; k < range.end; k += DEPTH) {
+    LeftLoader::place(left_memory, left_elements, Memory::left_stride, 1, self.thread_id);
+    RightLoader::place(right_memory, right_elements, 1, Memory::right_stride, self.thread_id);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (k + DEPTH < range.end) {
+      LeftLoader::read(left_elements, left_lines, left, k + DEPTH, range.end, self.thread_id);
+      RightLoader::read(right_elements, right_lines, right, k + DEPTH, range.end, self.thread_id);
+    }
+    accumulate_slice<down, across, DEPTH>(sums, left_memory + row * Memory::left_stride, Memory::left_stride,
+                                          right_memory + column, Memory::right_stride);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+  }
+  visit_sums<down, across>(sums, visitor, range, range.first_row + row, range.first_column + column,
+                           memory + self.simdgroup_id * (8 * COLUMNS / 2), self.lane_id);
+}

@@ -1,0 +1,39 @@
+#pragma once
+// A contraction as kernels/contraction.metal sees it: a sum of products over indices that stand for one axis or three.
+#include <array>
+#include <string>
+
+#include "device/gpu/gpu_kernel.h"
+
+namespace russet::gpu {
+
+/// `Axis` of contraction.metal; `extent` is how many indices there are.
+struct ContractionAxis {
+  std::array<std::int64_t, 3> strides{};
+  std::array<std::int64_t, 2> sizes{1, 1};
+  std::array<std::int64_t, 2> y_strides{}, x_strides{};
+  std::int64_t y_start = 0, x_start = 0;
+  bool splits = false;
+};
+
+enum class WindowSide : std::uint8_t { none, left, right };
+
+struct Contraction {
+  int left_input = 0, right_input = 1;
+  ContractionAxis left_line, left_step, right_line, right_step, row, column;
+  std::int64_t rows = 1, columns = 1, depth = 1;
+  /// Batch axes, neighbours merged: sizes and strides in left, right and result.
+  Shape batch;
+  Strides left_batch, right_batch, result_batch;
+  bool channels_last_batch = false;  // neighbouring batches lie side by side (groups of channels)
+  WindowSide window = WindowSide::none;
+  std::int64_t y_stride = 0, x_stride = 0, height = 0, width = 0;
+  std::array<std::int64_t, 2> divisors{1, 1};
+
+  std::int64_t batches() const { return numel(batch); }
+};
+
+/// matmul, convolution, convolution_input, convolution_weight, with everything flat that can be.
+Contraction describe_contraction(const compile::Primitive& primitive);
+
+}  // namespace russet::gpu

@@ -1,0 +1,19 @@
+#pragma once
+// The hand-written kernels: each accepts a primitive or says why not.
+#include "device/gpu/gpu_kernel.h"
+
+namespace russet::gpu {
+
+/// Contractions of floating types by tiles, each through threadgroup memory and the matrices of simdgroups.
+Verdict judge_tiles(const compile::Primitive& primitive, const Context& context);
+/// Contractions of any type, an element (or a part of its sum) a thread: integers, depthwise, a few rows or columns.
+Verdict judge_elements(const compile::Primitive& primitive, const Context& context);
+/// max_pool, max_unpool, sum_pool, sum_unpool.
+Verdict judge_windows(const compile::Primitive& primitive, const Context& context);
+/// take, put.
+Verdict judge_rows(const compile::Primitive& primitive, const Context& context);
+/// argsort, cumsum.
+Verdict judge_sort(const compile::Primitive& primitive, const Context& context);
+Verdict judge_scan(const compile::Primitive& primitive, const Context& context);
+
+}  // namespace russet::gpu

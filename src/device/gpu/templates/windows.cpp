@@ -1,0 +1,130 @@
+// Launches of pooling.
+#include "device/gpu/templates/templates.h"
+#include "device/gpu/templates/text.h"
+
+namespace russet::gpu {
+namespace {
+
+using compile::Operand;
+using compile::Primitive;
+using ops::Op;
+
+/// `large` is what windows move over, `small` has an element for each; `value` is max_pool's or max_unpool's second
+/// input.
+struct Pool {
+  const Operand& large;
+  const Operand& small;
+  const Operand& value;
+};
+
+Values values_of(const ops::Window& window, const Pool& pool, bool channels_last) {
+  Values values;
+  for (const Operand* operand : {&pool.large, &pool.small, &pool.value}) values.add(place(*operand, false).first);
+  for (const Operand* operand : {&pool.large, &pool.small, &pool.value}) {
+    for (const std::int64_t stride : operand->access.strides) values.add(stride);
+  }
+  for (const Operand* operand : {&pool.large, &pool.small}) {
+    for (const std::int64_t size : operand->sizes) values.add(static_cast<std::uint32_t>(size));
+  }
+  for (const auto* pair : {&window.kernel, &window.stride, &window.padding, &window.dilation}) {
+    for (const std::int32_t number : *pair) values.add(number);
+  }
+  values.add(std::uint32_t{channels_last ? 1U : 0U});
+  values.add(std::uint32_t{0});
+  return values;
+}
+
+class Writer {
+ public:
+  Writer(const Primitive& primitive, const Context& context) : primitive_(primitive), context_(context) {}
+
+  KernelPtr make() const {
+    const Operand& first = primitive_.inputs[0];
+    const Operand& output = primitive_.output;
+    const std::string_view type = element_type(first.access.dtype);
+    const std::string_view result = element_type(output.access.dtype);
+    std::vector<Call> calls;
+    std::size_t scratch = 0;
+    switch (primitive_.op) {
+      case Op::sum_pool:
+        calls.push_back(call({first, output, first}, output, {&first}, output_region(),
+                             fmt::format("IN({0}, large, 0), OUT({0}, small, 1)", result),
+                             "sum_pool(large, small, values, position)"));
+        break;
+      case Op::sum_unpool:
+        calls.push_back(call({output, first, first}, output, {&first}, output_region(),
+                             fmt::format("IN({0}, small, 0), OUT({0}, large, 1)", result),
+                             "sum_unpool(small, large, values, position)"));
+        break;
+      case Op::max_pool:
+        calls.push_back(
+            call({first, output, primitive_.inputs[1]}, output, {&first, &primitive_.inputs[1]}, output_region(),
+                 fmt::format("IN({}, large, 0), IN({}, chosen, 1), OUT({}, small, 2)", type, result, result),
+                 "max_pool(large, chosen, small, values, position)"));
+        break;
+      default: scratch = unpool_maxima(calls);
+    }
+    return std::make_unique<GpuKernel>(context_, std::string(ops::row(primitive_.op).name), std::move(calls), scratch);
+  }
+
+ private:
+  Region output_region() const { return place(primitive_.output, true).region; }
+
+  /// First which tap of each window is the maximum, then what falls to each position.
+  std::size_t unpool_maxima(std::vector<Call>& calls) const {
+    const Operand& large = primitive_.inputs[0];
+    const Operand& small = primitive_.inputs[1];
+    const std::size_t bytes = static_cast<std::size_t>(numel(small.sizes)) * sizeof(std::int32_t);
+    calls.push_back(call({large, small, small}, small, {&large}, scratch_region(0, bytes, true),
+                         fmt::format("IN({}, large, 0), OUT(int, taps, 1)", element_type(large.access.dtype)),
+                         "find_maxima(large, taps, values, position)"));
+    const Pool pool{primitive_.output, small, small};
+    Call second =
+        call(pool, primitive_.output, {&small}, output_region(),
+             fmt::format("IN(int, taps, 0), IN({0}, small, 1), OUT({0}, result, 2)", element_type(small.access.dtype)),
+             "max_unpool(taps, small, result, values, position)");
+    second.regions.insert(second.regions.begin(), scratch_region(0, bytes, false));
+    calls.push_back(std::move(second));
+    return bytes;
+  }
+
+  /// A thread an element of `threads`.
+  Call call(const Pool& pool, const Operand& threads, std::vector<const Operand*> inputs, Region result,
+            const std::string& arguments, std::string_view body) const {
+    Source source;
+    source.stem = std::string(ops::row(primitive_.op).name);
+    source.threads = 256;
+    source.files = {"pool.metal"};
+    source.text = fmt::format(
+        R"(KERNEL(@, 256, {}, VALUES(PoolValues, values, {})) {{
+  const ulong position = ulong(group_id.x) * 256u + thread_id;
+  {};
+}})",
+        arguments, inputs.size() + 1 + (arguments.starts_with("IN(int, taps") ? 1 : 0), body);
+    Call made;
+    made.function = context_.library.add(std::move(source));
+    for (const Operand* input : inputs) made.regions.push_back(place(*input, false).region);
+    made.regions.push_back(result);
+    const bool channels_last = threads.access.strides[1] == 1 && threads.sizes[1] > 1;
+    made.values = values_of(attribute<ops::Window>(primitive_), pool, channels_last);
+    made.groups[0] = groups_for(numel(threads.sizes));
+    return made;
+  }
+
+  const Primitive& primitive_;
+  const Context& context_;
+};
+
+}  // namespace
+
+Verdict judge_windows(const Primitive& primitive, const Context& context) {
+  if (std::string reason = why_no_type(primitive); !reason.empty()) return decline(reason);
+  for (const Operand* operand : {&primitive.inputs[0], &primitive.output}) {
+    for (const std::int64_t size : operand->sizes) {
+      if (size >= std::int64_t{1} << 30) return decline("an axis beyond 2^30");
+    }
+  }
+  return accept([&primitive, &context] { return Writer(primitive, context).make(); });
+}
+
+}  // namespace russet::gpu

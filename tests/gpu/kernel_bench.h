@@ -1,0 +1,58 @@
+#pragma once
+// Runs single primitives by the hand-written kernels on the simulated GPU, all checks on, and by the reference device.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compile/step.h"
+#include "device/gpu/gpu_kernel.h"
+
+namespace russet::gputest {
+
+/// How an operand lies in memory.
+enum class Layout { contiguous, reversed, channels_last, spaced, flipped };
+std::string name_of(Layout layout);
+
+/// What an operand holds before the step runs.
+struct Fill {
+  double low = -2;
+  double high = 2;
+  bool whole = false;    // whole numbers, high included
+  double nan_share = 0;  // of the elements
+};
+
+struct Array {
+  DType dtype = DType::float32;
+  Shape sizes;
+  Layout layout = Layout::contiguous;
+  Fill fill{};
+};
+
+/// One application of a primitive. The output's layout is `output.layout`.
+struct Case {
+  std::string name;
+  ops::Op op = ops::Op::leaf;
+  ops::Attributes attributes;
+  std::vector<Array> inputs;
+  Array output;
+  /// Largest difference allowed, relative to the largest expected value or to `scale` if that is larger.
+  double tolerance = 0;
+  double scale = 0;
+  /// put: the output takes the place of the first input.
+  bool in_place = false;
+};
+
+/// What came of a case: empty if the results agree and the simulator reported nothing.
+struct Outcome {
+  std::string name;
+  std::string kernel;
+  std::string complaint;
+};
+
+/// Runs all cases; their kernels are compiled together. Cases that every implementation declines complain.
+std::vector<Outcome> run(const std::vector<Case>& cases);
+
+/// The bits of a case's result, for comparing kernels that must agree bit for bit.
+std::vector<std::byte> result_bits(const Case& one);
+
+}  // namespace russet::gputest

@@ -1,0 +1,346 @@
+// The hand-written kernels on the simulated GPU, all checks on, against the reference device: odd sizes, every type,
+// every layout.
+#include "gpu/kernel_bench.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "ops/table.h"
+
+namespace russet::gputest {
+namespace {
+
+using ops::Op;
+using ops::Window;
+
+constexpr DType floats[] = {DType::float32, DType::float16, DType::bfloat16};
+constexpr DType integers[] = {DType::uint8, DType::int8, DType::int16, DType::int32, DType::int64};
+constexpr DType all_types[] = {DType::boolean, DType::uint8,   DType::int8,     DType::int16,  DType::int32,
+                               DType::int64,   DType::float16, DType::bfloat16, DType::float32};
+
+/// Half an ulp of the type, and what float32 sums lose.
+double tolerance(DType type) {
+  switch (type) {
+    case DType::float32: return 1e-5;
+    case DType::float16: return 1e-5 + 1.0 / 2048;
+    case DType::bfloat16: return 1e-5 + 1.0 / 256;
+    default: return 0;
+  }
+}
+
+Fill fill_for(DType type) {
+  if (type == DType::boolean) return {0, 1, true};
+  if (type == DType::uint8) return {0, 9, true};
+  return {-2, 2, !is_floating(type)};
+}
+
+void expect_right(const std::vector<Case>& cases) {
+  for (const Outcome& outcome : run(cases))
+    EXPECT_EQ(outcome.complaint, "") << outcome.name << " by " << outcome.kernel;
+}
+
+Array array(DType type, const Shape& sizes, Layout layout = Layout::contiguous) {
+  return {type, sizes, layout, fill_for(type)};
+}
+
+Case product(DType type, const Shape& left, const Shape& right, const Shape& result, Layout left_layout,
+             Layout right_layout) {
+  Case one;
+  one.name = fmt::format("matmul {} {} x {} {} {}", name_of(type), to_string(left), to_string(right),
+                         name_of(left_layout), name_of(right_layout));
+  one.op = Op::matmul;
+  one.inputs = {array(type, left, left_layout), array(type, right, right_layout)};
+  one.output = array(type, result);
+  one.tolerance = tolerance(type);
+  one.scale = std::sqrt(static_cast<double>(left.back()));
+  return one;
+}
+
+TEST(Kernels, MatrixProductsOfOddSizesAndAllTranspositions) {
+  std::vector<Case> cases;
+  for (const DType type : floats) {
+    for (const Layout left : {Layout::contiguous, Layout::reversed}) {
+      for (const Layout right : {Layout::contiguous, Layout::reversed}) {
+        cases.push_back(product(type, {33, 47}, {47, 35}, {33, 35}, left, right));
+      }
+    }
+  }
+  cases.push_back(product(DType::float32, {8, 16}, {16, 8}, {8, 8}, Layout::contiguous, Layout::contiguous));
+  cases.push_back(product(DType::float32, {64, 64}, {64, 64}, {64, 64}, Layout::contiguous, Layout::contiguous));
+  cases.push_back(product(DType::float32, {9, 1}, {1, 65}, {9, 65}, Layout::contiguous, Layout::contiguous));
+  cases.push_back(product(DType::float32, {33, 17}, {17, 10}, {33, 10}, Layout::spaced, Layout::flipped));
+  cases.push_back(product(DType::float32, {12, 0}, {0, 10}, {12, 10}, Layout::contiguous, Layout::contiguous));
+  cases.push_back(product(DType::float32, {0, 5}, {5, 10}, {0, 10}, Layout::contiguous, Layout::contiguous));
+  expect_right(cases);
+}
+
+TEST(Kernels, LargeMatrixProductsTakeLargeTiles) {
+  const std::vector<Case> cases{
+      product(DType::float32, {520, 40}, {40, 515}, {520, 515}, Layout::contiguous, Layout::contiguous)};
+  const auto outcomes = run(cases);
+  EXPECT_EQ(outcomes[0].complaint, "");
+  EXPECT_EQ(outcomes[0].kernel, "tiles 64x64");
+}
+
+TEST(Kernels, BatchesBroadcast) {
+  std::vector<Case> cases;
+  const auto add = [&](const Shape& left, const Shape& right, const Shape& result) {
+    for (const Layout layout : {Layout::contiguous, Layout::reversed}) {
+      cases.push_back(product(DType::float32, left, right, result, layout, Layout::contiguous));
+    }
+  };
+  add({3, 9, 10}, {3, 10, 11}, {3, 9, 11});
+  add({3, 9, 10}, {1, 10, 11}, {3, 9, 11});
+  add({1, 9, 10}, {4, 10, 11}, {4, 9, 11});
+  add({2, 1, 9, 10}, {1, 3, 10, 11}, {2, 3, 9, 11});
+  add({2, 3, 2, 9, 10}, {2, 1, 2, 10, 11}, {2, 3, 2, 9, 11});
+  expect_right(cases);
+}
+
+TEST(Kernels, DeepProductsAreSplit) {
+  std::vector<Case> cases;
+  for (const DType type : floats) {
+    cases.push_back(product(type, {20, 1500}, {1500, 17}, {20, 17}, Layout::contiguous, Layout::reversed));
+    cases.push_back(product(type, {3, 1500}, {1500, 2}, {3, 2}, Layout::contiguous, Layout::contiguous));
+  }
+  const auto outcomes = run(cases);
+  for (const Outcome& outcome : outcomes) {
+    EXPECT_EQ(outcome.complaint, "") << outcome.name;
+    EXPECT_NE(outcome.kernel.find("parts"), std::string::npos) << outcome.kernel;
+  }
+}
+
+TEST(Kernels, ThinProductsAndIntegersTakeAnElementAThread) {
+  std::vector<Case> cases;
+  for (const DType type : floats) {
+    cases.push_back(product(type, {1, 33}, {33, 70}, {1, 70}, Layout::contiguous, Layout::contiguous));
+    cases.push_back(product(type, {70, 33}, {33, 1}, {70, 1}, Layout::contiguous, Layout::contiguous));
+  }
+  for (const DType type : integers) {
+    cases.push_back(product(type, {2, 9, 33}, {1, 33, 10}, {2, 9, 10}, Layout::contiguous, Layout::reversed));
+  }
+  // Integers wrap around.
+  Case wraps = product(DType::int8, {9, 300}, {300, 9}, {9, 9}, Layout::contiguous, Layout::contiguous);
+  wraps.inputs[0].fill = wraps.inputs[1].fill = {-100, 100, true};
+  cases.push_back(wraps);
+  expect_right(cases);
+}
+
+struct ConvolutionShape {
+  std::int64_t images, inputs, height, width, outputs, kernel_height, kernel_width;
+  Window window;
+};
+
+/// The convolution and both gradients.
+void add_convolutions(std::vector<Case>& cases, DType type, const ConvolutionShape& s, Layout layout) {
+  const auto size = [&](std::int64_t large, std::int64_t kernel, std::size_t axis) {
+    return ops::window_output(large, kernel, s.window.stride[axis], s.window.padding[axis],
+                              s.window.padding_after[axis], s.window.dilation[axis]);
+  };
+  const Shape x{s.images, s.inputs, s.height, s.width};
+  const Shape weight{s.outputs, s.inputs / s.window.groups, s.kernel_height, s.kernel_width};
+  const Shape y{s.images, s.outputs, size(s.height, s.kernel_height, 0), size(s.width, s.kernel_width, 1)};
+  Case one;
+  one.attributes = s.window;
+  one.tolerance = tolerance(type);
+  const auto add = [&](Op op, const Shape& first, const Shape& second, const Shape& result, double terms) {
+    one.op = op;
+    one.name =
+        fmt::format("{} {} x {} y {} w {} stride {} padding {} {}", ops::row(op).name, name_of(type), to_string(x),
+                    to_string(y), to_string(weight), s.window.stride[0], s.window.padding[0], name_of(layout));
+    one.inputs = {array(type, first, layout),
+                  array(type, second, op == Op::convolution_weight ? layout : Layout::contiguous)};
+    one.output = array(type, result, op == Op::convolution_weight ? Layout::contiguous : layout);
+    one.scale = std::sqrt(terms);
+    cases.push_back(one);
+  };
+  const double area = static_cast<double>(s.kernel_height * s.kernel_width);
+  add(Op::convolution, x, weight, y, area * static_cast<double>(weight[1]));
+  add(Op::convolution_input, y, weight, x, area * static_cast<double>(s.outputs));
+  add(Op::convolution_weight, x, y, weight, static_cast<double>(y[0] * y[2] * y[3]));
+}
+
+const ConvolutionShape convolution_shapes[] = {
+    {2, 9, 7, 9, 10, 3, 3, {.padding = {1, 1}, .padding_after = {1, 1}}},
+    {2, 8, 9, 7, 9, 3, 2, {.stride = {2, 3}, .padding = {1, 0}, .padding_after = {0, 1}}},
+    {1, 8, 11, 10, 8, 3, 3, {.padding = {2, 2}, .padding_after = {2, 2}, .dilation = {2, 2}}},
+    {3, 12, 5, 6, 11, 1, 1, {}},
+    {2, 8, 6, 7, 9, 1, 1, {.stride = {2, 2}}},
+    {2, 9, 8, 8, 10, 2, 2, {.stride = {2, 2}}},
+    {2, 16, 5, 5, 18, 3, 3, {.padding = {1, 1}, .padding_after = {1, 1}, .groups = 2}},
+    {2, 6, 7, 5, 6, 3, 3, {.padding = {1, 1}, .padding_after = {1, 1}, .groups = 6}},
+    {1, 3, 12, 13, 4, 5, 5, {}},
+};
+
+TEST(Kernels, ConvolutionsAndBothGradients) {
+  std::vector<Case> cases;
+  for (const ConvolutionShape& shape : convolution_shapes) {
+    for (const Layout layout : {Layout::channels_last, Layout::contiguous}) {
+      add_convolutions(cases, DType::float32, shape, layout);
+    }
+  }
+  expect_right(cases);
+}
+
+TEST(Kernels, ConvolutionsOfEveryType) {
+  std::vector<Case> cases;
+  for (const DType type : {DType::float16, DType::bfloat16, DType::int32, DType::int64, DType::uint8}) {
+    add_convolutions(cases, type, convolution_shapes[0], Layout::channels_last);
+    add_convolutions(cases, type, convolution_shapes[7], Layout::channels_last);
+  }
+  expect_right(cases);
+}
+
+TEST(Kernels, WeightGradientsAreSplit) {
+  std::vector<Case> cases;
+  add_convolutions(cases, DType::float32, {8, 8, 14, 14, 8, 3, 3, {.padding = {1, 1}, .padding_after = {1, 1}}},
+                   Layout::channels_last);
+  add_convolutions(cases, DType::float32,
+                   {8, 4, 14, 14, 4, 3, 3, {.padding = {1, 1}, .padding_after = {1, 1}, .groups = 4}},
+                   Layout::channels_last);
+  const auto outcomes = run(cases);
+  for (const Outcome& outcome : outcomes) EXPECT_EQ(outcome.complaint, "") << outcome.name;
+  EXPECT_NE(outcomes[2].kernel.find("parts"), std::string::npos) << outcomes[2].kernel;
+  EXPECT_NE(outcomes[5].kernel.find("parts"), std::string::npos) << outcomes[5].kernel;
+}
+
+void add_pools(std::vector<Case>& cases, DType type, const Shape& x, const Window& window, Layout layout,
+               bool maxima_only) {
+  Shape y = x;
+  for (int axis = 0; axis < 2; ++axis) {
+    const auto i = static_cast<std::size_t>(axis);
+    y[2 + axis] = ops::window_output(x[2 + axis], window.kernel[i], window.stride[i], window.padding[i],
+                                     window.padding_after[i], window.dilation[i]);
+  }
+  Case one;
+  one.attributes = window;
+  one.tolerance = tolerance(type);
+  const auto add = [&](Op op, std::vector<Shape> inputs, const Shape& result) {
+    one.op = op;
+    one.name = fmt::format("{} {} {} kernel {} stride {} {}", ops::row(op).name, name_of(type), to_string(x),
+                           window.kernel[0], window.stride[0], name_of(layout));
+    one.inputs.clear();
+    for (const Shape& shape : inputs) one.inputs.push_back(array(type, shape, layout));
+    // Few different numbers, so that windows have several maxima, and NaN among them.
+    if (op == Op::max_pool || op == Op::max_unpool) one.inputs[0].fill.whole = true;
+    if (is_floating(type) && op == Op::max_pool) one.inputs[0].fill.nan_share = 0.1;
+    one.output = array(type, result, layout);
+    cases.push_back(one);
+  };
+  add(Op::max_pool, {x, x}, y);
+  add(Op::max_unpool, {x, y}, x);
+  if (maxima_only) return;
+  add(Op::sum_pool, {x}, y);
+  add(Op::sum_unpool, {y}, x);
+}
+
+TEST(Kernels, PoolingOfEveryType) {
+  std::vector<Case> cases;
+  const Window overlapping{.kernel = {3, 2}, .stride = {2, 1}, .padding = {1, 1}, .padding_after = {1, 0}};
+  for (const DType type : all_types) {
+    add_pools(cases, type, {2, 3, 7, 6}, overlapping, Layout::channels_last, type == DType::boolean);
+  }
+  for (const Layout layout : {Layout::contiguous, Layout::reversed, Layout::spaced, Layout::flipped}) {
+    add_pools(cases, DType::float32, {2, 3, 7, 6}, overlapping, layout, false);
+    add_pools(cases, DType::float32, {1, 5, 8, 8}, {.kernel = {2, 2}, .stride = {2, 2}}, layout, false);
+    add_pools(cases, DType::float32, {2, 2, 9, 8}, {.kernel = {2, 3}, .dilation = {3, 2}}, layout, false);
+  }
+  // Windows that hold padding alone.
+  add_pools(cases, DType::float32, {1, 2, 2, 3},
+            {.kernel = {2, 2}, .stride = {2, 2}, .padding = {2, 2}, .padding_after = {3, 2}}, Layout::contiguous,
+            false);
+  expect_right(cases);
+}
+
+Case rows_by_index(Op op, DType type, const Shape& x, const Shape& index, Layout layout, bool adds) {
+  Shape along = index;
+  for (int axis = 1; axis < x.rank(); ++axis) along.push_back(x[axis]);
+  Case one;
+  one.op = op;
+  one.name = fmt::format("{} {} {} index {} {}{}", ops::row(op).name, name_of(type), to_string(x), to_string(index),
+                         name_of(layout), adds ? " adding" : "");
+  Array indices{DType::int64, index, layout, {0, static_cast<double>(x[0] - 1), true}};
+  one.inputs = {array(type, x, layout), indices};
+  if (op == Op::put) {
+    one.attributes = ops::Accumulate{adds};
+    one.inputs.push_back(array(type, along, layout));
+    one.output = array(type, x, layout);
+    one.tolerance = adds ? tolerance(type) : 0;
+  } else {
+    one.output = array(type, along, layout);
+  }
+  return one;
+}
+
+TEST(Kernels, RowsByIndex) {
+  std::vector<Case> cases;
+  for (const DType type : all_types) {
+    cases.push_back(rows_by_index(Op::take, type, {7, 5}, {11}, Layout::contiguous, false));
+    cases.push_back(rows_by_index(Op::put, type, {7, 5}, {40}, Layout::contiguous, false));
+    cases.push_back(rows_by_index(Op::put, type, {7, 5}, {40}, Layout::contiguous, true));
+  }
+  for (const Layout layout : {Layout::reversed, Layout::spaced, Layout::flipped}) {
+    cases.push_back(rows_by_index(Op::take, DType::float32, {7, 5, 3}, {2, 11}, layout, false));
+    cases.push_back(rows_by_index(Op::put, DType::float32, {7, 5, 3}, {4, 11}, layout, false));
+    cases.push_back(rows_by_index(Op::put, DType::float32, {7, 5, 3}, {4, 11}, layout, true));
+  }
+  Case in_place = rows_by_index(Op::put, DType::float32, {7, 5}, {40}, Layout::contiguous, true);
+  in_place.in_place = true;
+  cases.push_back(in_place);
+  // An index that is sorted in several blocks.
+  cases.push_back(rows_by_index(Op::put, DType::float32, {50, 3}, {1400}, Layout::contiguous, true));
+  cases.push_back(rows_by_index(Op::put, DType::float32, {5}, {0}, Layout::contiguous, true));
+  cases.push_back(rows_by_index(Op::take, DType::float32, {5, 4}, {}, Layout::contiguous, false));
+  expect_right(cases);
+}
+
+Case along_axis(Op op, DType type, const Shape& x, int axis, Layout layout, bool descending = false) {
+  Case one;
+  one.op = op;
+  one.name = fmt::format("{} {} {} axis {} {}", ops::row(op).name, name_of(type), to_string(x), axis, name_of(layout));
+  one.attributes = ops::Axes{1U << axis, descending};
+  one.inputs = {array(type, x, layout)};
+  one.output = array(op == Op::argsort ? DType::int64 : is_floating(type) ? type : DType::int64, x);
+  if (op == Op::argsort) {
+    one.inputs[0].fill = {type == DType::uint8 || type == DType::boolean ? 0.0 : -9.0,
+                          type == DType::boolean ? 1.0 : 9.0, true};
+    if (is_floating(type)) one.inputs[0].fill.nan_share = 0.05;
+  } else {
+    one.tolerance = tolerance(type);
+    one.scale = std::sqrt(static_cast<double>(x.empty() ? 1 : x[axis]));
+  }
+  return one;
+}
+
+TEST(Kernels, SortsAreStableAndPutNanLast) {
+  std::vector<Case> cases;
+  for (const DType type : all_types) {
+    cases.push_back(along_axis(Op::argsort, type, {3, 37}, 1, Layout::contiguous));
+    cases.push_back(along_axis(Op::argsort, type, {3, 37}, 1, Layout::contiguous, true));
+  }
+  cases.push_back(along_axis(Op::argsort, DType::float32, {37, 3}, 0, Layout::contiguous));
+  cases.push_back(along_axis(Op::argsort, DType::float32, {2, 600, 2}, 1, Layout::spaced));
+  cases.push_back(along_axis(Op::argsort, DType::float32, {2, 1700}, 1, Layout::contiguous, true));
+  cases.push_back(along_axis(Op::argsort, DType::int64, {2100}, 0, Layout::flipped));
+  cases.push_back(along_axis(Op::argsort, DType::float32, {4, 1}, 1, Layout::contiguous));
+  cases.push_back(along_axis(Op::argsort, DType::float32, {0, 3}, 0, Layout::contiguous));
+  expect_right(cases);
+}
+
+TEST(Kernels, RunningSums) {
+  std::vector<Case> cases;
+  for (const DType type : all_types) {
+    cases.push_back(along_axis(Op::cumsum, type, {5, 19}, 1, Layout::contiguous));
+    cases.push_back(along_axis(Op::cumsum, type, {2, 1100}, 1, Layout::contiguous));
+  }
+  cases.push_back(along_axis(Op::cumsum, DType::float32, {70, 3}, 0, Layout::reversed));
+  cases.push_back(along_axis(Op::cumsum, DType::float32, {40, 1030}, 0, Layout::spaced));
+  cases.push_back(along_axis(Op::cumsum, DType::float32, {3, 2500}, 1, Layout::flipped));
+  cases.push_back(along_axis(Op::cumsum, DType::float32, {0, 3}, 1, Layout::contiguous));
+  expect_right(cases);
+}
+
+}  // namespace
+}  // namespace russet::gputest
