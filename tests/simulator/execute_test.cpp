@@ -13,7 +13,7 @@ namespace {
 using Strings = std::vector<std::string>;
 
 class Execute : public testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(Modes, Execute, testing::Values(false),
+INSTANTIATE_TEST_SUITE_P(Modes, Execute, testing::Values(false, true),
                          [](const auto& info) { return info.param ? "checked" : "unchecked"; });
 
 std::vector<float> counting(std::size_t count) {

@@ -1,5 +1,6 @@
 #include "calls.h"
 
+#include "checked/hooks.h"
 #include "executor.h"
 
 #define RUSSET_SIMULATOR_HOST
@@ -22,10 +23,11 @@ unsigned russet_lane() { return Executor::running().call().current % lanes; }
 
 }  // namespace
 
-void fill_table(void** table) {
+void fill_table(void** table, bool checked) {
 #define RUSSET_FILL(name, index) table[index] = reinterpret_cast<void*>(name);
   RUSSET_CALLS(RUSSET_FILL)
 #undef RUSSET_FILL
+  if (checked) fill_hooks(table);
 }
 
 }  // namespace russet::simulator

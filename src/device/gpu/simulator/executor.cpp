@@ -32,13 +32,13 @@ Executor& Executor::mine() {
 }
 
 Executor::Executor() : stacks_(map(stack_area)) {
-  call_.group_memory = reinterpret_cast<char*>(map(group_area));
+  call_.group_memory = reinterpret_cast<char*>(map(GroupShadow::memory_bytes));
   free_stacks_.reserve(max_threads);
 }
 
 Executor::~Executor() {
   munmap(stacks_, stack_area);
-  munmap(call_.group_memory, group_area);
+  munmap(call_.group_memory, GroupShadow::memory_bytes);
   current_ = nullptr;
 }
 
@@ -58,8 +58,15 @@ void Executor::reset() {
   for (std::uint32_t i = max_threads; i > 0; --i) free_stacks_.push_back(static_cast<std::uint16_t>(i - 1));
 }
 
-void Executor::run_group(const Entry& entry) {
+void Executor::run_checked_group(const Entry& entry, std::uint32_t serial) {
+  shadow_.begin(call_, serial);
+  run(entry, true);
+}
+
+void Executor::run(const Entry& entry, bool checked) {
   entry_ = &entry;
+  checked_ = checked;
+  call_.group_bytes = call_.group_arrays = 0;
   reset();
   start_fiber(&main_);
   if (call_.finished != call_.threads && !abandoned_) report_stall();
@@ -98,7 +105,7 @@ void Executor::run_another(Context* from) {
   switch_context(from, suspended_[call_.current]);
 }
 
-void Executor::barrier(std::uint32_t, const void* site) {
+void Executor::barrier(std::uint32_t spaces, const void* site) {
   const std::uint32_t me = call_.current;
   if (arrived_ == 0) {
     barrier_site_ = site;
@@ -109,6 +116,7 @@ void Executor::barrier(std::uint32_t, const void* site) {
   ++arrived_;
   at_barrier_[simdgroup()] |= lane_bit();
   if (arrived_ < call_.threads) return run_another(&suspended_[me]);
+  if (checked_) shadow_.barrier(spaces);
   arrived_ = 0;
   at_barrier_[simdgroup()] &= ~lane_bit();
   for (std::uint32_t i = 0; i < call_.threads / lanes; ++i) {
@@ -117,7 +125,7 @@ void Executor::barrier(std::uint32_t, const void* site) {
   }
 }
 
-void Executor::wait_in_simdgroup(Combine combine, const void* site) {
+bool Executor::wait_in_simdgroup(Combine combine, const void* site) {
   const std::uint32_t me = call_.current;
   Simdgroup& group = simdgroups_[simdgroup()];
   if (group.waiting == 0) {
@@ -128,11 +136,15 @@ void Executor::wait_in_simdgroup(Combine combine, const void* site) {
     abandon();
   }
   group.waiting |= lane_bit();
-  if (group.waiting != ~0u) return run_another(&suspended_[me]);
+  if (group.waiting != ~0u) {
+    run_another(&suspended_[me]);
+    return false;
+  }
   group.waiting = 0;
   if (combine != nullptr) combine(group.operands);
   ready_[simdgroup()] = ~lane_bit();
   ready_simdgroups_ |= 1u << simdgroup();
+  return true;
 }
 
 void Executor::simdgroup_function(Combine combine, const void* in, void* out, const void* site) {
@@ -142,7 +154,10 @@ void Executor::simdgroup_function(Combine combine, const void* in, void* out, co
   wait_in_simdgroup(combine, site);
 }
 
-void Executor::simdgroup_barrier(std::uint32_t, const void* site) { wait_in_simdgroup(nullptr, site); }
+void Executor::simdgroup_barrier(std::uint32_t spaces, const void* site) {
+  const bool last = wait_in_simdgroup(nullptr, site);
+  if (last && checked_) shadow_.simdgroup_barrier(spaces, simdgroup());
+}
 
 void Executor::abandon() {
   abandoned_ = true;

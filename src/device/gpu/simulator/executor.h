@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "checked/group_shadow.h"
 #include "context.h"
 #include "device/gpu/kernels/prelude/simulator/abi.h"
 
@@ -31,9 +32,13 @@ class Executor {
   Executor& operator=(const Executor&) = delete;
 
   /// Executes one threadgroup of `entry`. The caller has filled in `call`'s bindings, group and number of threads.
-  void run_group(const Entry& entry);
+  void run_group(const Entry& entry) { run(entry, false); }
+  /// As run_group, for a checked module; `serial` is the group's number in the dispatch.
+  void run_checked_group(const Entry& entry, std::uint32_t serial);
   Call& call() { return call_; }
+  const Call& call() const { return call_; }
   const Entry& entry() const { return *entry_; }
+  GroupShadow& shadow() { return shadow_; }
 
   // What kernels call, from the simulated thread that runs; `site` is the address behind the call.
   void barrier(std::uint32_t spaces, const void* site);
@@ -50,8 +55,6 @@ class Executor {
   static constexpr std::uint32_t max_threads = russet_simulator::max_group_threads;
   static constexpr std::size_t stack_bytes = 65536;
   static constexpr std::size_t stack_area = stack_bytes * max_threads;
-  static constexpr std::size_t group_area =
-      std::size_t{russet_simulator::group_window_bytes} * russet_simulator::max_group_arrays;
 
   struct Simdgroup {
     Lanes operands;
@@ -60,12 +63,14 @@ class Executor {
     Combine combine = nullptr;
   };
 
+  void run(const Entry& entry, bool checked);
   static void fiber();
   void reset();
   void start_fiber(Context* from);
   /// Suspends the running thread into `from` and runs another; if none can run, returns to run_group.
   void run_another(Context* from);
-  void wait_in_simdgroup(Combine combine, const void* site);
+  /// Whether the caller is the last lane to come, which has then called `combine`.
+  bool wait_in_simdgroup(Combine combine, const void* site);
   void report_stall();
   void report_divergence(std::string_view what, const void* one, const void* other);
   std::uint32_t simdgroup() const { return call_.current / lanes; }
@@ -82,6 +87,8 @@ class Executor {
   std::byte* stacks_ = nullptr;
   Context main_ = nullptr;
   bool abandoned_ = false;
+  bool checked_ = false;
+  GroupShadow shadow_;
   std::array<Context, max_threads> suspended_{};
   std::array<std::uint32_t, lanes> ready_{};  // by simdgroup: lanes that may run
   std::uint32_t ready_simdgroups_ = 0;

@@ -5,6 +5,9 @@
 #include <numeric>
 #include <random>
 
+#include "checked/contest.h"
+#include "checked/finding.h"
+#include "checked/space.h"
 #include "launch.h"
 #include "module.h"
 #include "run.h"
@@ -20,6 +23,28 @@ void run_unchecked(const Dispatch& dispatch) {
   for (const Range& range : dispatch.buffers) bound.buffers.push_back(range.begin);
   bound.values = dispatch.values.data();
   run_groups(dispatch, bound, 0, group_count(dispatch));
+  if (!options().checked) return;
+  // Nobody watched what it wrote.
+  for (const Range& range : dispatch.buffers) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(range.begin);
+    if (range.writable) Space::shared().uninitialised.remove(begin, begin + range.bytes);
+  }
+}
+
+/// Threadgroups between two looks at the ids that are left.
+constexpr std::uint64_t wave = 8192;
+
+void run_checked(const Dispatch& dispatch, Contest& contest, std::size_t index) {
+  Space& space = Space::shared();
+  forget_reported();
+  const Bound bound = space.bind(dispatch, contest.concerns(index));
+  const std::uint64_t groups = group_count(dispatch);
+  for (std::uint64_t first = 0; first < groups; first += wave) {
+    if (first > 0) space.renew_ids();
+    run_groups(dispatch, bound, first, std::min(first + wave, groups));
+  }
+  contest.note(index, space);
+  space.release();
 }
 
 }  // namespace
@@ -30,12 +55,29 @@ void execute(std::span<const Dispatch> dispatches) {
   std::vector<std::size_t> order(dispatches.size());
   std::iota(order.begin(), order.end(), 0);
   std::shuffle(order.begin(), order.end(), random);
+  Contest contest(dispatches);
   for (const std::size_t i : order) {
-    if (judge_launch(dispatches[i])) run_unchecked(dispatches[i]);
+    if (!judge_launch(dispatches[i])) continue;
+    if (dispatches[i].kernel->checked) {
+      run_checked(dispatches[i], contest, i);
+    } else {
+      run_unchecked(dispatches[i]);
+    }
   }
 }
 
-void mark_uninitialised(const std::byte*, std::size_t) {}
-void mark_initialised(const std::byte*, std::size_t) {}
+void mark_uninitialised(const std::byte* begin, std::size_t bytes) {
+  if (!options().checked) return;
+  const std::lock_guard lock(machine);
+  const auto address = reinterpret_cast<std::uintptr_t>(begin);
+  Space::shared().uninitialised.add(address, address + bytes);
+}
+
+void mark_initialised(const std::byte* begin, std::size_t bytes) {
+  if (!options().checked) return;
+  const std::lock_guard lock(machine);
+  const auto address = reinterpret_cast<std::uintptr_t>(begin);
+  Space::shared().uninitialised.remove(address, address + bytes);
+}
 
 }  // namespace russet::simulator

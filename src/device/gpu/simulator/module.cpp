@@ -19,7 +19,7 @@ class LoadedModule final : public Module {
     if (handle_ == nullptr) throw DeviceError(fmt::format("simulated GPU: {}", dlerror()));
     auto* const address = static_cast<void***>(dlsym(handle_, "russet_table_address"));
     if (address == nullptr) throw DeviceError(fmt::format("simulated GPU: {} is damaged", object.string()));
-    fill_table(*address);
+    fill_table(*address, checked);
   }
   ~LoadedModule() override { dlclose(handle_); }
 
@@ -60,7 +60,7 @@ std::shared_ptr<const Module> compile(std::string_view text, bool checked) {
   return module;
 }
 
-std::shared_ptr<const Module> compile(std::string_view text) { return compile(text, false); }
+std::shared_ptr<const Module> compile(std::string_view text) { return compile(text, options().checked); }
 
 std::uint32_t max_threads(const Kernel& kernel) { return kernel.entry->threads; }
 

@@ -42,7 +42,11 @@ void run_on_this_core(const Dispatch& dispatch, const Bound& bound, std::atomic<
   for (std::uint64_t begin; (begin = next.fetch_add(chunk)) < last;) {
     for (std::uint64_t group = begin; group < std::min(begin + chunk, last); ++group) {
       place(call, dispatch, group);
-      executor.run_group(*dispatch.kernel->entry);
+      if (dispatch.kernel->checked) {
+        executor.run_checked_group(*dispatch.kernel->entry, static_cast<std::uint32_t>(group));
+      } else {
+        executor.run_group(*dispatch.kernel->entry);
+      }
       if (group == 0) judge_group_memory(dispatch, call);
     }
   }

@@ -24,6 +24,11 @@ constexpr unsigned group_memory_bytes = 32768;
 constexpr unsigned max_group_arrays = 16;
 /// Checked kernels have each array in a window of its own, so that no overrun of one ends in another.
 constexpr unsigned group_window_bytes = 65536;
+/// Where an array of a checked kernel begins. Windows are staggered, or all would compete for the same lines of a
+/// cache.
+constexpr unsigned group_array_offset(unsigned index) {
+  return index * group_window_bytes + group_window_bytes / 4 + index * 320;
+}
 
 /// An array in group memory, for reports and bounds.
 struct GroupArray {

@@ -4,6 +4,15 @@
 #include "abi.h"
 #include "vectors.h"
 
+#ifdef RUSSET_CHECKED
+// Out of line, since what is inlined into a kernel is checked with it.
+#define RUSSET_INLINE
+#define RUSSET_INLINE_MEMBER __attribute__((no_sanitize("thread"), noinline))
+#else
+#define RUSSET_INLINE __attribute__((always_inline)) inline
+#define RUSSET_INLINE_MEMBER __attribute__((always_inline))
+#endif
+
 namespace russet_simulator {
 
 /// Hands out group memory in the order of declarations, which is the same for every thread.
@@ -12,11 +21,10 @@ struct GroupMemory {
   uint bytes;
   uint arrays;
 
-  __attribute__((no_sanitize("thread"), always_inline)) void* take(uint size, const char* name) {
+  RUSSET_INLINE_MEMBER void* take(uint size, const char* name) {
     const uint rounded = (size + 15u) & ~15u;
 #ifdef RUSSET_CHECKED
-    // Windows are staggered, or all arrays would begin in the same lines of the cache.
-    char* begin = call->group_memory + arrays * group_window_bytes + group_window_bytes / 4 + arrays * 64u * 5u;
+    char* begin = call->group_memory + group_array_offset(arrays);
     if (arrays < max_group_arrays) call->arrays[arrays] = {name, size};
 #else
     char* begin = call->group_memory + bytes;
@@ -64,12 +72,6 @@ constexpr bool in_order(const Argument (&arguments)[count]) {
 #define RUSSET_ROW_IN(type, name, index) {russet_simulator::Access::in, index, sizeof(type), #name},
 #define RUSSET_ROW_OUT(type, name, index) {russet_simulator::Access::out, index, sizeof(type), #name},
 #define RUSSET_ROW_VALUES(type, name, index) {russet_simulator::Access::values, index, sizeof(type), #name},
-
-#ifdef RUSSET_CHECKED
-#define RUSSET_INLINE
-#else
-#define RUSSET_INLINE __attribute__((always_inline)) inline
-#endif
 
 #define KERNEL(name, thread_count, ...) RUSSET_KERNEL(name, thread_count, __VA_ARGS__)
 #define RUSSET_KERNEL(entry_name, thread_count, ...)                                                                  \

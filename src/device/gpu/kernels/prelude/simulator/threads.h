@@ -14,10 +14,10 @@ inline mem_flags operator|(mem_flags a, mem_flags b) {
 }  // namespace metal
 
 extern "C" {
-__attribute__((convergent, visibility("hidden"))) void russet_barrier(uint spaces);
-__attribute__((convergent, visibility("hidden"))) void russet_simdgroup_barrier(uint spaces);
+__attribute__((convergent, nomerge, visibility("hidden"))) void russet_barrier(uint spaces);
+__attribute__((convergent, nomerge, visibility("hidden"))) void russet_simdgroup_barrier(uint spaces);
 /// Waits for all lanes; the last one calls `combine`, which makes every lane's result of every lane's operand.
-__attribute__((convergent, visibility("hidden"))) void russet_simdgroup_function(
+__attribute__((convergent, nomerge, visibility("hidden"))) void russet_simdgroup_function(
     void (*combine)(const russet_simulator::Lanes&), const void* in, void* out);
 }
 

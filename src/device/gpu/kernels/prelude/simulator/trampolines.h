@@ -8,23 +8,47 @@
   X(russet_barrier, 0) X(russet_simdgroup_barrier, 1) X(russet_simdgroup_function, 2) X(russet_lane, 3)
 
 // What clang's instrumentation calls.
-#define RUSSET_HOOKS(X)                                                                                               \
-  X(__tsan_read1, 16)                                                                                                 \
-  X(__tsan_read2, 17)                                                                                                 \
-  X(__tsan_read4, 18)                                                                                                 \
-  X(__tsan_read8, 19)                                                                                                 \
-  X(__tsan_read16, 20)                                                                                                \
-  X(__tsan_write1, 21) X(__tsan_write2, 22) X(__tsan_write4, 23) X(__tsan_write8, 24) X(__tsan_write16, 25)           \
-      X(__tsan_unaligned_read2, 26) X(__tsan_unaligned_read4, 27) X(__tsan_unaligned_read8, 28)                       \
-          X(__tsan_unaligned_read16, 29) X(__tsan_unaligned_write2, 30) X(__tsan_unaligned_write4, 31) X(             \
-              __tsan_unaligned_write8, 32) X(__tsan_unaligned_write16, 33) X(memcpy, 34) X(memmove, 35) X(memset, 36) \
-              X(__tsan_memcpy, 34) X(__tsan_memmove, 35) X(__tsan_memset, 36) X(__tsan_atomic32_load, 37)             \
-                  X(__tsan_atomic32_store, 38) X(__tsan_atomic32_exchange, 39) X(__tsan_atomic32_fetch_add, 40) X(    \
-                      __tsan_atomic32_fetch_sub, 41) X(__tsan_atomic32_fetch_and, 42) X(__tsan_atomic32_fetch_or, 43) \
-                      X(__tsan_atomic32_fetch_xor, 44) X(__tsan_atomic32_compare_exchange_strong, 45)                 \
-                          X(__tsan_atomic32_compare_exchange_weak, 46) X(__tsan_atomic32_compare_exchange_val, 47)    \
-                              X(__ubsan_handle_shift_out_of_bounds, 48) X(__ubsan_handle_divrem_overflow, 49)         \
-                                  X(__ubsan_handle_float_cast_overflow, 50) X(__tsan_init, 51)
+// clang-format off
+#define RUSSET_HOOKS(X)                          \
+  X(__tsan_read1, 16)                            \
+  X(__tsan_read2, 17)                            \
+  X(__tsan_read4, 18)                            \
+  X(__tsan_read8, 19)                            \
+  X(__tsan_read16, 20)                           \
+  X(__tsan_write1, 21)                           \
+  X(__tsan_write2, 22)                           \
+  X(__tsan_write4, 23)                           \
+  X(__tsan_write8, 24)                           \
+  X(__tsan_write16, 25)                          \
+  X(__tsan_unaligned_read2, 26)                  \
+  X(__tsan_unaligned_read4, 27)                  \
+  X(__tsan_unaligned_read8, 28)                  \
+  X(__tsan_unaligned_read16, 29)                 \
+  X(__tsan_unaligned_write2, 30)                 \
+  X(__tsan_unaligned_write4, 31)                 \
+  X(__tsan_unaligned_write8, 32)                 \
+  X(__tsan_unaligned_write16, 33)                \
+  X(memcpy, 34)                                  \
+  X(memmove, 35)                                 \
+  X(memset, 36)                                  \
+  X(__tsan_memcpy, 34)                           \
+  X(__tsan_memmove, 35)                          \
+  X(__tsan_memset, 36)                           \
+  X(__tsan_atomic32_load, 37)                    \
+  X(__tsan_atomic32_store, 38)                   \
+  X(__tsan_atomic32_exchange, 39)                \
+  X(__tsan_atomic32_fetch_add, 40)               \
+  X(__tsan_atomic32_fetch_sub, 41)               \
+  X(__tsan_atomic32_fetch_and, 42)               \
+  X(__tsan_atomic32_fetch_or, 43)                \
+  X(__tsan_atomic32_fetch_xor, 44)               \
+  X(__tsan_atomic32_compare_exchange_strong, 45) \
+  X(__tsan_atomic32_compare_exchange_weak, 46)   \
+  X(__tsan_atomic32_compare_exchange_val, 47)    \
+  X(__ubsan_handle_shift_out_of_bounds, 48)      \
+  X(__ubsan_handle_divrem_overflow, 49)          \
+  X(__ubsan_handle_float_cast_overflow, 50)
+// clang-format on
 
 namespace russet_simulator {
 constexpr unsigned table_size = 64;
@@ -53,6 +77,8 @@ __attribute__((visibility("default"), used)) void** russet_table_address = russe
 RUSSET_CALLS(RUSSET_TRAMPOLINE)
 #ifdef RUSSET_CHECKED
 RUSSET_HOOKS(RUSSET_TRAMPOLINE)
+/// Called while the module is being loaded, before there is a table.
+extern "C" __attribute__((visibility("hidden"))) void __tsan_init() {}
 #endif
 
 #endif

@@ -1,0 +1,24 @@
+#pragma once
+// Reports of checks on accesses, each once a dispatch for a line.
+#include "cell.h"
+#include "device/gpu/simulator/executor.h"
+
+namespace russet::simulator {
+
+struct Access {
+  std::uintptr_t address;
+  std::uint32_t bytes;
+  bool write;
+  bool atomic;
+  const void* site;  // behind the access
+};
+
+void report_bounds(const Executor& executor, const Access& access);
+void report_uninitialised(const Executor& executor, const Access& access);
+void report_conflict(const Executor& executor, const Access& access, Conflict conflict, Cell other, const Clock& clock);
+void report_arithmetic(const Executor& executor, std::string_view what, const void* site);
+
+/// A new dispatch: what has been reported may be reported again.
+void forget_reported();
+
+}  // namespace russet::simulator

@@ -1,0 +1,98 @@
+#include "group_shadow.h"
+
+#include <russet/error.h>
+#include <sys/mman.h>
+#include <algorithm>
+#include <cstring>
+
+#include "space.h"
+
+namespace russet::simulator {
+namespace {
+
+constexpr std::size_t cell_bytes = GroupShadow::memory_bytes * 2;
+constexpr std::size_t bit_bytes = GroupShadow::memory_bytes / 8;
+
+void* map(std::size_t bytes) {
+  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) throw OutOfMemoryError("simulated GPU: no address space for the shadow of group memory");
+  return memory;
+}
+
+}  // namespace
+
+GroupShadow::GroupShadow()
+    : cells_(static_cast<Cell*>(map(cell_bytes))), bits_(static_cast<std::uint8_t*>(map(bit_bytes))) {}
+
+GroupShadow::~GroupShadow() {
+  munmap(cells_, cell_bytes);
+  munmap(bits_, bit_bytes);
+}
+
+void GroupShadow::forget_cells() { madvise(cells_, cell_bytes, MADV_DONTNEED); }
+
+std::uint32_t GroupShadow::fresh_device_id() {
+  Space& space = Space::shared();
+  const std::uint32_t id = space.next_id.fetch_add(1, std::memory_order_relaxed);
+  if (id >= max_ids) {
+    space.next_id = max_ids;
+    device.exhausted = true;
+    return max_ids - 1;
+  }
+  space.owners[id].store(device.serial, std::memory_order_relaxed);
+  return id;
+}
+
+std::uint32_t GroupShadow::fresh_group_id() {
+  constexpr std::uint32_t fingerprints = 15;  // of times, in divided cells
+  ++group_id_;
+  if (group_id_ == max_ids) {
+    forget_cells();
+    group_id_ = 1;
+    group.first = 1;
+  } else if (group.divided && group_id_ % fingerprints == 0) {
+    forget_cells();
+    group.divided = false;
+  }
+  return group_id_;
+}
+
+void GroupShadow::begin(const russet_simulator::Call& call, std::uint32_t serial) {
+  const std::uint32_t arrays = std::min(call.group_arrays, russet_simulator::max_group_arrays);
+  for (std::uint32_t i = 0; i < arrays; ++i) {
+    const std::size_t begin = russet_simulator::group_array_offset(i) / 8;
+    std::memset(bits_ + begin, 0, call.arrays[i].bytes / 8 + 2);
+  }
+  device.serial = serial;
+  device.owners = Space::shared().owners.data();
+  device.first = Space::shared().first_id;
+  device.exhausted = device.barriers = false;
+  device.base = fresh_device_id();
+  device.now.fill(device.base);
+  if (group.divided) forget_cells();
+  group.divided = false;
+  group.base = group.first = fresh_group_id();
+  group.now.fill(group.base);
+}
+
+void GroupShadow::barrier(std::uint32_t spaces) {
+  if ((spaces & russet_simulator::device_space) != 0) {
+    device.base = fresh_device_id();
+    device.now.fill(device.base);
+    device.barriers = true;
+  }
+  if ((spaces & russet_simulator::group_space) != 0) {
+    group.base = fresh_group_id();
+    group.now.fill(group.base);
+  }
+}
+
+void GroupShadow::simdgroup_barrier(std::uint32_t spaces, std::uint32_t simdgroup) {
+  if ((spaces & russet_simulator::device_space) != 0) {
+    device.now[simdgroup] = fresh_device_id();
+    device.barriers = true;
+  }
+  if ((spaces & russet_simulator::group_space) != 0) group.now[simdgroup] = fresh_group_id();
+}
+
+}  // namespace russet::simulator

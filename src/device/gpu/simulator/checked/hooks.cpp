@@ -1,0 +1,283 @@
+// What clang's instrumentation calls before each access of a checked kernel.
+#include "hooks.h"
+
+#include <fmt/format.h>
+#include <russet/error.h>
+#include <cstring>
+#include <string_view>
+
+#include "device/gpu/simulator/executor.h"
+#include "device/gpu/simulator/line.h"
+#include "finding.h"
+#include "space.h"
+
+#define RUSSET_SIMULATOR_HOST
+#include "device/gpu/kernels/prelude/simulator/trampolines.h"
+
+namespace russet::simulator {
+namespace {
+
+Space* space = nullptr;  // when the first checked module has been loaded
+
+[[gnu::noinline]] void conflict_at(const Access& access, std::size_t byte, Conflict conflict, Cell old,
+                                   const Clock& clock) {
+  Access part = access;
+  part.address += byte;
+  report_conflict(Executor::running(), part, conflict, old, clock);
+}
+
+[[gnu::always_inline]] inline void touch_all(Cell* cells, Clock& clock, const Access& access, std::uint32_t thread) {
+  const Toucher who{thread, access.write, access.atomic};
+  Cell old;
+  if (access.bytes == 1 || access.address % 2 != 0) {
+    for (std::uint32_t i = 0; i < access.bytes; ++i) {
+      const std::uint32_t byte = static_cast<std::uint32_t>(access.address % 2) + i;
+      old = load_cell(cells[byte / 2]);
+      const Conflict conflict = touch_byte(cells[byte / 2], byte % 2, clock, who);
+      if (conflict != Conflict::none) return conflict_at(access, i, conflict, old, clock);
+    }
+    return;
+  }
+  for (std::uint32_t i = 0; i < access.bytes / 2; ++i) {
+    const Conflict conflict = touch(cells[i], clock, who, old);
+    if (conflict != Conflict::none) return conflict_at(access, i * 2, conflict, old, clock);
+  }
+}
+
+/// Whether all bits are set; a write sets them. `shared`: other cores may set bits beside these.
+[[gnu::always_inline]] inline bool bits_set(std::uint8_t* bits, std::uintptr_t address, std::uint32_t count, bool write,
+                                            bool shared) {
+  const std::uint32_t shift = static_cast<std::uint32_t>(address % 8);
+  std::uint32_t mask = ((1u << count) - 1) << shift;
+  bool all = true;
+  for (; mask != 0; mask >>= 8, ++bits) {
+    const auto part = static_cast<std::uint8_t>(mask);
+    const std::uint8_t now = __atomic_load_n(bits, __ATOMIC_RELAXED);
+    if ((now & part) == part) continue;
+    all = false;
+    if (!write) continue;
+    if (shared) {
+      __atomic_fetch_or(bits, part, __ATOMIC_RELAXED);
+    } else {
+      *bits = now | part;
+    }
+  }
+  return all;
+}
+
+/// Whether one binding allows the whole access.
+bool allowed(const Window& window, const Access& access) {
+  for (const Span& span : window.spans) {
+    if (access.address >= span.begin && access.address + access.bytes <= span.end && (span.writable || !access.write)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+[[gnu::noinline]] void refuse(const Access& access) {
+  Executor& executor = Executor::running();
+  report_bounds(executor, access);
+  executor.abandon();
+}
+
+[[gnu::always_inline]] inline void check_device(const Access& access) {
+  Window& window = space->windows[(access.address - space->data) >> window_bits];
+  if (access.address < window.begin || access.address + access.bytes > window.end ||
+      (access.write && !window.writable) || (!window.plain && !allowed(window, access))) {
+    return refuse(access);
+  }
+  if (window.partly && !bits_set(space->bits_of(access.address), access.address, access.bytes, access.write, true) &&
+      !access.write) {
+    report_uninitialised(Executor::running(), access);
+  }
+  if (!window.recorded) return;
+  Executor& executor = Executor::running();
+  Clock& clock = executor.shadow().device;
+  if (clock.exhausted) return;
+  touch_all(&space->cell(access.address), clock, access, executor.call().current);
+  if (clock.divided) {
+    clock.divided = false;
+    space->divided.store(true, std::memory_order_relaxed);
+  }
+}
+
+[[gnu::always_inline]] inline void check_group(Executor& executor, const Access& access, std::size_t offset) {
+  const auto index = static_cast<std::uint32_t>(offset / russet_simulator::group_window_bytes);
+  const Call& call = executor.call();
+  const std::size_t inside = offset - russet_simulator::group_array_offset(index);
+  if (index >= call.group_arrays || inside + access.bytes > call.arrays[index].bytes ||
+      inside > call.arrays[index].bytes) {
+    return refuse(access);
+  }
+  GroupShadow& shadow = executor.shadow();
+  if (!bits_set(shadow.bits(offset), offset, access.bytes, access.write, false) && !access.write) {
+    report_uninitialised(executor, access);
+  }
+  touch_all(&shadow.cell(offset), shadow.group, access, call.current);
+}
+
+/// Constants of the kernel's own module may be read.
+[[gnu::noinline]] void check_elsewhere(const Access& access) {
+  if (!access.write && in_module(reinterpret_cast<const void*>(access.address))) return;
+  refuse(access);
+}
+
+[[gnu::always_inline]] inline void check(const Access& access) {
+  if (access.address - space->data < window_bytes * window_count) return check_device(access);
+  Executor& executor = Executor::running();
+  if (executor.owns_stack(reinterpret_cast<const void*>(access.address))) return;
+  const std::size_t offset = access.address - reinterpret_cast<std::uintptr_t>(executor.call().group_memory);
+  if (offset < GroupShadow::memory_bytes) return check_group(executor, access, offset);
+  check_elsewhere(access);
+}
+
+template <std::uint32_t bytes, bool write, bool aligned>
+void hook(std::uintptr_t address) {
+  const Access access{address, bytes, write, false, __builtin_return_address(0)};
+  if constexpr (aligned) {
+    if (address % bytes != 0) return refuse(access);
+  }
+  check(access);
+}
+
+void check_range(const void* begin, std::size_t bytes, bool write, const void* site) {
+  auto address = reinterpret_cast<std::uintptr_t>(begin);
+  while (bytes > 0) {
+    std::uint32_t part = 16;
+    while (part > bytes || address % part != 0) part /= 2;
+    check({address, part, write, false, site});
+    address += part;
+    bytes -= part;
+  }
+}
+
+void* copy_hook(void* to, const void* from, std::size_t bytes) {
+  check_range(from, bytes, false, __builtin_return_address(0));
+  check_range(to, bytes, true, __builtin_return_address(0));
+  return std::memmove(to, from, bytes);
+}
+void* set_hook(void* to, int value, std::size_t bytes) {
+  check_range(to, bytes, true, __builtin_return_address(0));
+  return std::memset(to, value, bytes);
+}
+
+using Word = std::uint32_t;
+
+[[gnu::always_inline]] inline void check_atomic(const volatile Word* object, bool write, const void* site) {
+  check({reinterpret_cast<std::uintptr_t>(object), sizeof(Word), write, true, site});
+}
+Word load_hook(const volatile Word* object, int) {
+  check_atomic(object, false, __builtin_return_address(0));
+  return __atomic_load_n(object, __ATOMIC_RELAXED);
+}
+void store_hook(volatile Word* object, Word value, int) {
+  check_atomic(object, true, __builtin_return_address(0));
+  __atomic_store_n(object, value, __ATOMIC_RELAXED);
+}
+Word exchange_hook(volatile Word* object, Word value, int) {
+  check_atomic(object, true, __builtin_return_address(0));
+  return __atomic_exchange_n(object, value, __ATOMIC_RELAXED);
+}
+template <Word (*apply)(volatile Word*, Word)>
+Word fetch_hook(volatile Word* object, Word value, int) {
+  check_atomic(object, true, __builtin_return_address(0));
+  return apply(object, value);
+}
+Word fetch_add(volatile Word* o, Word v) { return __atomic_fetch_add(o, v, __ATOMIC_RELAXED); }
+Word fetch_sub(volatile Word* o, Word v) { return __atomic_fetch_sub(o, v, __ATOMIC_RELAXED); }
+Word fetch_and(volatile Word* o, Word v) { return __atomic_fetch_and(o, v, __ATOMIC_RELAXED); }
+Word fetch_or(volatile Word* o, Word v) { return __atomic_fetch_or(o, v, __ATOMIC_RELAXED); }
+Word fetch_xor(volatile Word* o, Word v) { return __atomic_fetch_xor(o, v, __ATOMIC_RELAXED); }
+int compare_hook(volatile Word* object, Word* expected, Word desired, int, int) {
+  check_atomic(object, true, __builtin_return_address(0));
+  return __atomic_compare_exchange_n(object, expected, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+Word compare_value_hook(volatile Word* object, Word expected, Word desired, int, int) {
+  check_atomic(object, true, __builtin_return_address(0));
+  __atomic_compare_exchange_n(object, &expected, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return expected;
+}
+
+void shift_hook(void*, std::uintptr_t, std::uintptr_t) {
+  report_arithmetic(Executor::running(), "a shift by the width of the number or more, or by less than 0",
+                    __builtin_return_address(0));
+}
+void division_hook(void*, std::uintptr_t, std::uintptr_t) {
+  report_arithmetic(Executor::running(), "an integer division by zero", __builtin_return_address(0));
+  // The processor would stop the whole program.
+  Executor::running().abandon();
+}
+void conversion_hook(void*, std::uintptr_t) {
+  report_arithmetic(Executor::running(), "a conversion to an integer type that does not hold the number",
+                    __builtin_return_address(0));
+}
+
+struct Named {
+  std::string_view name;
+  void* function;
+};
+
+template <class Function>
+Named named(std::string_view name, Function* function) {
+  return {name, reinterpret_cast<void*>(function)};
+}
+
+const Named hooks[] = {
+    named("__tsan_read1", hook<1, false, true>),
+    named("__tsan_read2", hook<2, false, true>),
+    named("__tsan_read4", hook<4, false, true>),
+    named("__tsan_read8", hook<8, false, true>),
+    named("__tsan_read16", hook<16, false, true>),
+    named("__tsan_write1", hook<1, true, true>),
+    named("__tsan_write2", hook<2, true, true>),
+    named("__tsan_write4", hook<4, true, true>),
+    named("__tsan_write8", hook<8, true, true>),
+    named("__tsan_write16", hook<16, true, true>),
+    named("__tsan_unaligned_read2", hook<2, false, false>),
+    named("__tsan_unaligned_read4", hook<4, false, false>),
+    named("__tsan_unaligned_read8", hook<8, false, false>),
+    named("__tsan_unaligned_read16", hook<16, false, false>),
+    named("__tsan_unaligned_write2", hook<2, true, false>),
+    named("__tsan_unaligned_write4", hook<4, true, false>),
+    named("__tsan_unaligned_write8", hook<8, true, false>),
+    named("__tsan_unaligned_write16", hook<16, true, false>),
+    named("memcpy", copy_hook),
+    named("memmove", copy_hook),
+    named("memset", set_hook),
+    named("__tsan_memcpy", copy_hook),
+    named("__tsan_memmove", copy_hook),
+    named("__tsan_memset", set_hook),
+    named("__tsan_atomic32_load", load_hook),
+    named("__tsan_atomic32_store", store_hook),
+    named("__tsan_atomic32_exchange", exchange_hook),
+    named("__tsan_atomic32_fetch_add", fetch_hook<fetch_add>),
+    named("__tsan_atomic32_fetch_sub", fetch_hook<fetch_sub>),
+    named("__tsan_atomic32_fetch_and", fetch_hook<fetch_and>),
+    named("__tsan_atomic32_fetch_or", fetch_hook<fetch_or>),
+    named("__tsan_atomic32_fetch_xor", fetch_hook<fetch_xor>),
+    named("__tsan_atomic32_compare_exchange_strong", compare_hook),
+    named("__tsan_atomic32_compare_exchange_weak", compare_hook),
+    named("__tsan_atomic32_compare_exchange_val", compare_value_hook),
+    named("__ubsan_handle_shift_out_of_bounds", shift_hook),
+    named("__ubsan_handle_divrem_overflow", division_hook),
+    named("__ubsan_handle_float_cast_overflow", conversion_hook),
+};
+
+void* hook_of(std::string_view name) {
+  for (const Named& row : hooks) {
+    if (row.name == name) return row.function;
+  }
+  throw InternalError(fmt::format("simulated GPU: no hook is named {}", name));
+}
+
+}  // namespace
+
+void fill_hooks(void** table) {
+  space = &Space::shared();
+#define RUSSET_FILL(name, index) table[index] = hook_of(#name);
+  RUSSET_HOOKS(RUSSET_FILL)
+#undef RUSSET_FILL
+}
+
+}  // namespace russet::simulator

@@ -1,0 +1,86 @@
+#pragma once
+// The device memory that a checked kernel sees: each binding lies in a window of address space of its own, far from all
+// others, so no index that a mistake computes reaches another tensor's bytes unseen. Beside the data a window has cells
+// (cell.h, twice the data, for memory that is written in this dispatch) and a bit a byte that says whether it has been
+// written. Bindings that overlap share a window.
+#include <array>
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "cell.h"
+#include "device/gpu/simulator/machine.h"
+#include "device/gpu/simulator/run.h"
+#include "initialised.h"
+
+namespace russet::simulator {
+
+/// An index of 32 bits, over elements of up to 8 bytes, never leaves its window.
+constexpr int window_bits = 36;
+constexpr std::size_t window_bytes = std::size_t{1} << window_bits;
+constexpr std::size_t window_count = 32;
+/// Where data begins in a window: indices may fall below it, too.
+constexpr std::size_t window_margin = std::size_t{1} << 32;
+
+/// A binding in a window.
+struct Span {
+  std::uintptr_t begin = 0, end = 0;
+  std::byte* home = nullptr;  // where the memory really is
+  bool writable = false;
+  std::string argument;
+  std::string tensor;
+};
+
+struct Window {
+  std::uintptr_t begin = 0, end = 0;  // the hull of its spans; nothing lies outside
+  bool plain = true;                  // one span: within the hull, its rules hold for all
+  bool writable = false;
+  bool recorded = false;  // accesses go to cells
+  bool partly = false;    // some bytes have never been written
+  std::vector<Span> spans;
+  std::uintptr_t home_of(std::uintptr_t address) const {
+    return reinterpret_cast<std::uintptr_t>(spans.front().home) + (address - spans.front().begin);
+  }
+};
+
+class Space {
+ public:
+  /// The machine's one.
+  static Space& shared();
+
+  /// Copies what the dispatch binds into windows. `contested`: reads are recorded as well, since other dispatches that
+  /// no barrier separates from this one touch the same memory.
+  Bound bind(const Dispatch& dispatch, bool contested);
+  /// Copies results back and remembers what has been written.
+  void release();
+  /// Runs between parts of a dispatch, while no group does: sees to it that there are ids for more groups.
+  void renew_ids();
+
+  std::uintptr_t data = 0;   // of window 0
+  std::uintptr_t cells = 0;  // those of address data + x lie at cells + 2 x
+  std::uintptr_t bits = 0;   // at bits + x / 8
+  std::array<Window, window_count> windows;
+  Uninitialised uninitialised;
+
+  // Ids of device memory.
+  std::uint32_t first_id = 1;
+  std::atomic<std::uint32_t> next_id{1};
+  std::array<std::atomic<std::uint32_t>, max_ids> owners{};
+  std::atomic<bool> divided{false};
+
+  Cell& cell(std::uintptr_t address) { return *reinterpret_cast<Cell*>(cells + (address - data) / 2 * sizeof(Cell)); }
+  std::uint8_t* bits_of(std::uintptr_t address) { return reinterpret_cast<std::uint8_t*>(bits + (address - data) / 8); }
+
+ private:
+  Space();
+  void add_spans(const Dispatch& dispatch);
+  void fill(Window& window);
+  void settle(Window& window);
+  void give_back();
+  void forget_cells();
+
+  std::vector<std::pair<std::size_t, std::size_t>> bound_;  // by binding: its window, its span
+  std::size_t used_ = 0;                                    // windows
+};
+
+}  // namespace russet::simulator

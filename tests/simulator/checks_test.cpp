@@ -1,0 +1,336 @@
+// Each check has kernels that trip it, and kernels beside them that must not.
+#include <algorithm>
+#include <numeric>
+#include <ostream>
+
+#include "launcher.h"
+
+namespace russet::simulator {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+/// A kernel body over OUT float y (and IN float x where it is named), and the report that it must give; none if empty.
+struct Case {
+  const char* name;
+  const char* expected;
+  const char* body;
+  std::uint32_t groups = 1;
+  std::uint32_t threads = 64;
+};
+
+constexpr Case cases[] = {
+    // Races in group memory.
+    {"MissingBarrier", "race: line 3", R"(
+      part[thread_id] = x[thread_id];
+      y[thread_id] = part[63 - thread_id];)"},
+    {"BarrierBetween", "", R"(
+      part[thread_id] = x[thread_id];
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      y[thread_id] = part[63 - thread_id];)"},
+    {"BarrierOfTheOtherSpace", "race: line 4", R"(
+      part[thread_id] = x[thread_id];
+      threadgroup_barrier(mem_flags::mem_device);
+      y[thread_id] = part[63 - thread_id];)"},
+    {"ReadThenWrittenByAnother", "race: line 4", R"(
+      part[thread_id] = x[thread_id];
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      const float other = part[63 - thread_id];
+      part[thread_id] = other;
+      y[thread_id] = other;)"},
+    {"ReadThenWrittenBehindABarrier", "", R"(
+      part[thread_id] = x[thread_id];
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      const float other = part[63 - thread_id];
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      part[thread_id] = other;
+      y[thread_id] = part[thread_id];)"},
+    {"AllReadOneWrites", "race", R"(
+      part[thread_id] = x[thread_id];
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      y[thread_id] = part[0];
+      if (thread_id == 7) part[0] = 1;)"},
+    {"OneWritesTwice", "", R"(
+      part[thread_id] = x[thread_id];
+      part[thread_id] += 1;
+      y[thread_id] = part[thread_id];)"},
+    {"WrittenByAllAlike", "race", R"(
+      part[0] = 5;
+      y[thread_id] = 0;)"},
+    {"SimdgroupBarrierWithinASimdgroup", "", R"(
+      part[thread_id] = x[thread_id];
+      simdgroup_barrier(mem_flags::mem_threadgroup);
+      y[thread_id] = part[thread_id ^ 1];
+      simdgroup_barrier(mem_flags::mem_threadgroup);
+      part[thread_id ^ 3] = 0;)"},
+    {"SimdgroupBarrierAcrossSimdgroups", "race: line 4", R"(
+      part[thread_id] = x[thread_id];
+      simdgroup_barrier(mem_flags::mem_threadgroup);
+      y[thread_id] = part[63 - thread_id];)"},
+    {"ManyLanesReadThenOneWritesBehindASimdgroupBarrier", "", R"(
+      part[thread_id] = x[thread_id];
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      y[thread_id] = part[simdgroup_id * 32];
+      simdgroup_barrier(mem_flags::mem_threadgroup);
+      if (lane_id == 9) part[simdgroup_id * 32] = 1;)"},
+    {"AnotherSimdgroupReadsWhatWasWrittenBeforeASimdgroupBarrier", "race", R"(
+      if (thread_id == 0) part[0] = 1;
+      simdgroup_barrier(mem_flags::mem_threadgroup);
+      if (thread_id < 32) y[thread_id] = part[0];
+      if (thread_id == 40) y[thread_id] = part[0];)"},
+    {"ShuffleOrdersNothing", "race", R"(
+      part[thread_id] = x[thread_id];
+      y[thread_id] = simd_sum(1.0f) + part[thread_id ^ 1];)"},
+    {"HalvesOfAWordByTwoThreads", "", R"(
+      halves[thread_id] = half(x[thread_id]);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      y[thread_id] = halves[63 - thread_id];)"},
+    {"HalvesRaced", "race: line 3", R"(
+      halves[thread_id] = half(x[thread_id]);
+      y[thread_id] = halves[thread_id ^ 1];)"},
+    {"BytesOfAWordByFourThreads", "", R"(
+      bytes[thread_id] = uchar(thread_id);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      y[thread_id] = bytes[63 - thread_id];)"},
+    {"BytesRaced", "race: line 3", R"(
+      bytes[thread_id] = uchar(thread_id);
+      y[thread_id] = bytes[thread_id ^ 1];)"},
+    {"BytesInALoopOfBarriers", "", R"(
+      for (uint i = 0; i < 50; ++i) {
+        bytes[(thread_id + i) % 64] = uchar(thread_id);
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+      }
+      y[thread_id] = bytes[thread_id];)"},
+    // Races in device memory.
+    {"DeviceMissingBarrier", "race: line 2", R"(
+      y[thread_id] = x[thread_id];
+      y[thread_id + 64] = y[63 - thread_id];)"},
+    {"DeviceBarrierBetween", "", R"(
+      y[thread_id] = x[thread_id];
+      threadgroup_barrier(mem_flags::mem_device);
+      y[thread_id + 64] = y[63 - thread_id];)"},
+    {"DeviceBarrierOfTheOtherSpace", "race: line 4", R"(
+      y[thread_id] = x[thread_id];
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      y[thread_id + 64] = y[63 - thread_id];)"},
+    {"GroupsWriteTheSame", "race: line 2", R"(
+      y[thread_id] = x[thread_id];)",
+     2},
+    {"GroupsReadWhatOneWrites", "race", R"(
+      if (group_id.x == 0) y[200] = 1;
+      y[group_id.x * 64 + thread_id] = group_id.x == 1 ? y[200] : 0;)",
+     3},
+    {"GroupsReadTheSame", "", R"(
+      y[group_id.x * 64 + thread_id] = x[0];)",
+     4},
+    {"GroupsApart", "", R"(
+      y[group_id.x * 64 + thread_id] = x[thread_id];
+      threadgroup_barrier(mem_flags::mem_device);
+      y[group_id.x * 64 + 63 - thread_id] += 1;)",
+     4},
+    {"ManyGroups", "", R"(
+      if (thread_id == 0) y[group_id.x % 256] = 1;)",
+     256},
+    {"ManyGroupsAndOneMore", "race", R"(
+      if (thread_id == 0) y[group_id.x % 256] = 1;)",
+     257},
+    // Bounds.
+    {"OneBeyond",
+     "bounds: line 2: thread 63 of threadgroup (0, 0, 0) reads 4 bytes at byte 1024 of 'x' (in, 1024 bytes", R"(
+      y[thread_id] = x[thread_id + 193];)"},
+    {"OneBelow", "bounds: line 2: thread 0 of threadgroup (0, 0, 0) writes 4 bytes at byte -4 of 'y'", R"(
+      y[int(thread_id) - 1] = 1;)"},
+    {"OneBelowWithoutASign",
+     "bounds: line 2: thread 0 of threadgroup (0, 0, 0) writes 4 bytes at byte 17179869180 of 'y'",
+     R"(
+      y[thread_id - 1] = 1;)"},
+    {"FarBelow", "bounds", R"(
+      y[int(thread_id) - 1000000] = 1;)"},
+    {"FarBeyond", "bounds", R"(
+      y[thread_id * 16777216u] = 1;)"},
+    {"GroupMemoryBeyond", "bounds: line 2: thread 63 of threadgroup (0, 0, 0) writes 4 bytes at byte 256 of 'part'", R"(
+      part[thread_id + 1] = 1;
+      y[thread_id] = 1;)"},
+    {"WriteThroughIn", "bounds: line 2", R"(
+      const_cast<float*>(x)[thread_id] = 1;)"},
+    {"Misaligned", "bounds: line 2", R"(
+      y[thread_id] = ((device const float4*)(x + 1))[0].x;)"},
+    {"VectorOfFour", "", R"(
+      ((device float4*)y)[thread_id] = ((device const float4*)x)[thread_id];)"},
+    {"VectorOfFourBeyond", "bounds", R"(
+      ((device float4*)y)[thread_id] = ((device const float4*)(x + 4))[thread_id];)"},
+    // Initialisation.
+    {"GroupMemoryUnwritten", "uninitialised: line 4", R"(
+      if (thread_id != 5) part[thread_id] = 1;
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      y[thread_id] = part[thread_id];)"},
+    {"GroupMemoryUnwrittenByTheSecondGroup", "uninitialised", R"(
+      if (group_id.x == 0) part[thread_id] = 1;
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      y[group_id.x * 64 + thread_id] = part[thread_id];)",
+     2},
+    {"AddedToNothing", "uninitialised: line 2", R"(
+      part[thread_id] += 1;
+      y[thread_id] = 1;)"},
+    // Arithmetic.
+    {"DivisionByZero", "arithmetic: line 2: an integer division by zero", R"(
+      y[thread_id] = float(100 / (int(thread_id) - 5));)"},
+    {"RemainderByZero", "arithmetic: line 2", R"(
+      y[thread_id] = float(100u % (thread_id >> 3));)"},
+    {"ShiftByTheWidth", "arithmetic: line 2: a shift", R"(
+      y[thread_id] = float(1u << thread_id);)"},
+    {"ShiftBelowTheWidth", "", R"(
+      y[thread_id] = float(1u << (thread_id & 31u));)"},
+    {"FloatBeyondInt", "arithmetic: line 2: a conversion", R"(
+      y[thread_id] = float(int(x[thread_id] * 1e9f));)"},
+    {"FloatInInt", "", R"(
+      y[thread_id] = float(int(x[thread_id]) / 3);)"},
+    // Divergence.
+    {"HalfAtABarrier", "divergence: 32 of 64 threads came to the barrier at line 2", R"(
+      if (thread_id < 32) threadgroup_barrier(mem_flags::mem_none);
+      y[thread_id] = 1;)"},
+    {"TwoBarriers", "divergence: threads of one threadgroup wait at different barriers", R"(
+      if (thread_id < 32) threadgroup_barrier(mem_flags::mem_none); else threadgroup_barrier(mem_flags::mem_device);
+      y[thread_id] = 1;)"},
+    {"SimdgroupsApart", "", R"(
+      y[thread_id] = thread_id < 32 ? simd_sum(1.0f) : simd_max(2.0f);)"},
+    {"LanesApart", "divergence", R"(
+      y[thread_id] = lane_id < 16 ? simd_sum(1.0f) : simd_max(2.0f);)"},
+    {"LanesAtABarrierAndInASum", "divergence", R"(
+      if (lane_id < 16) threadgroup_barrier(mem_flags::mem_none); else y[thread_id] = simd_sum(1.0f);)"},
+    // Atomics.
+    {"AtomicAndPlain", "atomic: line 3", R"(
+      device atomic_uint* count = (device atomic_uint*)y;
+      if (thread_id == 9) y[0] = 1; else atomic_fetch_add_explicit(count, 1u, memory_order_relaxed);)"},
+    {"AtomicThenPlainBehindABarrier", "", R"(
+      device atomic_uint* count = (device atomic_uint*)y;
+      atomic_fetch_add_explicit(count, 1u, memory_order_relaxed);
+      threadgroup_barrier(mem_flags::mem_device);
+      if (thread_id == 9) y[1] = y[0];)"},
+    {"AtomicInGroupMemory", "", R"(
+      if (thread_id == 0) atomic_store_explicit(&counter[0], 0u, memory_order_relaxed);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      atomic_fetch_add_explicit(&counter[0], 1u, memory_order_relaxed);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      y[thread_id] = float(atomic_load_explicit(&counter[0], memory_order_relaxed));)"},
+    // Limits.
+    {"TooMuchGroupMemory", "launch: 35952 bytes of group memory", R"(
+      GROUP_MEMORY(float, large, 9000 - 128);
+      large[thread_id] = 1;
+      y[thread_id] = large[thread_id];)"},
+};
+
+void PrintTo(const Case& test, std::ostream* stream) { *stream << test.name; }
+
+class Checks : public testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(All, Checks, testing::ValuesIn(cases), [](const auto& info) { return info.param.name; });
+
+TEST_P(Checks, GivesTheReportItMust) {
+  const Case& test = GetParam();
+  const std::string arrays =
+      " GROUP_MEMORY(float, part, 64); GROUP_MEMORY(half, halves, 64); GROUP_MEMORY(uchar, bytes, 64);"
+      " GROUP_MEMORY(atomic_uint, counter, 1);";
+  const std::string text = "KERNEL(tested, 64, IN(float, x, 0), OUT(float, y, 1)) {" + arrays + test.body + "\n}\n";
+  const Compiled tested(text, "tested", true);
+  std::vector<float> x(256), y(256);
+  std::iota(x.begin(), x.end(), 0.0f);
+  const Strings lines = reports_of(tested.dispatch(test.groups, test.threads, {in(x), out(y)}));
+  if (*test.expected == '\0') {
+    EXPECT_EQ(lines, Strings{});
+    return;
+  }
+  // Among others: a race often is a read of what has not been written, too.
+  EXPECT_TRUE(std::ranges::any_of(lines, [&](const std::string& line) { return line.starts_with(test.expected); }))
+      << test.expected << "\n"
+      << testing::PrintToString(lines);
+}
+
+constexpr const char* copy_text = R"(
+KERNEL(copy, 32, IN(float, x, 0), OUT(float, y, 1)) { y[thread_id] = x[thread_id]; }
+KERNEL(add, 32, IN(float, x, 0), OUT(float, y, 1)) { y[thread_id] += x[thread_id]; }
+)";
+
+TEST(Memory, NeverWrittenIsReportedUntilItIs) {
+  const Compiled copy(copy_text, "copy", true);
+  std::vector<float> x(32), y(32), z(32);
+  mark_uninitialised(reinterpret_cast<std::byte*>(y.data()), 128);
+  mark_uninitialised(reinterpret_cast<std::byte*>(z.data()), 128);
+  const Strings lines = reports_of(copy.dispatch(1, 32, {in(y, "y"), out(z, "z")}));
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_NE(lines[0].find("reads 4 bytes at byte 0 of 'x' (y, 128 bytes, read alone), which nothing has written"),
+            std::string::npos)
+      << lines[0];
+  EXPECT_EQ(reports_of(copy.dispatch(1, 32, {in(x), out(y)})), Strings{});
+  EXPECT_EQ(reports_of(copy.dispatch(1, 32, {in(y), out(z)})), Strings{});
+  mark_uninitialised(reinterpret_cast<std::byte*>(y.data() + 4), 8);
+  mark_initialised(reinterpret_cast<std::byte*>(y.data() + 5), 4);
+  const Strings again = reports_of(copy.dispatch(1, 32, {in(y), out(z)}));
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_NE(again[0].find("byte 16 of 'x'"), std::string::npos) << again[0];
+  mark_initialised(reinterpret_cast<std::byte*>(y.data()), 128);
+  EXPECT_EQ(reports_of(copy.dispatch(1, 32, {in(y), out(z)})), Strings{});
+}
+
+TEST(Memory, NeighboursInOneArenaAreApart) {
+  const Compiled copy("KERNEL(copy, 32, IN(float, x, 0), OUT(float, y, 1)) { y[thread_id] = x[thread_id + 1]; }",
+                      "copy", true);
+  std::vector<float> arena(64);
+  const auto range = [&](std::size_t first, bool writable) {
+    return Range{reinterpret_cast<std::byte*>(arena.data() + first), 128, writable, writable ? "second" : "first"};
+  };
+  const Strings lines = reports_of(copy.dispatch(1, 32, {range(0, false), range(32, true)}));
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_NE(lines[0].find("byte 128 of 'x' (first, 128 bytes"), std::string::npos) << lines[0];
+}
+
+TEST(Memory, InPlaceIsAllowed) {
+  const Compiled add(copy_text, "add", true);
+  std::vector<float> x(32, 2);
+  EXPECT_EQ(reports_of(add.dispatch(1, 32, {in(x), out(x)})), Strings{});
+  EXPECT_EQ(x, std::vector<float>(32, 4));
+}
+
+TEST(Dispatches, ThatConflictAreReported) {
+  const Compiled copy(copy_text, "copy", true), add(copy_text, "add", true);
+  std::vector<float> x(32, 1), y(32), z(32);
+  const auto overlaps = [&](const Dispatch& one, const Dispatch& other) {
+    const Dispatch both[] = {one, other};
+    const Strings lines = reports_of(both);
+    for (const std::string& line : lines) EXPECT_EQ(line.find("overlap: no barrier separates it"), 0u) << line;
+    return lines.size();
+  };
+  // Read after write, write after read, write after write; and none.
+  EXPECT_EQ(overlaps(copy.dispatch(1, 32, {in(x), out(y)}), copy.dispatch(1, 32, {in(y), out(z)})), 1u);
+  EXPECT_EQ(overlaps(copy.dispatch(1, 32, {in(z), out(y)}), copy.dispatch(1, 32, {in(x), out(z)})), 1u);
+  EXPECT_EQ(overlaps(copy.dispatch(1, 32, {in(x), out(y)}), add.dispatch(1, 32, {in(x), out(y)})), 1u);
+  EXPECT_EQ(overlaps(copy.dispatch(1, 32, {in(x), out(y)}), copy.dispatch(1, 32, {in(x), out(z)})), 0u);
+  // Bound by both, but touched apart.
+  std::vector<float> whole(64);
+  const Compiled halves(
+      "KERNEL(low, 32, OUT(float, y, 0)) { y[thread_id] = 1; } KERNEL(high, 32, OUT(float, y, 0)) { y[32 + thread_id] "
+      "= 2; }",
+      "low", true);
+  const Compiled high(
+      "KERNEL(low, 32, OUT(float, y, 0)) { y[thread_id] = 1; } KERNEL(high, 32, OUT(float, y, 0)) { y[32 + thread_id] "
+      "= 2; }",
+      "high", true);
+  EXPECT_EQ(overlaps(halves.dispatch(1, 32, {out(whole)}), high.dispatch(1, 32, {out(whole)})), 0u);
+  EXPECT_EQ(whole[31] + whole[32], 3);
+}
+
+TEST(Dispatches, WithMoreGroupsThanIdsAreStillChecked) {
+  const std::string text = R"(
+    KERNEL(rare, 32, OUT(float, y, 0)) {
+      if (thread_id == 0) y[group_id.x] = 1;
+      if (thread_id == 1 && group_id.x == 49999) y[3] = 2;
+    })";
+  const Compiled rare(text, "rare", true);
+  std::vector<float> y(60000);
+  EXPECT_EQ(reports_of(rare.dispatch(49999, 32, {out(y)})), Strings{});
+  const Strings lines = reports_of(rare.dispatch(50000, 32, {out(y)}));
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0].substr(0, 12), "race: line 4");
+}
+
+}  // namespace
+}  // namespace russet::simulator
