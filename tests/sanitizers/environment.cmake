@@ -2,7 +2,8 @@
 set(here ${CMAKE_CURRENT_LIST_DIR})
 if(RUSSET_SANITIZE MATCHES "thread")
   # Libraries are not instrumented: they run on one thread, and russet's own loops on std::thread.
-  list(APPEND russet_test_environment "TSAN_OPTIONS=suppressions=${here}/thread.supp:second_deadlock_stack=1"
+  list(APPEND russet_test_environment
+       "TSAN_OPTIONS=suppressions=${here}/thread.supp:second_deadlock_stack=1:allocator_may_return_null=1"
        "OMP_NUM_THREADS=1" "OPENBLAS_NUM_THREADS=1")
 else()
   list(APPEND russet_test_environment "ASAN_OPTIONS=detect_stack_use_after_return=1:allocator_may_return_null=1"
