@@ -34,6 +34,8 @@ class DeviceDriver {
   /// Starts what a flush's kernels have encoded; does not wait.
   virtual void commit() {}
   virtual void synchronize() {}
+  /// Seconds that a device of its own pace has worked so far, as far as it has been waited for; 0 from the host's.
+  virtual double busy_seconds() const { return 0; }
   /// The host wrote these bytes without upload(), after waiting for whoever used them.
   virtual void host_wrote(std::byte* /*address*/, std::size_t /*bytes*/) {}
   /// Whether the device checks lifetimes of values, and wants to be told when one begins: with the next kernel that

@@ -153,10 +153,7 @@ void Engine::run(const compile::Plan& plan) {
     if (log.enabled()) log("step {}: {} {}", i, plan.kernels[i]->name(), describe(program.steps[i]));
     const compile::Bindings bindings{slots_.data(), arguments_.data(), arena + program.scratch[i]};
     if (profiler) {
-      profiler->step(plan, i, [&] {
-        plan.kernels[i]->run(bindings);
-        driver_.synchronize();
-      });
+      profiler->step(plan, i, driver_, [&] { plan.kernels[i]->run(bindings); });
     } else {
       plan.kernels[i]->run(bindings);
     }

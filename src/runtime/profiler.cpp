@@ -26,13 +26,17 @@ double now_us() {
 Profiler* Profiler::active() { return active_profiler(); }
 void Profiler::activate(Profiler* profiler) { active_profiler() = profiler; }
 
-void Profiler::step(const compile::Plan& plan, std::size_t index, const std::function<void()>& run) {
+void Profiler::step(const compile::Plan& plan, std::size_t index, DeviceDriver& driver,
+                    const std::function<void()>& run) {
+  const double busy = driver.busy_seconds();
   const double start = now_us();
   run();
+  driver.synchronize();
   const double end = now_us();
+  const double worked = 1e6 * (driver.busy_seconds() - busy);
   const compile::Step& step = plan.program.steps[index];
-  records_.push_back({plan.kernels[index]->name(), describe(step), start, end - start, plan.step_bytes[index],
-                      compile::operations_of(step)});
+  records_.push_back({plan.kernels[index]->name(), describe(step), start, worked > 0 ? worked : end - start,
+                      plan.step_bytes[index], compile::operations_of(step)});
 }
 
 std::string Profiler::chrome_trace() const {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compile/plan.h"
+#include "runtime/device.h"
 
 namespace russet::runtime {
 
@@ -24,7 +25,8 @@ class Profiler {
   static Profiler* active();
   static void activate(Profiler* profiler);
 
-  void step(const compile::Plan& plan, std::size_t index, const std::function<void()>& run);
+  /// Runs a step and waits for it. Its time is the device's own where the device knows it, else the host's.
+  void step(const compile::Plan& plan, std::size_t index, DeviceDriver& driver, const std::function<void()>& run);
   const std::vector<StepRecord>& records() const { return records_; }
   /// A JSON document for chrome://tracing or Perfetto.
   std::string chrome_trace() const;

@@ -100,7 +100,8 @@ TEST_F(Metal, FreedPiecesMerge) {
 
 TEST_F(Metal, OutOfMemoryIsAnErrorWithNumbers) {
   restart([] { settings().working_set = std::size_t{100} << 20; });
-  Floats used(driver(), std::vector<float>(std::size_t{15} << 20, 1));  // 60 MiB, beside a block of 4 MiB for small pieces
+  Floats used(driver(),
+              std::vector<float>(std::size_t{15} << 20, 1));  // 60 MiB, beside a block of 4 MiB for small pieces
   try {
     driver().allocate(std::size_t{50} << 20);
     FAIL() << "was granted";
@@ -129,6 +130,26 @@ TEST_F(Metal, MemoryBeyondALargestBufferIsOneRangeOfAddresses) {
   }
   EXPECT_THROW(scale_bytes(memory, memory, std::size_t{3} << 20), DeviceError);
   driver().release(memory, bytes);
+}
+
+// Metal orders command buffers by the MTLBuffers that they share. Two over the same bytes are ordered by a fence alone.
+TEST_F(Metal, WorkThroughOverlappingBuffersIsOrdered) {
+  restart([] { settings().max_buffer_length = std::size_t{1} << 20; });
+  constexpr std::size_t quarter = std::size_t{1} << 18;
+  constexpr std::size_t count = 2 * quarter / sizeof(float);
+  std::byte* const memory = driver().allocate(40 * quarter);
+  Floats x(driver(), memory + 32 * quarter, std::vector<float>(count, 1));
+  Floats y(driver(), memory + quarter, Count{count});             // in the first buffer
+  Floats half(driver(), memory + 2 * quarter, Count{count / 2});  // the second one starts here
+  Floats z(driver(), memory + 20 * quarter, Count{count / 2});
+  for (int i = 1; i < 10; ++i) {
+    scale(x, y, static_cast<float>(i));
+    driver().commit();
+    scale(half, z, 2);
+    driver().commit();
+    ASSERT_FLOAT_EQ(z.read()[7], 2.0f * static_cast<float>(i));
+  }
+  driver().release(memory, 40 * quarter);
 }
 
 TEST_F(Metal, CompilerErrorsAreItsWords) {
@@ -203,6 +224,19 @@ TEST_F(Metal, CommandBuffersGrowWithShortWork) {
   };
   EXPECT_EQ(command_buffers_of(1e-6), 1);
   EXPECT_EQ(command_buffers_of(1e-2), 50);
+}
+
+TEST_F(Metal, TellsHowLongTheGpuWorked) {
+  restart([] { settings().seconds_per_dispatch = 0.25; });
+  Floats x(driver(), {1});
+  Floats y(driver(), Count{1});
+  const double before = driver().busy_seconds();
+  for (int i = 0; i < 3; ++i) {
+    scale(x, y, 1);
+    driver().barrier();
+  }
+  driver().synchronize();
+  EXPECT_NEAR(driver().busy_seconds() - before, 0.75, 1e-6);
 }
 
 TEST_F(Metal, ManyCommandBuffersStayBelowMetalsLimit) {

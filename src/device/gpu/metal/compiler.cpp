@@ -221,7 +221,8 @@ NS::SharedPtr<MTL::BinaryArchive> Compiler::open_archive(const std::filesystem::
 void Compiler::keep_archive(MTL::BinaryArchive& archive, const std::filesystem::path& path) const {
   std::error_code failed;
   std::filesystem::create_directories(path.parent_path(), failed);
-  remove_old_archives(path.parent_path());
+  static std::once_flag once_a_process;
+  std::call_once(once_a_process, [&] { remove_old_archives(path.parent_path()); });
   const std::string part = fmt::format("{}.{}", path.string(), getpid());
   NS::Error* error = nullptr;
   if (archive.serializeToURL(file_url(part), &error)) {

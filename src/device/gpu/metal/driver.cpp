@@ -71,6 +71,11 @@ class Driver final : public gpu::Driver {
     std::memcpy(target.data(), source, target.size());
   }
 
+  double busy_seconds() const override {
+    const std::lock_guard lock(mutex_);
+    return stream_.gpu_seconds();
+  }
+
   bool tracks_values() const override { return hooks != nullptr; }
   void begin_value(std::byte* address, std::size_t bytes) override {
     const std::lock_guard lock(mutex_);
@@ -117,7 +122,7 @@ class Driver final : public gpu::Driver {
   Gpu gpu_;
   Memory memory_;
   Compiler compiler_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   Stream stream_;
   mutable std::once_flag target_once_;
   mutable std::unique_ptr<const compile::Target> target_;

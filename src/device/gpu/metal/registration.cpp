@@ -1,5 +1,5 @@
-// The device mps makes itself known. In the file that holds metal-cpp's classes and selectors, so that they are set before
-// this runs.
+// The device mps makes itself known. In the file that holds metal-cpp's classes and selectors, so that they are set
+// before this runs.
 #define NS_PRIVATE_IMPLEMENTATION
 #define MTL_PRIVATE_IMPLEMENTATION
 #include <russet/error.h>
