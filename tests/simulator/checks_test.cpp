@@ -283,6 +283,18 @@ TEST(Memory, NeighboursInOneArenaAreApart) {
   EXPECT_NE(lines[0].find("byte 128 of 'x' (first, 128 bytes"), std::string::npos) << lines[0];
 }
 
+TEST(Memory, EmptyBindingsAreApartFromOthers) {
+  const Compiled two("KERNEL(two, 32, IN(float, x, 0), IN(float, w, 1), OUT(float, y, 2)) { y[thread_id] = 1; }", "two",
+                     true);
+  std::vector<float> y(32);
+  const auto empty = [&](int offset) {
+    return Range{reinterpret_cast<std::byte*>(y.data()) + offset, 0, false, "empty"};
+  };
+  for (const int offset : {-512, 0, 64, 512}) {
+    EXPECT_EQ(reports_of(two.dispatch(1, 32, {empty(offset), empty(64), out(y)})), Strings{}) << offset;
+  }
+}
+
 TEST(Memory, InPlaceIsAllowed) {
   const Compiled add(copy_text, "add", true);
   std::vector<float> x(32, 2);
@@ -316,6 +328,33 @@ TEST(Dispatches, ThatConflictAreReported) {
       "high", true);
   EXPECT_EQ(overlaps(halves.dispatch(1, 32, {out(whole)}), high.dispatch(1, 32, {out(whole)})), 0u);
   EXPECT_EQ(whole[31] + whole[32], 3);
+}
+
+TEST(Dispatches, WithMoreBarriersThanIdsGiveNoFalseReport) {
+  // About 130,000 intervals; simdgroups pass different numbers of barriers, so that ids of one are far behind.
+  const Compiled many(R"(
+    KERNEL(many, 64, OUT(float, y, 0)) {
+      GROUP_MEMORY(float, part, 64);
+      float sum = 0;
+      for (uint round = 0; round < 400; ++round) {
+        part[thread_id] = 1;
+        if (simdgroup_id == 0) {
+          for (uint i = 0; i < 2; ++i) {
+            simdgroup_barrier(mem_flags::mem_threadgroup);
+            sum += part[thread_id ^ 1];
+          }
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        sum += part[63 - thread_id];
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+      }
+      y[group_id.x * 64 + thread_id] = sum;
+    })",
+                      "many", true);
+  std::vector<float> y(64 * 80);
+  EXPECT_EQ(reports_of(many.dispatch(80, 64, {out(y)})), Strings{});
+  EXPECT_EQ(y[0], 1200);
+  EXPECT_EQ(y[5119], 400);
 }
 
 TEST(Dispatches, WithMoreGroupsThanIdsAreStillChecked) {

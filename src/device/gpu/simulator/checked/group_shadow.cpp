@@ -43,18 +43,17 @@ std::uint32_t GroupShadow::fresh_device_id() {
   return id;
 }
 
-std::uint32_t GroupShadow::fresh_group_id() {
-  constexpr std::uint32_t fingerprints = 15;  // of times, in divided cells
-  ++group_id_;
-  if (group_id_ == max_ids) {
-    forget_cells();
-    group_id_ = 1;
+void GroupShadow::begin_group_interval() {
+  // The whole group is at one place, so that all that happened is over: the time to begin with low ids again.
+  const bool restart = group_id_ >= max_ids / 2;
+  if (restart || group.divided) forget_cells();
+  group.divided = group.exhausted = false;
+  if (restart) {
+    group_id_ = 0;
     group.first = 1;
-  } else if (group.divided && group_id_ % fingerprints == 0) {
-    forget_cells();
-    group.divided = false;
   }
-  return group_id_;
+  group.base = ++group_id_;
+  group.now.fill(group.base);
 }
 
 void GroupShadow::begin(const russet_simulator::Call& call, std::uint32_t serial) {
@@ -69,10 +68,8 @@ void GroupShadow::begin(const russet_simulator::Call& call, std::uint32_t serial
   device.exhausted = device.barriers = false;
   device.base = fresh_device_id();
   device.now.fill(device.base);
-  if (group.divided) forget_cells();
-  group.divided = false;
-  group.base = group.first = fresh_group_id();
-  group.now.fill(group.base);
+  begin_group_interval();
+  group.first = group.base;
 }
 
 void GroupShadow::barrier(std::uint32_t spaces) {
@@ -81,10 +78,7 @@ void GroupShadow::barrier(std::uint32_t spaces) {
     device.now.fill(device.base);
     device.barriers = true;
   }
-  if ((spaces & russet_simulator::group_space) != 0) {
-    group.base = fresh_group_id();
-    group.now.fill(group.base);
-  }
+  if ((spaces & russet_simulator::group_space) != 0) begin_group_interval();
 }
 
 void GroupShadow::simdgroup_barrier(std::uint32_t spaces, std::uint32_t simdgroup) {
@@ -92,7 +86,12 @@ void GroupShadow::simdgroup_barrier(std::uint32_t spaces, std::uint32_t simdgrou
     device.now[simdgroup] = fresh_device_id();
     device.barriers = true;
   }
-  if ((spaces & russet_simulator::group_space) != 0) group.now[simdgroup] = fresh_group_id();
+  if ((spaces & russet_simulator::group_space) == 0) return;
+  if (group_id_ + 1 == max_ids) {
+    group.exhausted = true;
+  } else {
+    group.now[simdgroup] = ++group_id_;
+  }
 }
 
 }  // namespace russet::simulator

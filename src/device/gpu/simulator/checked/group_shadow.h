@@ -33,7 +33,7 @@ class GroupShadow {
 
  private:
   std::uint32_t fresh_device_id();
-  std::uint32_t fresh_group_id();
+  void begin_group_interval();
   void forget_cells();
 
   Cell* cells_;

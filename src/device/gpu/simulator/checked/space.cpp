@@ -98,7 +98,7 @@ void Space::add_spans(const Dispatch& dispatch) {
     window.end = std::max(window.end, begin + range.bytes);
     window.writable |= range.writable;
     window.plain = window.spans.size() == 1;
-    reached = std::max(reached, range.begin + range.bytes);
+    reached = range.bytes == 0 ? nullptr : std::max(reached, range.begin + range.bytes);
   }
 }
 
@@ -124,6 +124,8 @@ Bound Space::bind(const Dispatch& dispatch, bool contested) {
   for (std::size_t i = 0; i < used_; ++i) {
     windows[i].recorded = windows[i].writable || contested;
     fill(windows[i]);
+    windows[i].simple_read = windows[i].plain && !windows[i].partly;
+    windows[i].simple_write = windows[i].simple_read && windows[i].writable;
   }
   Bound bound;
   for (const auto& [window, span] : bound_) bound.buffers.push_back(pointer(windows[window].spans[span].begin));
@@ -132,6 +134,7 @@ Bound Space::bind(const Dispatch& dispatch, bool contested) {
     window = Window{};
     window.begin = data + (used_ - 1) * window_bytes + window_margin;
     window.end = window.begin + dispatch.values.size();
+    window.simple_read = true;
     const auto& argument = dispatch.kernel->arguments().back();
     window.spans.push_back({window.begin, window.end, nullptr, false, argument.name, "inline values"});
     std::memcpy(pointer(window.begin), dispatch.values.data(), dispatch.values.size());

@@ -35,8 +35,10 @@ struct Window {
   std::uintptr_t begin = 0, end = 0;  // the hull of its spans; nothing lies outside
   bool plain = true;                  // one span: within the hull, its rules hold for all
   bool writable = false;
-  bool recorded = false;  // accesses go to cells
-  bool partly = false;    // some bytes have never been written
+  bool recorded = false;     // accesses go to cells
+  bool partly = false;       // some bytes have never been written
+  bool simple_read = false;  // within the hull there is nothing to check but races
+  bool simple_write = false;
   std::vector<Span> spans;
   std::uintptr_t home_of(std::uintptr_t address) const {
     return reinterpret_cast<std::uintptr_t>(spans.front().home) + (address - spans.front().begin);
