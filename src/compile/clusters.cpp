@@ -202,6 +202,22 @@ int count_accesses(const Program& program, const Cluster& cluster, int enough) {
   return loads + static_cast<int>(std::count(stored.begin(), stored.end(), true));
 }
 
+namespace {
+
+/// Whether the device computes all members itself, or none.
+bool is_of_one_device(const Program& program, const Cluster& cluster, const Target& target) {
+  const auto computes = [&](ValueId member) {
+    const Value& value = value_at(program, member);
+    bool all = target.computes(value.dtype);
+    for (const ValueId input : value.inputs) all &= input < 0 || target.computes(value_at(program, input).dtype);
+    return all;
+  };
+  return std::all_of(cluster.members.begin(), cluster.members.end(),
+                     [&](ValueId member) { return computes(member) == computes(cluster.members.front()); });
+}
+
+}  // namespace
+
 bool is_runnable(const Program& program, const Cluster& cluster, const Target& target) {
   std::int64_t row = 1;
   for (int axis = 0; axis < cluster.space.rank(); ++axis) {
@@ -210,7 +226,7 @@ bool is_runnable(const Program& program, const Cluster& cluster, const Target& t
   const bool two_sweeps =
       cluster.reduced == 0 || (kind_of(program, cluster) == Group::Kind::row && row <= target.longest_row());
   const int most = target.max_accesses();
-  if (count_accesses(program, cluster, most) > most) return false;
+  if (count_accesses(program, cluster, most) > most || !is_of_one_device(program, cluster, target)) return false;
   std::vector<ValueId> after;  // members that depend on a reduction of this group; ascending
   for (const ValueId member : cluster.members) {
     const Value& value = value_at(program, member);

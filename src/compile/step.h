@@ -77,6 +77,8 @@ class Target {
   virtual std::size_t largest_bundle() const { return 1; }
   /// The longest row that a row group may hold while full instructions follow its reductions.
   virtual std::int64_t longest_row() const { return 16384; }
+  /// Whether the device computes with a type itself. Groups hold nothing that it does not beside what it does.
+  virtual bool computes(DType /*dtype*/) const { return true; }
   /// The most accesses to memory that a group may have.
   virtual int max_accesses() const { return 1024; }
   /// Whether a contraction takes this epilogue.

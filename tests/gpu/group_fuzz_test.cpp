@@ -1,6 +1,6 @@
 // Emitted kernels against a naive evaluator: random groups of all kinds, types and layouts, bit for bit.
 #include "../unit/group_fuzzer.h"
-#include "machine_driver.h"
+#include "run_group.h"
 
 namespace russet::test {
 namespace {
@@ -25,22 +25,8 @@ TEST_P(EmittedGroups, EqualTheReference) {
     Memory wanted = b.memory;
     run_reference(b.group, wanted, b.arguments);
     Memory got = b.memory;
-    const std::vector<std::byte*> host = got.pointers();
-    std::vector<std::unique_ptr<DeviceMemory>> memory;
-    std::vector<std::byte*> slots;
-    for (std::size_t slot = 0; slot < host.size(); ++slot) {
-      const auto bytes = static_cast<std::size_t>(got.bytes(static_cast<int>(slot)));
-      memory.push_back(std::make_unique<DeviceMemory>(driver, bytes));
-      slots.push_back(memory.back()->data());
-      driver.upload(slots.back(), {host[slot], bytes});
-    }
-    const DeviceMemory scratch(driver, kernels[i]->scratch_bytes());
-    kernels[i]->run({slots.data(), b.arguments.data(), scratch.data()});
-    for (std::size_t slot = 0; slot < host.size(); ++slot) {
-      driver.download({host[slot], static_cast<std::size_t>(got.bytes(static_cast<int>(slot)))}, slots[slot]);
-    }
+    run_on(driver, *kernels[i], got, b.arguments);
     expect_equal(b, got, wanted, GetParam() * 1000 + i);
-    expect_no_reports();
     if (HasFailure()) return;
   }
 }

@@ -67,7 +67,8 @@ std::string subject_of(const compile::Step& step) {
     const DType dtype = primitive->inputs.empty() ? primitive->output.access.dtype : primitive->inputs[0].access.dtype;
     return fmt::format("{} of {}", ops::row(primitive->op).name, name_of(dtype));
   }
-  const auto& group = std::get<compile::Group>(step);
+  const auto* bundle = std::get_if<compile::Bundle>(&step);
+  const compile::Group& group = bundle != nullptr ? bundle->groups.front() : std::get<compile::Group>(step);
   std::set<std::string> types;
   std::string operators;
   for (const compile::Instruction& in : group.code) {

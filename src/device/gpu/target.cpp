@@ -10,19 +10,30 @@
 #include "compile/as_groups.h"
 #include "compile/emit.h"
 #include "device/gpu/emitter/emit.h"
+#include "device/gpu/emitter/expressions.h"
 #include "device/gpu/fallback.h"
 #include "device/gpu/gpu_kernel.h"
 #include "ops/table.h"
 
 namespace russet::gpu {
 
-KernelPtr make_group_kernel(const compile::Group& group, const Context& context) {
+namespace {
+
+/// The group as the emitter takes it.
+compile::Group prepared(const compile::Group& group) {
   compile::Group merged = group;
   compile::merge_axes(merged);
   for (const compile::Instruction& in : merged.code) {
     // A position is no memory, whatever its access says.
     if (in.kind == compile::Instruction::Kind::index) merged.accesses[static_cast<std::size_t>(in.access)].slot = -1;
   }
+  return merged;
+}
+
+}  // namespace
+
+KernelPtr make_group_kernel(const compile::Group& group, const Context& context) {
+  const compile::Group merged = prepared(group);
   constexpr const char* names[] = {"elementwise", "row", "column"};
   const char* const name = names[static_cast<int>(merged.kind)];
   std::int64_t kept = 1;  // no element of these, no result
@@ -73,6 +84,7 @@ class Target final : public compile::Target {
       if (!reason.empty()) return make_fallback(step, reason, stream_, type_);
       return make_group_kernel(*group, context());
     }
+    if (const auto* bundle = std::get_if<compile::Bundle>(&step)) return compile_bundle(*bundle);
     const auto& primitive = std::get<Primitive>(step);
     Verdict verdict = judge(primitive, true);
     if (!verdict.accepted()) return make_fallback(step, verdict.reason, stream_, type_);
@@ -87,6 +99,8 @@ class Target final : public compile::Target {
     library_.build(functions);
   }
 
+  bool computes(DType dtype) const override { return has_type(dtype); }
+
   int max_accesses() const override { return max_buffers - 4; }
 
   bool accepts_epilogue(const Primitive& contraction) const override { return judge(contraction, false).accepted(); }
@@ -100,6 +114,8 @@ class Target final : public compile::Target {
     return {sizes[1] * sizes[2] * sizes[3], 1, sizes[3] * sizes[1], sizes[1]};  // channels last
   }
 
+  std::size_t largest_bundle() const override { return 64; }
+
   std::uint64_t key() const override { return std::hash<std::string>()(context().properties.family); }
 
  private:
@@ -107,6 +123,14 @@ class Target final : public compile::Target {
   const Context& context() const {
     if (context_.properties.family.empty()) context_.properties = driver_.gpu_properties();
     return context_;
+  }
+
+  KernelPtr compile_bundle(const compile::Bundle& bundle) const {
+    const std::string reason = why_not_emitted(bundle.groups.front());
+    if (!reason.empty()) return make_fallback(bundle, reason, stream_, type_);
+    std::vector<Group> groups;
+    for (const Group& group : bundle.groups) groups.push_back(prepared(group));
+    return std::make_unique<GpuKernel>(context(), "bundle", emit_bundle(groups, context()).calls);
   }
 
   Verdict judge(const Primitive& primitive, bool log) const {

@@ -64,6 +64,9 @@ Values ValueList::values() const {
       }
     }
   }
+  // A struct that holds 8-byte members ends at a multiple of 8.
+  const bool wide = std::any_of(members_.begin(), members_.end(), [](const Member& member) { return member.wide; });
+  if (wide) values.bytes.resize((values.bytes.size() + 7) / 8 * 8);
   return values;
 }
 
@@ -79,6 +82,7 @@ std::string KernelText::bind(std::string_view type, const Region& region) {
   const std::size_t index = regions_.size();
   arguments_ += fmt::format("{}({}, a{}, {}), ", region.writes ? "OUT" : "IN", type, index, index);
   regions_.push_back(region);
+  types_.emplace_back(type);
   return fmt::format("a{}", index);
 }
 

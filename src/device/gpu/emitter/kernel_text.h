@@ -63,8 +63,15 @@ class KernelText {
   std::size_t bindings() const { return regions_.size(); }
 
   Call finish(const Context& context, std::array<std::uint32_t, 3> groups) const;
-  /// The text without names, for tests.
+  /// The text without names.
   std::string text() const;
+
+  // For kernels that are put together from several texts: the parts.
+  const std::vector<Region>& regions() const { return regions_; }
+  const std::vector<std::string>& types() const { return types_; }  // of what the regions hold
+  const std::vector<std::string>& files() const { return files_; }
+  const ValueList& values() const { return values_; }
+  const std::string& body() const { return body_; }
 
  private:
   std::string stem_;
@@ -75,6 +82,7 @@ class KernelText {
   std::size_t depth_ = 1;
   std::vector<std::string> files_{"math.metal"};
   std::vector<Region> regions_;
+  std::vector<std::string> types_;
   ValueList values_;
 };
 

@@ -164,7 +164,7 @@ inline float log_plus_1(float x) {
   const float sum = 1.0f + x;
   if (sum == 1.0f) return x;
   const float value = precise::log(sum);
-  return sum < INFINITY ? value + (x - (sum - 1.0f)) / sum : value;
+  return sum > 0.0f && sum < INFINITY ? value + (x - (sum - 1.0f)) / sum : value;
 }
 
 /// The error function: two polynomials by Norbert Juffa (2014), within 1 ulp.

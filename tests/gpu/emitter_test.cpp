@@ -1,0 +1,154 @@
+// What the text of emitted kernels depends on, and where launches are divided by barriers.
+#include "device/gpu/gpu_kernel.h"
+#include "run_group.h"
+
+namespace russet::test {
+namespace {
+
+/// exp(x) * constant + scalar, [rows, columns] with a row of its own for each row of x or one for all.
+Builder scaled(std::int64_t rows, std::int64_t columns, double constant, bool broadcast) {
+  Builder b(Group::Kind::elementwise, {rows, columns}, 2);
+  b.arguments = {std::bit_cast<std::uint64_t>(0.5)};
+  for (int i = 0; i < 2; ++i) b.memory.add(static_cast<std::size_t>(rows * columns) * 4);
+  const auto x = b.load(0, DType::float32, {broadcast ? 0 : columns, 1});
+  const auto e = b.compute(Op::exp, DType::float32, x);
+  const auto c = b.constant(DType::float32, constant, 0);
+  const auto s = b.push({.kind = Kind::scalar, .dtype = DType::float32, .argument = 0});
+  b.store(b.compute(Op::add, DType::float32, b.compute(Op::mul, DType::float32, e, c), s), 1, {columns, 1});
+  return b;
+}
+
+/// x / sum(x) along rows.
+Builder normalised(std::int64_t rows, std::int64_t columns) {
+  Builder b(Group::Kind::row, {rows, columns}, 1);
+  for (int i = 0; i < 2; ++i) b.memory.add(static_cast<std::size_t>(rows * columns) * 4);
+  const auto x = b.load(0, DType::float32, {columns, 1});
+  const auto total = b.reduce(Op::sum, DType::float32, x);
+  b.store(b.compute(Op::div, DType::float32, x, total), 1, {columns, 1});
+  return b;
+}
+
+std::vector<const gpu::Function*> functions_of(const compile::Kernel& kernel) {
+  std::vector<const gpu::Function*> functions;
+  for (const gpu::Call& call : dynamic_cast<const gpu::GpuKernel&>(kernel).calls()) {
+    functions.push_back(call.function.get());
+  }
+  return functions;
+}
+
+TEST(EmittedText, IsTheSameForOtherSizesAndNumbers) {
+  MachineDriver driver;
+  const auto first = driver.target().compile(scaled(8, 64, 2, false).group);
+  const auto batch = driver.target().compile(scaled(96, 64, 3, false).group);
+  EXPECT_EQ(functions_of(*first), functions_of(*batch));
+  const auto row = driver.target().compile(normalised(64, 100).group);
+  const auto rows = driver.target().compile(normalised(640, 120).group);
+  EXPECT_EQ(functions_of(*row), functions_of(*rows));
+}
+
+TEST(EmittedText, DiffersWhereTheStructureDoes) {
+  MachineDriver driver;
+  const auto plain = driver.target().compile(scaled(8, 64, 2, false).group);
+  const auto broadcast = driver.target().compile(scaled(8, 64, 2, true).group);
+  const auto odd = driver.target().compile(scaled(7, 63, 2, false).group);
+  EXPECT_NE(functions_of(*plain), functions_of(*broadcast));
+  EXPECT_EQ(functions_of(*plain).front()->source().text.find("float4") == std::string::npos, false);
+  EXPECT_EQ(functions_of(*odd).front()->source().text.find("float4"), std::string::npos);
+}
+
+TEST(EmittedText, LoadsARowOnce) {
+  MachineDriver driver;
+  const auto kernel = driver.target().compile(normalised(64, 1024).group);
+  const std::string& text = functions_of(*kernel).front()->source().text;
+  const std::size_t first = text.find("float4*)(a0");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(text.find("float4*)(a0", first + 1), std::string::npos) << text;
+}
+
+TEST(EmittedText, UnitsAreAtMostEight) {
+  MachineDriver driver;
+  std::vector<std::unique_ptr<compile::Kernel>> kernels;
+  for (const Op op : {Op::neg, Op::abs, Op::exp, Op::log, Op::sqrt, Op::sin, Op::cos, Op::tan, Op::floor, Op::ceil}) {
+    Builder b(Group::Kind::elementwise, {100}, 1);
+    for (int i = 0; i < 2; ++i) b.memory.add(400);
+    b.store(b.compute(op, DType::float32, b.load(0, DType::float32, {1})), 1, {1});
+    kernels.push_back(driver.target().compile(b.group));
+  }
+  driver.target().prepare(kernels);
+  EXPECT_EQ(driver.units_built, 8);
+  driver.target().prepare(kernels);
+  EXPECT_EQ(driver.units_built, 8);  // known by now
+}
+
+/// Groups of a bundle: y = 2 x + 1 on vectors of several lengths.
+TEST(Bundle, SharesLaunches) {
+  MachineDriver driver;
+  compile::Bundle bundle;
+  Memory memory;
+  std::vector<std::int64_t> sizes;
+  for (int i = 0; i < 20; ++i) sizes.push_back(i % 3 == 0 ? 1000 + 4 * i : 7 + i * 100 + (i % 2));
+  for (const std::int64_t size : sizes) {
+    const int x = memory.add(static_cast<std::size_t>(size) * 4);
+    const int y = memory.add(static_cast<std::size_t>(size) * 4);
+    std::vector<float> values;
+    for (std::int64_t i = 0; i < size; ++i) values.push_back(static_cast<float>(i % 50));
+    write(memory, x, values);
+    Builder b(Group::Kind::elementwise, {size}, 1);
+    const auto two = b.constant(DType::float32, 2, 0);
+    const auto one = b.constant(DType::float32, 1, 0);
+    const auto product = b.compute(Op::mul, DType::float32, b.load(x, DType::float32, {1}), two);
+    b.store(b.compute(Op::add, DType::float32, product, one), y, {1});
+    bundle.groups.push_back(b.group);
+  }
+  const auto kernel = driver.target().compile(bundle);
+  run_on(driver, *kernel, memory, {});
+  EXPECT_LE(driver.launches, 3);
+  for (std::size_t g = 0; g < sizes.size(); ++g) {
+    const auto y = read<float>(memory, static_cast<int>(2 * g + 1), static_cast<std::size_t>(sizes[g]));
+    for (std::int64_t i = 0; i < sizes[g]; ++i) {
+      ASSERT_EQ(y[static_cast<std::size_t>(i)], static_cast<float>(2 * (i % 50) + 1)) << g << " " << i;
+    }
+  }
+}
+
+/// Counts what a stream asks for.
+class CountingDriver final : public gpu::Driver {
+ public:
+  runtime::DeviceProperties properties() const override { return {}; }
+  const compile::Target& target() const override { throw std::logic_error("no target"); }
+  gpu::Properties gpu_properties() const override { return {}; }
+  std::byte* allocate(std::size_t) override { return nullptr; }
+  void release(std::byte*, std::size_t) override {}
+  void upload(std::byte*, std::span<const std::byte>) override {}
+  void download(std::span<std::byte>, const std::byte*) override {}
+  std::vector<std::shared_ptr<const gpu::Pipeline>> build(std::span<const gpu::Unit>) override { return {}; }
+  void launch(const gpu::Launch&) override {}
+  void barrier() override { ++barriers; }
+  void commit() override {}
+  int barriers = 0;
+};
+
+TEST(Stream, DividesExactlyWhatConflicts) {
+  CountingDriver driver;
+  gpu::Stream stream(driver);
+  std::array<std::byte, 1024> memory{};
+  const auto launch = [&](std::initializer_list<gpu::Binding> buffers) {
+    const int before = driver.barriers;
+    stream.launch({nullptr, {1, 1, 1}, 32, std::span(buffers.begin(), buffers.size()), {}});
+    return driver.barriers - before;
+  };
+  const auto at = [&](std::size_t begin, std::size_t end, bool writes) {
+    return gpu::Binding{memory.data() + begin, end - begin, writes};
+  };
+  EXPECT_EQ(launch({at(0, 100, false), at(200, 300, true)}), 0);
+  EXPECT_EQ(launch({at(50, 150, false), at(300, 400, true)}), 0);  // reads meet, writes touch
+  EXPECT_EQ(launch({at(299, 300, false)}), 1);                     // reads what was written
+  EXPECT_EQ(launch({at(299, 300, false)}), 0);                     // two readers
+  EXPECT_EQ(launch({at(250, 310, true)}), 1);                      // overwrites what was read
+  EXPECT_EQ(launch({at(0, 250, true), at(310, 400, true)}), 0);    // beside it
+  EXPECT_EQ(launch({at(309, 310, true)}), 1);                      // overwrites what was written
+  EXPECT_EQ(launch({at(300, 300, true)}), 0);                      // nothing
+}
+
+}  // namespace
+}  // namespace russet::test
