@@ -226,6 +226,37 @@ TEST_F(Metal, CommandBuffersGrowWithShortWork) {
   EXPECT_EQ(command_buffers_of(1e-2), 50);
 }
 
+// A value begins in the order of the work: what was launched before may still read what lay there.
+TEST_F(Metal, AValueThatBeginsHasNotBeenWritten) {
+  if (!driver().tracks_values() || !simulator::options().checked) GTEST_SKIP() << "the simulator checks nothing";
+  Floats x(driver(), {1});
+  Floats y(driver(), Count{1});
+  Floats z(driver(), {3});
+  scale(x, y, 2);
+  driver().barrier();
+  driver().begin_value(x.memory(), x.bytes());
+  scale(z, x, 2);
+  driver().barrier();
+  scale(x, y, 2);
+  driver().synchronize();
+  EXPECT_EQ(metal_test::reports(), std::vector<std::string>{});
+  EXPECT_FLOAT_EQ(y.read()[0], 12);
+
+  driver().begin_value(x.memory(), x.bytes());
+  driver().synchronize();
+  driver().host_wrote(x.memory(), x.bytes());  // as a step that ran on the CPU does
+  scale(x, y, 1);
+  driver().synchronize();
+  EXPECT_EQ(metal_test::reports(), std::vector<std::string>{});
+
+  driver().begin_value(x.memory(), x.bytes());
+  scale(x, y, 1);
+  driver().synchronize();
+  const std::vector<std::string> found = metal_test::reports();
+  ASSERT_EQ(found.size(), 1u) << testing::PrintToString(found);
+  EXPECT_TRUE(found[0].starts_with("uninitialised")) << found[0];
+}
+
 TEST_F(Metal, TellsHowLongTheGpuWorked) {
   restart([] { settings().seconds_per_dispatch = 0.25; });
   Floats x(driver(), {1});
