@@ -255,6 +255,7 @@ TEST_F(Metal, AValueThatBeginsHasNotBeenWritten) {
   const std::vector<std::string> found = metal_test::reports();
   ASSERT_EQ(found.size(), 1u) << testing::PrintToString(found);
   EXPECT_TRUE(found[0].starts_with("uninitialised")) << found[0];
+  EXPECT_NE(found[0].find("of an MTLBuffer of"), std::string::npos) << found[0];
 }
 
 TEST_F(Metal, TellsHowLongTheGpuWorked) {

@@ -230,10 +230,16 @@ std::vector<std::size_t> order_of(const Passes& passes) {
   return order;
 }
 
+/// For reports. Which tensor it is only the plan knows; where it lies tells two of them apart.
+std::string name_of(const Bound& bound) {
+  return fmt::format("at byte {} of an MTLBuffer of {} bytes", bound.offset, bound.buffer->length);
+}
+
 int run(const Pass& pass) {
   int dispatches = 0;
   for (const auto& phase : pass.phases) {
     std::vector<simulator::Dispatch> work;
+    std::deque<std::string> names;
     // A barrier stands between those who used the memory before and those who do now.
     for (const Dispatched& dispatched : phase) {
       for (const Birth& birth : dispatched.births) simulator::mark_uninitialised(birth.begin, birth.bytes);
@@ -245,10 +251,12 @@ int run(const Pass& pass) {
       dispatch.threads = dispatched.threads;
       dispatch.values = dispatched.values;
       for (const Bound& bound : dispatched.buffers) {
-        dispatch.buffers.push_back({bound.buffer ? bound.buffer->gpu + bound.offset : nullptr,
-                                    bound.buffer ? bound.bytes : 0,
-                                    bound.writes,
-                                    {}});
+        simulator::Range& range = dispatch.buffers.emplace_back();
+        range.writable = bound.writes;
+        if (!bound.buffer) continue;
+        range.begin = bound.buffer->gpu + bound.offset;
+        range.bytes = bound.bytes;
+        if (simulator::options().checked) range.name = names.emplace_back(name_of(bound));
       }
     }
     dispatches += static_cast<int>(work.size());
