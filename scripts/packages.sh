@@ -1,5 +1,5 @@
 # What russet is built with, by package name: the one place that lists it. Sourced by setup.sh.
-apt_build="g++ clang-14 cmake ninja-build ccache python3 python3-pip
+apt_build="g++ clang-14 lld-14 cmake ninja-build ccache python3 python3-pip
   libdnnl-dev libhwy-dev libfmt-dev libcli11-dev nlohmann-json3-dev
   libjpeg-dev libpng-dev zlib1g-dev libopenblas-openmp-dev
   libgtest-dev libbenchmark-dev"
