@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 
+#include "chips.h"
 #include "workload.h"
 
 namespace app {
@@ -11,6 +12,7 @@ namespace {
 
 struct Arguments {
   WorkloadArguments workload;
+  std::string chip;
   bool steps = false;
   bool json = false;
 };
@@ -28,11 +30,34 @@ std::vector<std::pair<std::string, int>> kernels_of(const russet::train::Forecas
   return sorted;
 }
 
+/// What a model of the chip says of each step, and of all. A lower bound, not a measurement.
+void print_model(const russet::train::Forecast& forecast, const Chip& chip) {
+  double total = 0;
+  int launches = 0;
+  fmt::print("\nA model of {} ({} GB/s, {} TFLOPS in float32, {} us a launch): lower bounds, never a measurement\n",
+             chip.name, chip.gigabytes_a_second, chip.teraflops, launch_microseconds);
+  for (const russet::StepInfo& step : forecast.steps) {
+    const double time = modelled_microseconds(step, chip);
+    fmt::print("{:>10.1f} us {:>3} x {:<28} {:>12} B {:>10.4g} MFLOP  {}\n", time, step.launches, step.kernel,
+               step.bytes, step.operations * 1e-6, step.detail);
+    total += time;
+    launches += step.launches;
+  }
+  fmt::print("{:>10.1f} us in all, {} kernels\n", total, launches);
+}
+
+/// Kernels that GPUs launch for all steps.
+int launches_of(const russet::train::Forecast& forecast) {
+  int launches = 0;
+  for (const russet::StepInfo& step : forecast.steps) launches += step.launches;
+  return launches;
+}
+
 void print(const russet::train::Forecast& forecast, const russet::train::Workload& workload,
            const Arguments& arguments) {
   fmt::print("{}, {}, {}, batch {}, on {}\n", workload.model, arguments.workload.phase, arguments.workload.precision,
              workload.batch, arguments.workload.device);
-  fmt::print("  steps        {}\n", forecast.steps.size());
+  fmt::print("  steps        {}, {} kernels launched\n", forecast.steps.size(), launches_of(forecast));
   fmt::print("  kernels     ");
   for (const auto& [name, count] : kernels_of(forecast)) fmt::print(" {} x {}", count, name);
   fmt::print("\n  bytes moved  {} ({})\n", forecast.bytes_moved, russet::train::format_size(forecast.bytes_moved));
@@ -55,6 +80,7 @@ void print_as_json(const russet::train::Forecast& forecast, const russet::train:
             {"batch", workload.batch},
             {"device", arguments.workload.device},
             {"steps", forecast.steps.size()},
+            {"launches", launches_of(forecast)},
             {"kernels", Json::object()},
             {"bytes_moved", forecast.bytes_moved},
             {"operations", forecast.operations},
@@ -68,6 +94,7 @@ void print_as_json(const russet::train::Forecast& forecast, const russet::train:
 }
 
 void run(const Arguments& arguments) {
+  if (!arguments.chip.empty()) chip_of(arguments.chip);
   const russet::Device device = require_device(arguments.workload.device);
   const auto workload = workload_of(arguments.workload.model, arguments.workload.precision, arguments.workload.batch);
   const auto forecast = russet::train::forecast(workload, device, phase_of(arguments.workload.phase));
@@ -75,6 +102,7 @@ void run(const Arguments& arguments) {
     print_as_json(forecast, workload, arguments);
   } else {
     print(forecast, workload, arguments);
+    if (!arguments.chip.empty()) print_model(forecast, chip_of(arguments.chip));
   }
 }
 
@@ -84,6 +112,8 @@ void add_plan(CLI::App& program) {
   CLI::App* command = program.add_subcommand("plan", "What a step would do and need, without running it");
   auto arguments = std::make_shared<Arguments>();
   add_workload_options(*command, arguments->workload);
+  command->add_option("--chip", arguments->chip,
+                      "Model what each step takes at least on an Apple GPU: m1, m1-pro, ...");
   command->add_flag("--steps", arguments->steps, "List every step");
   command->add_flag("--json", arguments->json, "A JSON object");
   command->callback([arguments] { run(*arguments); });

@@ -75,6 +75,7 @@ struct StepInfo {
   double duration_us = 0;
   std::size_t bytes = 0;
   double operations = 0;  // floating-point operations, two for a multiply-add
+  int launches = 1;       // kernels that a GPU launches for it
 };
 
 /// A plan as it is about to run.

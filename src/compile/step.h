@@ -59,6 +59,8 @@ class Kernel {
   virtual std::size_t scratch_bytes() const { return 0; }
   /// Which implementation this is: "tiles", "onednn:brgconv:avx512_core_amx", ...
   virtual std::string name() const = 0;
+  /// How many kernels a device launches for it.
+  virtual int launches() const { return 1; }
   /// Why another device runs the step; empty if its own does.
   virtual std::string fallback_reason() const { return {}; }
 };

@@ -154,8 +154,8 @@ void observe_plans(Device device, std::function<void(const PlanSummary&)> observ
     PlanSummary summary;
     for (std::size_t i = 0; i < plan.kernels.size(); ++i) {
       const compile::Step& step = plan.program.steps[i];
-      summary.steps.push_back(
-          {plan.kernels[i]->name(), runtime::describe(step), 0, 0, plan.step_bytes[i], compile::operations_of(step)});
+      summary.steps.push_back({plan.kernels[i]->name(), runtime::describe(step), 0, 0, plan.step_bytes[i],
+                               compile::operations_of(step), plan.kernels[i]->launches()});
     }
     summary.arena_bytes = plan.program.arena_bytes;
     summary.output_bytes = plan.output_bytes;

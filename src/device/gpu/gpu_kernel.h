@@ -102,6 +102,8 @@ class GpuKernel final : public compile::Kernel {
   std::size_t scratch_bytes() const override { return scratch_bytes_; }
   std::string name() const override { return name_; }
 
+  int launches() const override { return static_cast<int>(calls_.size()); }
+
   const std::vector<Call>& calls() const { return calls_; }
 
  private:

@@ -67,6 +67,11 @@ class Sequence final : public compile::Kernel {
     return bytes;
   }
   std::string name() const override { return kernels_.empty() ? "nothing" : kernels_.front()->name(); }
+  int launches() const override {
+    int count = 0;
+    for (const KernelPtr& kernel : kernels_) count += kernel->launches();
+    return count;
+  }
   const std::vector<KernelPtr>& kernels() const { return kernels_; }
 
  private:
