@@ -5,9 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <random>
 
+#include "device/gpu/kernels.h"
 #include "device/gpu/library.h"
 #include "device/gpu/stream.h"
 #include "device/reference/target.h"
@@ -20,8 +24,29 @@ namespace {
 using compile::Operand;
 using compile::Primitive;
 
+/// Kernel files of the folder that RUSSET_TEST_KERNELS names take the place of the library's: mutants, whose tests must
+/// fail.
+class Machine final : public test::MachineDriver {
+ public:
+  std::vector<std::shared_ptr<const gpu::Pipeline>> build(std::span<const gpu::Unit> units) override {
+    std::vector<gpu::Unit> replaced(units.begin(), units.end());
+    if (const char* const folder = std::getenv("RUSSET_TEST_KERNELS")) {
+      for (const gpu::KernelText& original : gpu::kernel_texts()) {
+        std::ifstream file(std::filesystem::path(folder) / original.name);
+        if (!file) continue;
+        const std::string text(std::istreambuf_iterator<char>(file), {});
+        for (gpu::Unit& unit : replaced) {
+          const std::size_t at = unit.text.find(original.text);
+          if (at != std::string::npos) unit.text.replace(at, original.text.size(), text);
+        }
+      }
+    }
+    return test::MachineDriver::build(replaced);
+  }
+};
+
 struct Bench {
-  test::MachineDriver machine;
+  Machine machine;
   gpu::Library library{machine};
   gpu::Stream stream{machine};
   gpu::Context context{library, stream, machine.gpu_properties()};
@@ -103,10 +128,41 @@ std::vector<double> numbers(const Operand& operand, const std::vector<std::byte>
   return values;
 }
 
+/// relu(result + bias) as a contraction's epilogue; `bias` is one line.
+compile::Group bias_and_relu(const Primitive& primitive, const Operand& bias, int axis) {
+  using compile::Instruction;
+  compile::Group group;
+  group.space = primitive.output.sizes;
+  group.split = group.space.rank();
+  compile::Access along = bias.access;
+  along.strides = Strides(group.space.rank(), 0);
+  along.strides[axis] = bias.access.strides[0];
+  compile::Access result = primitive.output.access;
+  result.slot = -1;
+  group.accesses = {result, along, primitive.output.access};
+  Instruction instruction;
+  instruction.dtype = primitive.output.access.dtype;
+  const auto add = [&](Instruction::Kind kind, ops::Op op, std::int16_t access, std::int16_t a, std::int16_t b) {
+    instruction.kind = kind;
+    instruction.op = op;
+    instruction.access = access;
+    instruction.inputs = {a, b, -1};
+    group.code.push_back(instruction);
+  };
+  add(Instruction::Kind::load, ops::Op::leaf, 0, -1, -1);
+  add(Instruction::Kind::load, ops::Op::leaf, 1, -1, -1);
+  add(Instruction::Kind::compute, ops::Op::add, -1, 0, 1);
+  add(Instruction::Kind::constant, ops::Op::constant, -1, -1, -1);
+  add(Instruction::Kind::compute, ops::Op::maximum, -1, 2, 3);
+  add(Instruction::Kind::store, ops::Op::leaf, 2, 4, -1);
+  return group;
+}
+
 /// A case as a step over slots with memory of their own: one for each input, then the output.
 struct Setup {
   Primitive primitive;
   std::vector<std::vector<std::byte>> memory;
+  Operand bias;
 
   explicit Setup(const Case& one) {
     primitive.op = one.op;
@@ -123,6 +179,11 @@ struct Setup {
     std::int64_t elements = 0;
     primitive.output = lay_out(one.output, static_cast<std::int32_t>(one.inputs.size()), elements);
     memory.emplace_back(static_cast<std::size_t>(elements) * size_of(one.output.dtype), std::byte{0x7b});
+    if (one.bias_axis < 0) return;
+    const Array array{one.output.dtype, {one.output.sizes[one.bias_axis]}, Layout::contiguous, {-2, 2, true}};
+    bias = lay_out(array, static_cast<std::int32_t>(memory.size()), elements);
+    memory.push_back(filled(bias, array.fill, elements, 9));
+    primitive.epilogue = bias_and_relu(primitive, bias, one.bias_axis);
   }
 
   std::vector<std::byte>& output() { return memory[static_cast<std::size_t>(primitive.output.access.slot)]; }
@@ -133,17 +194,53 @@ struct Setup {
   }
 };
 
-/// The same step by the reference device, floating results in float64.
+/// Every third index becomes one of two rows in turn.
+void stray(Setup& setup, std::int64_t even, std::int64_t odd) {
+  std::int64_t i = 0;
+  for_each(setup.primitive.inputs[1], [&](std::int64_t at) {
+    const std::int64_t row = i % 2 == 0 ? even : odd;
+    if (i++ % 3 == 0) std::memcpy(setup.memory[1].data() + at * 8, &row, sizeof(row));
+  });
+}
+
+/// The same step by the reference device, floating results in float64. Stray indices name a row more, of zeros.
 std::vector<double> expected(const Case& one) {
   Case exact = one;
   exact.in_place = false;
+  const std::int64_t rows = one.inputs[0].sizes.empty() ? 0 : one.inputs[0].sizes[0];
+  if (one.stray_indices) {
+    ++exact.inputs[0].sizes[0];
+    if (one.op == ops::Op::put) ++exact.output.sizes[0];
+  }
   if (is_floating(exact.output.dtype)) exact.output.dtype = DType::float64;
   Setup setup(exact);
+  if (one.stray_indices) {
+    stray(setup, rows, rows);
+    Operand last = setup.primitive.inputs[0];
+    last.sizes[0] = 1;
+    last.access.offset += rows * last.access.strides[0];
+    const std::size_t size = size_of(last.access.dtype);
+    for_each(last, [&](std::int64_t at) {
+      std::memset(setup.memory[0].data() + at * static_cast<std::int64_t>(size), 0, size);
+    });
+  }
+  setup.primitive.epilogue = {};
   const auto kernel = reference::target().compile(setup.primitive);
   std::vector<std::byte*> slots;
   std::vector<std::byte> scratch;
   kernel->run(setup.bindings(slots, scratch));
-  return numbers(setup.primitive.output, setup.output());
+  std::vector<double> result = numbers(setup.primitive.output, setup.output());
+  if (one.bias_axis >= 0) {
+    const std::vector<double> bias = numbers(setup.bias, setup.memory.back());
+    std::int64_t inner = 1;
+    for (int axis = one.bias_axis + 1; axis < one.output.sizes.rank(); ++axis) inner *= one.output.sizes[axis];
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      const auto at = static_cast<std::int64_t>(i) / inner % one.output.sizes[one.bias_axis];
+      result[i] = std::max(result[i] + bias[static_cast<std::size_t>(at)], 0.0);
+    }
+  }
+  result.resize(static_cast<std::size_t>(numel(one.output.sizes)));
+  return result;
 }
 
 std::string difference(const std::vector<double>& actual, const std::vector<double>& wanted, const Case& one) {
@@ -217,6 +314,7 @@ std::vector<Outcome> run(const std::vector<Case>& cases) {
   setups.reserve(cases.size());
   for (const Case& one : cases) {
     setups.emplace_back(one);
+    if (one.stray_indices) stray(setups.back(), -1, one.inputs[0].sizes[0]);
     Outcome outcome{one.name, "", ""};
     kernels.push_back(make_kernel(setups.back().primitive, outcome.complaint));
     if (kernels.back()) {

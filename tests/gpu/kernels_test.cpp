@@ -1,13 +1,8 @@
 // The hand-written kernels on the simulated GPU, all checks on, against the reference device: odd sizes, every type,
 // every layout.
-#include "gpu/kernel_bench.h"
-
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-
-#include "ops/table.h"
+#include "gpu/kernel_cases.h"
 
 namespace russet::gputest {
 namespace {
@@ -20,42 +15,9 @@ constexpr DType integers[] = {DType::uint8, DType::int8, DType::int16, DType::in
 constexpr DType all_types[] = {DType::boolean, DType::uint8,   DType::int8,     DType::int16,  DType::int32,
                                DType::int64,   DType::float16, DType::bfloat16, DType::float32};
 
-/// Half an ulp of the type, and what float32 sums lose.
-double tolerance(DType type) {
-  switch (type) {
-    case DType::float32: return 1e-5;
-    case DType::float16: return 1e-5 + 1.0 / 2048;
-    case DType::bfloat16: return 1e-5 + 1.0 / 256;
-    default: return 0;
-  }
-}
-
-Fill fill_for(DType type) {
-  if (type == DType::boolean) return {0, 1, true};
-  if (type == DType::uint8) return {0, 9, true};
-  return {-2, 2, !is_floating(type)};
-}
-
 void expect_right(const std::vector<Case>& cases) {
   for (const Outcome& outcome : run(cases))
     EXPECT_EQ(outcome.complaint, "") << outcome.name << " by " << outcome.kernel;
-}
-
-Array array(DType type, const Shape& sizes, Layout layout = Layout::contiguous) {
-  return {type, sizes, layout, fill_for(type)};
-}
-
-Case product(DType type, const Shape& left, const Shape& right, const Shape& result, Layout left_layout,
-             Layout right_layout) {
-  Case one;
-  one.name = fmt::format("matmul {} {} x {} {} {}", name_of(type), to_string(left), to_string(right),
-                         name_of(left_layout), name_of(right_layout));
-  one.op = Op::matmul;
-  one.inputs = {array(type, left, left_layout), array(type, right, right_layout)};
-  one.output = array(type, result);
-  one.tolerance = tolerance(type);
-  one.scale = std::sqrt(static_cast<double>(left.back()));
-  return one;
 }
 
 TEST(Kernels, MatrixProductsOfOddSizesAndAllTranspositions) {
@@ -128,40 +90,6 @@ TEST(Kernels, ThinProductsAndIntegersTakeAnElementAThread) {
   expect_right(cases);
 }
 
-struct ConvolutionShape {
-  std::int64_t images, inputs, height, width, outputs, kernel_height, kernel_width;
-  Window window;
-};
-
-/// The convolution and both gradients.
-void add_convolutions(std::vector<Case>& cases, DType type, const ConvolutionShape& s, Layout layout) {
-  const auto size = [&](std::int64_t large, std::int64_t kernel, std::size_t axis) {
-    return ops::window_output(large, kernel, s.window.stride[axis], s.window.padding[axis],
-                              s.window.padding_after[axis], s.window.dilation[axis]);
-  };
-  const Shape x{s.images, s.inputs, s.height, s.width};
-  const Shape weight{s.outputs, s.inputs / s.window.groups, s.kernel_height, s.kernel_width};
-  const Shape y{s.images, s.outputs, size(s.height, s.kernel_height, 0), size(s.width, s.kernel_width, 1)};
-  Case one;
-  one.attributes = s.window;
-  one.tolerance = tolerance(type);
-  const auto add = [&](Op op, const Shape& first, const Shape& second, const Shape& result, double terms) {
-    one.op = op;
-    one.name =
-        fmt::format("{} {} x {} y {} w {} stride {} padding {} {}", ops::row(op).name, name_of(type), to_string(x),
-                    to_string(y), to_string(weight), s.window.stride[0], s.window.padding[0], name_of(layout));
-    one.inputs = {array(type, first, layout),
-                  array(type, second, op == Op::convolution_weight ? layout : Layout::contiguous)};
-    one.output = array(type, result, op == Op::convolution_weight ? Layout::contiguous : layout);
-    one.scale = std::sqrt(terms);
-    cases.push_back(one);
-  };
-  const double area = static_cast<double>(s.kernel_height * s.kernel_width);
-  add(Op::convolution, x, weight, y, area * static_cast<double>(weight[1]));
-  add(Op::convolution_input, y, weight, x, area * static_cast<double>(s.outputs));
-  add(Op::convolution_weight, x, y, weight, static_cast<double>(y[0] * y[2] * y[3]));
-}
-
 const ConvolutionShape convolution_shapes[] = {
     {2, 9, 7, 9, 10, 3, 3, {.padding = {1, 1}, .padding_after = {1, 1}}},
     {2, 8, 9, 7, 9, 3, 2, {.stride = {2, 3}, .padding = {1, 0}, .padding_after = {0, 1}}},
@@ -181,6 +109,21 @@ TEST(Kernels, ConvolutionsAndBothGradients) {
       add_convolutions(cases, DType::float32, shape, layout);
     }
   }
+  expect_right(cases);
+}
+
+TEST(Kernels, EpiloguesRunOnResults) {
+  std::vector<Case> cases;
+  for (const DType type : {DType::float32, DType::float16, DType::bfloat16, DType::int32}) {
+    cases.push_back(product(type, {33, 47}, {47, 35}, {33, 35}, Layout::contiguous, Layout::reversed));
+    cases.push_back(
+        product(type, {2, 3, 9, 20}, {2, 1, 20, 11}, {2, 3, 9, 11}, Layout::contiguous, Layout::contiguous));
+    cases.push_back(product(type, {20, 1500}, {1500, 17}, {20, 17}, Layout::contiguous, Layout::contiguous));
+    add_convolutions(cases, type, convolution_shapes[0], Layout::channels_last);
+    add_convolutions(cases, type, convolution_shapes[6], Layout::contiguous);
+    add_convolutions(cases, type, convolution_shapes[7], Layout::channels_last);
+  }
+  for (Case& one : cases) one.bias_axis = one.op == Op::matmul ? one.output.sizes.rank() - 1 : 1;
   expect_right(cases);
 }
 
@@ -206,36 +149,6 @@ TEST(Kernels, WeightGradientsAreSplit) {
   EXPECT_NE(outcomes[5].kernel.find("parts"), std::string::npos) << outcomes[5].kernel;
 }
 
-void add_pools(std::vector<Case>& cases, DType type, const Shape& x, const Window& window, Layout layout,
-               bool maxima_only) {
-  Shape y = x;
-  for (int axis = 0; axis < 2; ++axis) {
-    const auto i = static_cast<std::size_t>(axis);
-    y[2 + axis] = ops::window_output(x[2 + axis], window.kernel[i], window.stride[i], window.padding[i],
-                                     window.padding_after[i], window.dilation[i]);
-  }
-  Case one;
-  one.attributes = window;
-  one.tolerance = tolerance(type);
-  const auto add = [&](Op op, std::vector<Shape> inputs, const Shape& result) {
-    one.op = op;
-    one.name = fmt::format("{} {} {} kernel {} stride {} {}", ops::row(op).name, name_of(type), to_string(x),
-                           window.kernel[0], window.stride[0], name_of(layout));
-    one.inputs.clear();
-    for (const Shape& shape : inputs) one.inputs.push_back(array(type, shape, layout));
-    // Few different numbers, so that windows have several maxima, and NaN among them.
-    if (op == Op::max_pool || op == Op::max_unpool) one.inputs[0].fill.whole = true;
-    if (is_floating(type) && op == Op::max_pool) one.inputs[0].fill.nan_share = 0.1;
-    one.output = array(type, result, layout);
-    cases.push_back(one);
-  };
-  add(Op::max_pool, {x, x}, y);
-  add(Op::max_unpool, {x, y}, x);
-  if (maxima_only) return;
-  add(Op::sum_pool, {x}, y);
-  add(Op::sum_unpool, {y}, x);
-}
-
 TEST(Kernels, PoolingOfEveryType) {
   std::vector<Case> cases;
   const Window overlapping{.kernel = {3, 2}, .stride = {2, 1}, .padding = {1, 1}, .padding_after = {1, 0}};
@@ -252,26 +165,6 @@ TEST(Kernels, PoolingOfEveryType) {
             {.kernel = {2, 2}, .stride = {2, 2}, .padding = {2, 2}, .padding_after = {3, 2}}, Layout::contiguous,
             false);
   expect_right(cases);
-}
-
-Case rows_by_index(Op op, DType type, const Shape& x, const Shape& index, Layout layout, bool adds) {
-  Shape along = index;
-  for (int axis = 1; axis < x.rank(); ++axis) along.push_back(x[axis]);
-  Case one;
-  one.op = op;
-  one.name = fmt::format("{} {} {} index {} {}{}", ops::row(op).name, name_of(type), to_string(x), to_string(index),
-                         name_of(layout), adds ? " adding" : "");
-  Array indices{DType::int64, index, layout, {0, static_cast<double>(x[0] - 1), true}};
-  one.inputs = {array(type, x, layout), indices};
-  if (op == Op::put) {
-    one.attributes = ops::Accumulate{adds};
-    one.inputs.push_back(array(type, along, layout));
-    one.output = array(type, x, layout);
-    one.tolerance = adds ? tolerance(type) : 0;
-  } else {
-    one.output = array(type, along, layout);
-  }
-  return one;
 }
 
 TEST(Kernels, RowsByIndex) {
@@ -294,24 +187,6 @@ TEST(Kernels, RowsByIndex) {
   cases.push_back(rows_by_index(Op::put, DType::float32, {5}, {0}, Layout::contiguous, true));
   cases.push_back(rows_by_index(Op::take, DType::float32, {5, 4}, {}, Layout::contiguous, false));
   expect_right(cases);
-}
-
-Case along_axis(Op op, DType type, const Shape& x, int axis, Layout layout, bool descending = false) {
-  Case one;
-  one.op = op;
-  one.name = fmt::format("{} {} {} axis {} {}", ops::row(op).name, name_of(type), to_string(x), axis, name_of(layout));
-  one.attributes = ops::Axes{1U << axis, descending};
-  one.inputs = {array(type, x, layout)};
-  one.output = array(op == Op::argsort ? DType::int64 : is_floating(type) ? type : DType::int64, x);
-  if (op == Op::argsort) {
-    one.inputs[0].fill = {type == DType::uint8 || type == DType::boolean ? 0.0 : -9.0,
-                          type == DType::boolean ? 1.0 : 9.0, true};
-    if (is_floating(type)) one.inputs[0].fill.nan_share = 0.05;
-  } else {
-    one.tolerance = tolerance(type);
-    one.scale = std::sqrt(static_cast<double>(x.empty() ? 1 : x[axis]));
-  }
-  return one;
 }
 
 TEST(Kernels, SortsAreStableAndPutNanLast) {

@@ -10,7 +10,7 @@
 
 namespace russet::test {
 
-class MachineDriver final : public gpu::Driver {
+class MachineDriver : public gpu::Driver {
  public:
   MachineDriver() : target_(gpu::make_target(*this, DeviceType::mps)) {}
 

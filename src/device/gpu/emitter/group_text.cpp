@@ -93,11 +93,16 @@ bool GroupText::is_full(const Instruction& in) const {
   return group_.kind == Group::Kind::elementwise || in.extent == Extent::full;
 }
 
+bool GroupText::is_contraction(const Instruction& in) const {
+  return in.kind == Kind::load && group_.accesses[index_of(in.access)].slot < 0;
+}
+
 std::vector<bool> GroupText::used_accesses(Part part) const {
   std::vector<bool> used(group_.accesses.size(), false);
   const auto use = [&](const std::vector<int>& instructions) {
     for (const int position : instructions) {
-      if (at(position).access >= 0) used[index_of(at(position).access)] = true;
+      const int access = at(position).access;
+      if (access >= 0 && !is_contraction(at(position))) used[index_of(access)] = true;
     }
   };
   for (const Phase& phase : schedule_.phases) {
@@ -282,6 +287,10 @@ void GroupText::declare_kept(int items) {
 
 std::string GroupText::load(int position) const {
   const Instruction& in = at(position);
+  if (is_contraction(in)) {
+    // Before rounding, as the epilogue may have it; integers wrap.
+    return is_floating(in.dtype) ? "sum" : rounded(in.dtype, fmt::format("{}(sum)", register_type(in.dtype)));
+  }
   const std::string& pointer = pointers_[index_of(in.access)];
   if (!is_full(in)) return loaded(in.dtype, fmt::format("{}[{}]", pointer, offset_of(in.access, false)));
   const std::string offset = offset_of(in.access, true);

@@ -79,6 +79,8 @@ class GroupText {
   std::string offset_of(int access, bool inner) const;
   std::string load(int position) const;
   bool is_full(const compile::Instruction& in) const;
+  /// Epilogues: whether this reads the contraction's result, which the text calls "sum".
+  bool is_contraction(const compile::Instruction& in) const;
   /// The stride of an access along the walk's inner axis.
   std::int64_t inner_stride(int access) const;
   bool is_vector(int access) const;

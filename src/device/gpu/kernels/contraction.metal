@@ -115,37 +115,36 @@ inline long batch_offset(long start, constant long* strides, constant Contractio
   return offset;
 }
 
+// Visitors take the elements of a result: `start` tells the batch and the part of the depth, `visit` gives an element.
+// What they write to and where their values are is set before. Epilogues are visitors that a kernel's own text declares.
+
 /// Stores results in their tensor.
 template <class T, class Offset, bool ROW_SPLITS, bool COLUMN_SPLITS>
 struct StoreVisitor {
   typedef typename SumOf<T>::type Sum;
-  device T* data;
+  device T* result;
   constant ContractionValues* values;
 
-  void begin(device T* result, constant ContractionValues& all, uint batch, uint) {
-    data = result + batch_offset(all.result_start, all.result_batch, all, batch);
-    values = &all;
-  }
-  void visit(uint row, uint column, Sum value) const {
+  void start(uint batch, uint) { result += batch_offset(values->result_start, values->result_batch, *values, batch); }
+  void visit(uint row, uint column, Sum sum) const {
     Place<Offset> row_place;
     Place<Offset> column_place;
     find_place<Offset, ROW_SPLITS, false>(row_place, values->row, row, values->rows);
     find_place<Offset, COLUMN_SPLITS, false>(column_place, values->column, column, values->columns);
-    write_element(data, long(row_place.offset) + long(column_place.offset), value);
+    write_element(result, long(row_place.offset) + long(column_place.offset), sum);
   }
 };
 
 /// Stores partial sums: [split, batch, row, column].
 template <class S>
 struct PartialVisitor {
-  device S* data;
-  uint columns;
+  device S* result;
+  constant ContractionValues* values;
 
-  void begin(device S* partials, constant ContractionValues& values, uint batch, uint split) {
-    data = partials + (long(split) * long(values.batches) + long(batch)) * long(values.rows) * long(values.columns);
-    columns = values.columns;
+  void start(uint batch, uint split) {
+    result += (long(split) * long(values->batches) + long(batch)) * long(values->rows) * long(values->columns);
   }
-  void visit(uint row, uint column, S value) const { data[long(row) * long(columns) + long(column)] = value; }
+  void visit(uint row, uint column, S sum) const { result[long(row) * long(values->columns) + long(column)] = sum; }
 };
 
 template <class Left, class Right, class T>
@@ -165,9 +164,8 @@ void start_sides(thread Left& left, thread Right& right, device const T* left_da
 
 /// A tile of ROWS x COLUMNS a threadgroup of 128, for floating types. The grid: column tiles, row tiles, splits,
 /// batches, all along x.
-template <class Left, class Right, class Visitor, uint ROWS, uint COLUMNS, bool LEFT_ALONG, bool RIGHT_ALONG, class T,
-          class U>
-void tiled_product(device const T* left_data, device const T* right_data, device U* result,
+template <class Left, class Right, class Visitor, uint ROWS, uint COLUMNS, bool LEFT_ALONG, bool RIGHT_ALONG, class T>
+void tiled_product(device const T* left_data, device const T* right_data, thread Visitor& visitor,
                    constant ContractionValues& values, threadgroup float* memory, uint group,
                    thread const TileThread& self) {
   TileRange range;
@@ -186,8 +184,7 @@ void tiled_product(device const T* left_data, device const T* right_data, device
   Left left;
   Right right;
   start_sides(left, right, left_data, right_data, values, batch);
-  Visitor visitor;
-  visitor.begin(result, values, batch, split);
+  visitor.start(batch, split);
   multiply_tile<Left, Right, Visitor, ROWS, COLUMNS, 16, LEFT_ALONG, RIGHT_ALONG>(left, right, visitor, range, memory,
                                                                                   self);
 }
@@ -215,8 +212,8 @@ inline void find_direct(thread DirectPlace& place, constant ContractionValues& v
 
 /// An element, or a part of its sum, a thread: integers, and shapes that leave a tile empty. `position` is the thread's
 /// in the grid.
-template <class Left, class Right, class Visitor, class T, class U>
-void direct_product(device const T* left_data, device const T* right_data, device U* result,
+template <class Left, class Right, class T, class Visitor>
+void direct_product(device const T* left_data, device const T* right_data, thread Visitor& visitor,
                     constant ContractionValues& values, ulong position) {
   DirectPlace place;
   find_direct(place, values, position);
@@ -238,20 +235,18 @@ void direct_product(device const T* left_data, device const T* right_data, devic
     right.step(right_step, k, end);
     sum = multiply_add(left.at(left_line, left_step), right.at(right_line, right_step), sum);
   }
-  Visitor visitor;
-  visitor.begin(result, values, place.batch, uint(place.split));
+  visitor.start(place.batch, uint(place.split));
   visitor.visit(place.row, place.column, sum);
 }
 
 /// Adds up partial sums, an element a thread.
-template <class Visitor, class S, class U>
-void add_partials(device const S* partials, device U* result, constant ContractionValues& values, ulong position) {
+template <class S, class Visitor>
+void add_partials(device const S* partials, thread Visitor& visitor, constant ContractionValues& values, ulong position) {
   const ulong count = ulong(values.batches) * ulong(values.rows) * ulong(values.columns);
   if (position >= count) return;
   S sum = 0;
   for (uint split = 0; split < values.splits; ++split) sum += partials[ulong(split) * count + position];
   const ulong matrix = position / values.columns;
-  Visitor visitor;
-  visitor.begin(result, values, uint(matrix / values.rows), 0);
+  visitor.start(uint(matrix / values.rows), 0);
   visitor.visit(uint(matrix % values.rows), uint(position % values.columns), sum);
 }

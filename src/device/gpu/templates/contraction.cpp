@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "device/gpu/templates/epilogue.h"
 #include "device/gpu/templates/templates.h"
 #include "device/gpu/templates/text.h"
 
@@ -75,11 +76,8 @@ class Writer {
     const std::size_t scratch = splits ? static_cast<std::size_t>(division.splits * elements) * sum_bytes : 0;
     std::vector<Call> calls;
     const Region partials = scratch_region(0, scratch, true);
-    const Region to = splits ? partials : result_.region;
-    const std::string visitor = splits ? fmt::format("PartialVisitor<{}>", sum_type(type())) : store_visitor();
-    const std::string_view stored = splits ? sum_type(type()) : element_type(result_type());
-    calls.push_back(division.tile > 0 ? tile_call(division, visitor, stored, to)
-                                      : element_call(division, visitor, stored, to));
+    const VisitorText first = splits ? partial_visitor(partials) : result_visitor(2);
+    calls.push_back(division.tile > 0 ? tile_call(division, first) : element_call(division, first));
     if (splits) {
       Region sums = partials;
       sums.writes = false;
@@ -106,9 +104,25 @@ class Writer {
   }
   std::string left_side() const { return side(c_.left_line, c_.left_step, WindowSide::left); }
   std::string right_side() const { return side(c_.right_line, c_.right_step, WindowSide::right); }
-  std::string store_visitor() const {
-    return fmt::format("StoreVisitor<{}, {}, {}, {}>", element_type(result_type()), offset_type(), c_.row.splits,
-                       c_.column.splits);
+
+  /// Stores the result, or runs the epilogue on it. Its bindings follow `first` others.
+  VisitorText result_visitor(std::size_t first) const {
+    if (!primitive_.epilogue.code.empty()) return epilogue_visitor(primitive_, first);
+    return plain_visitor(fmt::format("StoreVisitor<{}, {}, {}, {}>", element_type(result_type()), offset_type(),
+                                     c_.row.splits, c_.column.splits),
+                         element_type(result_type()), result_.region);
+  }
+  VisitorText partial_visitor(const Region& partials) const {
+    return plain_visitor(fmt::format("PartialVisitor<{}>", sum_type(type())), sum_type(type()), partials);
+  }
+  static VisitorText plain_visitor(std::string type, std::string_view stored, const Region& region) {
+    VisitorText visitor;
+    visitor.type = std::move(type);
+    visitor.values_type = "ContractionValues";
+    visitor.types.emplace_back(stored);
+    visitor.pointers.emplace_back("result");
+    visitor.regions.push_back(region);
+    return visitor;
   }
 
   /// Whether neighbouring threads should read along the depth.
@@ -116,60 +130,81 @@ class Writer {
     return std::abs(step.strides[2]) <= std::abs(line.strides[2]);
   }
 
-  Call call(Source source, std::vector<Region> regions, const Division& division) const {
+  /// A kernel that reads `inputs` (named left and right, or partials) and gives elements to the visitor.
+  Call call(std::string stem, std::uint32_t threads, const std::vector<std::string>& names, std::vector<Region> inputs,
+            std::string_view input_type, const VisitorText& visitor, const std::string& body,
+            const Division& division) const {
+    std::string arguments;
+    std::string set_up = fmt::format("  {} visitor;\n  visitor.values = &values;\n", visitor.type);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      arguments += fmt::format("IN({}, {}, {}), ", input_type, names[i], i);
+    }
+    for (std::size_t i = 0; i < visitor.types.size(); ++i) {
+      arguments += fmt::format("{}({}, {}, {}), ", visitor.regions[i].writes ? "OUT" : "IN", visitor.types[i],
+                               visitor.pointers[i], names.size() + i);
+      set_up += fmt::format("  visitor.{0} = {0};\n", visitor.pointers[i]);
+    }
+    Source source;
+    source.stem = std::move(stem);
+    source.threads = threads;
+    source.files = visitor.files;
+    source.files.emplace_back("contraction.metal");
+    source.text = fmt::format("{}KERNEL(@, {}, {}VALUES({}, values, {})) {{\n{}{}}}", visitor.declarations, threads,
+                              arguments, visitor.values_type, names.size() + visitor.types.size(), set_up, body);
     Call call;
-    source.files = {"contraction.metal"};
     call.function = context_.library.add(std::move(source));
-    call.regions = std::move(regions);
+    call.regions = std::move(inputs);
+    call.regions.insert(call.regions.end(), visitor.regions.begin(), visitor.regions.end());
     call.values = values(division);
+    append(call.values, visitor.values);
     return call;
   }
 
-  Call tile_call(const Division& division, const std::string& visitor, std::string_view stored, Region to) const {
-    Source source;
-    source.stem = std::string(ops::row(primitive_.op).name);
-    source.threads = 128;
-    source.text = fmt::format(
-        R"(KERNEL(@, 128, IN({0}, left, 0), IN({0}, right, 1), OUT({1}, result, 2), VALUES(ContractionValues, values, 3)) {{
-  GROUP_MEMORY(float, memory, (TileMemory<{2}, {2}, 16>::count));
+  /// Members of an epilogue follow those of the product.
+  static void append(Values& values, const Values& more) {
+    const auto offset = static_cast<std::uint32_t>(values.bytes.size());
+    values.bytes.insert(values.bytes.end(), more.bytes.begin(), more.bytes.end());
+    for (Patch patch : more.patches) {
+      patch.at += offset;
+      values.patches.push_back(patch);
+    }
+  }
+
+  std::string stem(const char* suffix) const { return fmt::format("{}{}", ops::row(primitive_.op).name, suffix); }
+
+  Call tile_call(const Division& division, const VisitorText& visitor) const {
+    const std::string body = fmt::format(
+        R"(  GROUP_MEMORY(float, memory, (TileMemory<{0}, {0}, 16>::count));
   TileThread self;
   self.thread_id = thread_id;
   self.lane_id = lane_id;
   self.simdgroup_id = simdgroup_id;
-  tiled_product<{3}, {4}, {5}, {2}, {2}, {6}, {7}>(left, right, result, values, memory, group_id.x, self);
-}})",
-        element_type(type()), stored, division.tile, left_side(), right_side(), visitor,
-        along_depth(c_.left_line, c_.left_step), along_depth(c_.right_line, c_.right_step));
-    Call made = call(std::move(source), {left_.region, right_.region, to}, division);
+  tiled_product<{1}, {2}, {3}, {0}, {0}, {4}, {5}>(left, right, visitor, {6}, memory, group_id.x, self);
+)",
+        division.tile, left_side(), right_side(), visitor.type, along_depth(c_.left_line, c_.left_step),
+        along_depth(c_.right_line, c_.right_step), visitor.product);
+    Call made = call(stem(""), 128, {"left", "right"}, {left_.region, right_.region}, element_type(type()), visitor,
+                     body, division);
     made.groups[0] = grid_size(c_.batches() * division.splits * divide_up(c_.rows, division.tile) *
                                divide_up(c_.columns, division.tile));
     return made;
   }
 
-  Call element_call(const Division& division, const std::string& visitor, std::string_view stored, Region to) const {
-    Source source;
-    source.stem = fmt::format("{}_elements", ops::row(primitive_.op).name);
-    source.threads = 256;
-    source.text = fmt::format(
-        R"(KERNEL(@, 256, IN({0}, left, 0), IN({0}, right, 1), OUT({1}, result, 2), VALUES(ContractionValues, values, 3)) {{
-  direct_product<{2}, {3}, {4}>(left, right, result, values, ulong(group_id.x) * 256u + thread_id);
-}})",
-        element_type(type()), stored, left_side(), right_side(), visitor);
-    Call made = call(std::move(source), {left_.region, right_.region, to}, division);
+  Call element_call(const Division& division, const VisitorText& visitor) const {
+    const std::string body =
+        fmt::format("  direct_product<{}, {}>(left, right, visitor, {}, ulong(group_id.x) * 256u + thread_id);\n",
+                    left_side(), right_side(), visitor.product);
+    Call made = call(stem("_elements"), 256, {"left", "right"}, {left_.region, right_.region}, element_type(type()),
+                     visitor, body, division);
     made.groups[0] = groups_for(c_.batches() * division.splits * c_.rows * c_.columns);
     return made;
   }
 
-  Call sum_call(const Division& division, Region partials) const {
-    Source source;
-    source.stem = fmt::format("{}_sum", ops::row(primitive_.op).name);
-    source.threads = 256;
-    source.text = fmt::format(
-        R"(KERNEL(@, 256, IN({0}, partials, 0), OUT({1}, result, 1), VALUES(ContractionValues, values, 2)) {{
-  add_partials<{2}>(partials, result, values, ulong(group_id.x) * 256u + thread_id);
-}})",
-        sum_type(type()), element_type(result_type()), store_visitor());
-    Call made = call(std::move(source), {partials, result_.region}, division);
+  Call sum_call(const Division& division, const Region& partials) const {
+    const VisitorText visitor = result_visitor(1);
+    const std::string body =
+        fmt::format("  add_partials(partials, visitor, {}, ulong(group_id.x) * 256u + thread_id);\n", visitor.product);
+    Call made = call(stem("_sum"), 256, {"partials"}, {partials}, sum_type(type()), visitor, body, division);
     made.groups[0] = groups_for(c_.batches() * c_.rows * c_.columns);
     return made;
   }
@@ -225,10 +260,11 @@ class Writer {
 /// Why no kernel of ours takes the contraction; empty if one does.
 std::string why_not(const Primitive& primitive) {
   if (std::string reason = why_no_type(primitive); !reason.empty()) return reason;
-  if (!primitive.epilogue.code.empty()) return "an epilogue";
+  if (std::string reason = why_no_epilogue(primitive); !reason.empty()) return reason;
   const DType type = primitive.inputs[0].access.dtype;
   if (primitive.inputs[1].access.dtype != type) return "factors of two types";
-  if (is_floating(type) != is_floating(primitive.output.access.dtype)) return "a result of another kind of type";
+  if (primitive.epilogue.code.empty() && is_floating(type) != is_floating(primitive.output.access.dtype))
+    return "a result of another kind of type";
   constexpr std::int64_t limit = std::int64_t{1} << 31;
   const Contraction c = describe_contraction(primitive);
   if (c.rows >= limit || c.columns >= limit || c.depth >= limit - slice || c.batches() >= limit) {

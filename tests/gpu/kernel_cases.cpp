@@ -1,0 +1,146 @@
+#include "gpu/kernel_cases.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "ops/table.h"
+
+namespace russet::gputest {
+
+using ops::Op;
+using ops::Window;
+
+/// Half an ulp of the type, and what float32 sums lose.
+double tolerance(DType type) {
+  switch (type) {
+    case DType::float32: return 1e-5;
+    case DType::float16: return 1e-5 + 1.0 / 2048;
+    case DType::bfloat16: return 1e-5 + 1.0 / 256;
+    default: return 0;
+  }
+}
+
+namespace {
+
+Fill fill_for(DType type) {
+  if (type == DType::boolean) return {0, 1, true};
+  if (type == DType::uint8) return {0, 9, true};
+  return {-2, 2, !is_floating(type)};
+}
+
+}  // namespace
+
+Array array(DType type, const Shape& sizes, Layout layout) { return {type, sizes, layout, fill_for(type)}; }
+
+Case product(DType type, const Shape& left, const Shape& right, const Shape& result, Layout left_layout,
+             Layout right_layout) {
+  Case one;
+  one.name = fmt::format("matmul {} {} x {} {} {}", name_of(type), to_string(left), to_string(right),
+                         name_of(left_layout), name_of(right_layout));
+  one.op = Op::matmul;
+  one.inputs = {array(type, left, left_layout), array(type, right, right_layout)};
+  one.output = array(type, result);
+  one.tolerance = tolerance(type);
+  one.scale = std::sqrt(static_cast<double>(left.back()));
+  return one;
+}
+
+/// The convolution and both gradients.
+void add_convolutions(std::vector<Case>& cases, DType type, const ConvolutionShape& s, Layout layout) {
+  const auto extent = [&](std::int64_t large, std::int64_t kernel, std::size_t axis) {
+    return ops::window_output(large, kernel, s.window.stride[axis], s.window.padding[axis],
+                              s.window.padding_after[axis], s.window.dilation[axis]);
+  };
+  const Shape x{s.images, s.inputs, s.height, s.width};
+  const Shape weight{s.outputs, s.inputs / s.window.groups, s.kernel_height, s.kernel_width};
+  const Shape y{s.images, s.outputs, extent(s.height, s.kernel_height, 0), extent(s.width, s.kernel_width, 1)};
+  Case one;
+  one.attributes = s.window;
+  one.tolerance = tolerance(type);
+  const auto add = [&](Op op, const Shape& first, const Shape& second, const Shape& result, double terms) {
+    one.op = op;
+    one.name =
+        fmt::format("{} {} x {} y {} w {} stride {} padding {} {}", ops::row(op).name, name_of(type), to_string(x),
+                    to_string(y), to_string(weight), s.window.stride[0], s.window.padding[0], name_of(layout));
+    one.inputs = {array(type, first, layout),
+                  array(type, second, op == Op::convolution_weight ? layout : Layout::contiguous)};
+    one.output = array(type, result, op == Op::convolution_weight ? Layout::contiguous : layout);
+    one.scale = std::sqrt(terms);
+    cases.push_back(one);
+  };
+  const double area = static_cast<double>(s.kernel_height * s.kernel_width);
+  add(Op::convolution, x, weight, y, area * static_cast<double>(weight[1]));
+  add(Op::convolution_input, y, weight, x, area * static_cast<double>(s.outputs));
+  add(Op::convolution_weight, x, y, weight, static_cast<double>(y[0] * y[2] * y[3]));
+}
+
+void add_pools(std::vector<Case>& cases, DType type, const Shape& x, const Window& window, Layout layout,
+               bool maxima_only) {
+  Shape y = x;
+  for (int axis = 0; axis < 2; ++axis) {
+    const auto i = static_cast<std::size_t>(axis);
+    y[2 + axis] = ops::window_output(x[2 + axis], window.kernel[i], window.stride[i], window.padding[i],
+                                     window.padding_after[i], window.dilation[i]);
+  }
+  Case one;
+  one.attributes = window;
+  one.tolerance = tolerance(type);
+  const auto add = [&](Op op, std::vector<Shape> inputs, const Shape& result) {
+    one.op = op;
+    one.name = fmt::format("{} {} {} kernel {} stride {} {}", ops::row(op).name, name_of(type), to_string(x),
+                           window.kernel[0], window.stride[0], name_of(layout));
+    one.inputs.clear();
+    for (const Shape& shape : inputs) one.inputs.push_back(array(type, shape, layout));
+    // Few different numbers, so that windows have several maxima, and NaN among them.
+    if (op == Op::max_pool || op == Op::max_unpool) one.inputs[0].fill.whole = true;
+    if (is_floating(type) && op == Op::max_pool) one.inputs[0].fill.nan_share = 0.1;
+    one.output = array(type, result, layout);
+    cases.push_back(one);
+  };
+  add(Op::max_pool, {x, x}, y);
+  add(Op::max_unpool, {x, y}, x);
+  if (maxima_only) return;
+  add(Op::sum_pool, {x}, y);
+  add(Op::sum_unpool, {y}, x);
+}
+
+Case rows_by_index(Op op, DType type, const Shape& x, const Shape& index, Layout layout, bool adds) {
+  Shape along = index;
+  for (int axis = 1; axis < x.rank(); ++axis) along.push_back(x[axis]);
+  Case one;
+  one.op = op;
+  one.name = fmt::format("{} {} {} index {} {}{}", ops::row(op).name, name_of(type), to_string(x), to_string(index),
+                         name_of(layout), adds ? " adding" : "");
+  Array indices{DType::int64, index, layout, {0, static_cast<double>(x[0] - 1), true}};
+  one.inputs = {array(type, x, layout), indices};
+  if (op == Op::put) {
+    one.attributes = ops::Accumulate{adds};
+    one.inputs.push_back(array(type, along, layout));
+    one.output = array(type, x, layout);
+    one.tolerance = adds ? tolerance(type) : 0;
+  } else {
+    one.output = array(type, along, layout);
+  }
+  return one;
+}
+
+Case along_axis(Op op, DType type, const Shape& x, int axis, Layout layout, bool descending) {
+  Case one;
+  one.op = op;
+  one.name = fmt::format("{} {} {} axis {} {}", ops::row(op).name, name_of(type), to_string(x), axis, name_of(layout));
+  one.attributes = ops::Axes{1U << axis, descending};
+  one.inputs = {array(type, x, layout)};
+  one.output = array(op == Op::argsort ? DType::int64 : is_floating(type) ? type : DType::int64, x);
+  if (op == Op::argsort) {
+    one.inputs[0].fill = {type == DType::uint8 || type == DType::boolean ? 0.0 : -9.0,
+                          type == DType::boolean ? 1.0 : 9.0, true};
+    if (is_floating(type)) one.inputs[0].fill.nan_share = 0.05;
+  } else {
+    one.tolerance = tolerance(type);
+    one.scale = std::sqrt(static_cast<double>(x.empty() ? 1 : x[axis]));
+  }
+  return one;
+}
+
+}  // namespace russet::gputest

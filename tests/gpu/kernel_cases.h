@@ -1,0 +1,33 @@
+#pragma once
+// Cases of each primitive that has kernels of its own.
+#include "gpu/kernel_bench.h"
+
+namespace russet::gputest {
+
+/// What float32 sums lose, and half an ulp of the type.
+double tolerance(DType type);
+/// An array of small numbers, whole for integers.
+Array array(DType type, const Shape& sizes, Layout layout = Layout::contiguous);
+
+Case product(DType type, const Shape& left, const Shape& right, const Shape& result, Layout left_layout,
+             Layout right_layout);
+
+struct ConvolutionShape {
+  std::int64_t images, inputs, height, width, outputs, kernel_height, kernel_width;
+  ops::Window window;
+};
+
+/// The convolution and both gradients.
+void add_convolutions(std::vector<Case>& cases, DType type, const ConvolutionShape& s, Layout layout);
+
+/// max_pool and max_unpool and, if not `maxima_only`, sum_pool and sum_unpool.
+void add_pools(std::vector<Case>& cases, DType type, const Shape& x, const ops::Window& window, Layout layout,
+               bool maxima_only);
+
+/// take or put.
+Case rows_by_index(ops::Op op, DType type, const Shape& x, const Shape& index, Layout layout, bool adds);
+
+/// argsort or cumsum.
+Case along_axis(ops::Op op, DType type, const Shape& x, int axis, Layout layout, bool descending = false);
+
+}  // namespace russet::gputest

@@ -1,0 +1,79 @@
+// A few cases of each kernel file, quick enough to be run for every mutant of it (tests/project/kernel_mutants.py).
+#include <gtest/gtest.h>
+
+#include "gpu/kernel_cases.h"
+
+namespace russet::gputest {
+namespace {
+
+using ops::Op;
+
+void expect_right(const std::vector<Case>& cases) {
+  for (const Outcome& outcome : run(cases)) {
+    EXPECT_EQ(outcome.complaint, "") << outcome.name << " by " << outcome.kernel;
+  }
+}
+
+std::vector<Case> products() {
+  return {product(DType::float32, {33, 47}, {47, 35}, {33, 35}, Layout::contiguous, Layout::contiguous),
+          product(DType::float32, {40, 64}, {64, 32}, {40, 32}, Layout::reversed, Layout::reversed)};
+}
+
+TEST(KernelSamples, tile) { expect_right(products()); }
+
+TEST(KernelSamples, contraction) {
+  std::vector<Case> cases = products();
+  cases.push_back(
+      product(DType::float32, {2, 3, 9, 600}, {2, 1, 600, 11}, {2, 3, 9, 11}, Layout::contiguous, Layout::contiguous));
+  cases.push_back(product(DType::int32, {2, 3, 5}, {2, 5, 4}, {2, 3, 4}, Layout::contiguous, Layout::contiguous));
+  const ops::Window window{.stride = {2, 1}, .padding = {2, 1}, .padding_after = {1, 2}, .dilation = {1, 2}};
+  add_convolutions(cases, DType::float32, {2, 9, 7, 8, 10, 3, 2, window}, Layout::channels_last);
+  ops::Window grouped = window;
+  grouped.groups = 3;
+  add_convolutions(cases, DType::float32, {2, 3, 7, 8, 3, 3, 2, grouped}, Layout::contiguous);
+  expect_right(cases);
+}
+
+TEST(KernelSamples, pool) {
+  std::vector<Case> cases;
+  const ops::Window window{
+      .kernel = {3, 2}, .stride = {2, 1}, .padding = {1, 1}, .padding_after = {1, 0}, .dilation = {1, 2}};
+  add_pools(cases, DType::float32, {2, 3, 7, 6}, window, Layout::channels_last, false);
+  add_pools(cases, DType::float32, {2, 3, 6, 8}, window, Layout::contiguous, false);
+  add_pools(cases, DType::float32, {1, 2, 2, 3},
+            {.kernel = {2, 2}, .stride = {2, 2}, .padding = {2, 2}, .padding_after = {3, 2}}, Layout::contiguous,
+            false);
+  expect_right(cases);
+}
+
+TEST(KernelSamples, indexing) {
+  std::vector<Case> cases;
+  for (const Layout layout : {Layout::contiguous, Layout::spaced}) {
+    cases.push_back(rows_by_index(Op::take, DType::float32, {7, 5}, {3, 4}, layout, false));
+    cases.push_back(rows_by_index(Op::put, DType::float32, {7, 5}, {4, 10}, layout, false));
+    cases.push_back(rows_by_index(Op::put, DType::float32, {7, 5}, {4, 10}, layout, true));
+  }
+  for (Case one : std::vector<Case>(cases)) {
+    // Indices that are out of range: rows of zeros are read, nothing is written.
+    one.name += " out of range";
+    one.stray_indices = true;
+    cases.push_back(one);
+  }
+  expect_right(cases);
+}
+
+TEST(KernelSamples, sort) {
+  expect_right({along_axis(Op::argsort, DType::float32, {3, 37}, 1, Layout::contiguous),
+                along_axis(Op::argsort, DType::float32, {3, 64}, 1, Layout::contiguous, true),
+                along_axis(Op::argsort, DType::float32, {2, 1700}, 1, Layout::contiguous),
+                along_axis(Op::argsort, DType::float32, {2, 1024}, 1, Layout::contiguous, true)});
+}
+
+TEST(KernelSamples, scan) {
+  expect_right({along_axis(Op::cumsum, DType::float32, {5, 19}, 1, Layout::contiguous),
+                along_axis(Op::cumsum, DType::float32, {2, 2100}, 1, Layout::contiguous),
+                along_axis(Op::cumsum, DType::int64, {2, 1024}, 1, Layout::contiguous)});
+}
+
+}  // namespace
+}  // namespace russet::gputest

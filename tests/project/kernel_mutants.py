@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""Mutants of the hand-written kernels: each must make a test fail.
+
+    kernel_mutants.py PROGRAM [--files tile,sort] [--at-least 0.95]
+
+PROGRAM is the test program gpu_kernel_samples_test. One at a time, each barrier of each kernel file is deleted and has
+its flags swapped, each comparison with a bound is made one too wide or one too narrow, and each initialisation is
+removed. Survivors are listed. Mutants that do not compile are left out. Exits 1 if too few are caught.
+"""
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+KERNELS = pathlib.Path(__file__).resolve().parents[2] / "src/device/gpu/kernels"
+# Helpers that others' samples cover.
+FILES = ["tile", "contraction", "pool", "indexing", "sort", "scan"]
+
+# Mutants that behave as the original does, and why: (file, what was there, part of the line).
+EQUIVALENT = [
+    ("tile", "< to <=", "k + DEPTH < range.end", "reads zeros beyond the end, which nothing uses"),
+    ("sort", "< to <=", "a_position < b_position", "positions are never equal"),
+    ("scan", "< to <=", "first < values.length", "a round beyond the end stores nothing"),
+    ("scan", "< to <=", "distance < THREADS", "adds nothing: no thread is that far on"),
+]
+
+BOUND = re.compile(r"(?<![<>=-])(<=|>=|<|>)(?![<>=])")
+WIDER = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
+
+
+def is_code(line):
+    """Whether the line computes something, and is no comment or declaration of a template."""
+    stripped = line.strip()
+    return bool(stripped) and not stripped.startswith(("//", "template", "typedef", "enum", "struct"))
+
+
+def barriers(number, line):
+    found = re.search(r"(threadgroup|simdgroup)_barrier\(mem_flags::(\w+)\);", line)
+    if not found:
+        return
+    yield "barrier deleted", line.replace(found.group(0), "")
+    other = "mem_device" if found.group(2) == "mem_threadgroup" else "mem_threadgroup"
+    yield "flags swapped", line.replace(found.group(2), other)
+
+
+def bounds(number, line):
+    """Comparisons, but not the angles of template arguments, which have no spaces around them."""
+    for found in re.finditer(r" (<=|>=|<|>) ", line):
+        sign = found.group(1)
+        yield f"{sign} to {WIDER[sign]}", line[: found.start()] + f" {WIDER[sign]} " + line[found.end() :]
+
+
+def initialisations(number, line):
+    found = re.match(r"^(\s*)((?:\w+(?:<[^>]*>)? )?[\w.\[\]>-]+) = [^=].*;$", line)
+    if not found or "const " in line or "for (" in line:
+        return
+    words = found.group(2).split(" ")
+    if len(words) == 2:
+        yield "not initialised", f"{found.group(1)}{words[0]} {words[1]};"
+    elif "[" in words[0]:
+        yield "not stored", found.group(1)
+
+
+def mutants(text):
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        if not is_code(line):
+            continue
+        for make in (barriers, bounds, initialisations):
+            for what, mutated in make(number, line):
+                yield number + 1, what, line.strip(), "\n".join(lines[:number] + [mutated] + lines[number + 1 :])
+
+
+def run(program, sample, folder):
+    """The test's exit status, and what it printed. A mutant that never ends counts as caught."""
+    environment = dict(os.environ, OMP_NUM_THREADS="1")
+    if folder:
+        environment["RUSSET_TEST_KERNELS"] = folder
+    try:
+        done = subprocess.run(
+            [program, f"--gtest_filter=KernelSamples.{sample}"],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=120,
+        )
+    except subprocess.TimeoutExpired:
+        return 1, "it never ends"
+    return done.returncode, done.stdout
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("--files", default=",".join(FILES))
+    parser.add_argument("--kind", default="", help="only mutants whose description contains one of these")
+    parser.add_argument("--at-least", type=float, default=0.95)
+    arguments = parser.parse_args()
+    caught, survivors, invalid, equivalent = 0, [], 0, 0
+    for name in arguments.files.split(","):
+        text = (KERNELS / f"{name}.metal").read_text()
+        status, output = run(arguments.program, name, None)
+        if status != 0:
+            print(f"{name}: the kernels fail without any mutant:\n{output[-2000:]}")
+            return 1
+        for line, what, original, mutated in mutants(text):
+            if not any(kind in what for kind in arguments.kind.split(",")):
+                continue
+            with tempfile.TemporaryDirectory() as folder:
+                (pathlib.Path(folder) / f"{name}.metal").write_text(mutated)
+                status, output = run(arguments.program, name, folder)
+            if status == 0:
+                if any(name == f and what == w and part in original for f, w, part, _ in EQUIVALENT):
+                    equivalent += 1
+                    continue
+                survivors.append(f"{name}.metal:{line}: {what}: {original}")
+                print("survived", survivors[-1], flush=True)
+            elif re.search(r"^.*: error: ", output, re.M):
+                invalid += 1
+            else:
+                caught += 1
+    total = caught + len(survivors)
+    share = caught / total if total else 1.0
+    print(f"{caught} of {total} mutants caught ({share:.1%}), {equivalent} that change nothing, {invalid} do not compile")
+    return 0 if share >= arguments.at_least else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
