@@ -23,6 +23,8 @@ FILES = ["tile", "contraction", "pool", "indexing", "sort", "scan"]
 EQUIVALENT = [
     ("tile", "< to <=", "k + DEPTH < range.end", "reads zeros beyond the end, which nothing uses"),
     ("sort", "< to <=", "a_position < b_position", "positions are never equal"),
+    ("pool", "not initialised", "Key largest", "not read before the first element is found"),
+    ("contraction", "< to <=", "k < end", "factors beyond the end are zeros"),
     ("scan", "< to <=", "first < values.length", "a round beyond the end stores nothing"),
     ("scan", "< to <=", "distance < THREADS", "adds nothing: no thread is that far on"),
 ]

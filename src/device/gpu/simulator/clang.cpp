@@ -63,8 +63,9 @@ Words language_flags(bool checked) {
               "-fno-stack-protector", "-gline-tables-only"};
   if (checked) {
     // The instrumentation knows accesses of up to 16 bytes, so no wider registers, and loops as they are written.
-    flags.insert(flags.end(), {"-O1", "-DRUSSET_CHECKED", "-fno-vectorize", "-fno-slp-vectorize",
-                               "-fsanitize=thread,shift,integer-divide-by-zero,float-cast-overflow"});
+    flags.insert(flags.end(),
+                 {"-O1", "-DRUSSET_CHECKED", "-ftrivial-auto-var-init=pattern", "-fno-vectorize", "-fno-slp-vectorize",
+                  "-fsanitize=thread,shift,integer-divide-by-zero,float-cast-overflow"});
     for (const char* option : {"-tsan-instrument-read-before-write=1", "-tsan-instrument-func-entry-exit=0"}) {
       flags.insert(flags.end(), {"-mllvm", option});
     }
