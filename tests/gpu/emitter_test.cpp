@@ -80,6 +80,25 @@ TEST(EmittedText, UnitsAreAtMostEight) {
   EXPECT_EQ(driver.units_built, 8);  // known by now
 }
 
+/// Reductions whose result lies outside of what GroupFuzz makes: over no element, and over single ones.
+TEST(Reductions, OfNothingAndOfSingleElements) {
+  MachineDriver driver;
+  Builder nothing(Group::Kind::column, {0, 3}, 1);
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{12}}) nothing.memory.add(bytes);
+  nothing.store(nothing.reduce(Op::prod, DType::float32, nothing.load(0, DType::float32, {3, 1})), 1, {0, 1},
+                Extent::reduced);
+  run_on(driver, *driver.target().compile(nothing.group), nothing.memory, {});
+  EXPECT_EQ(read<float>(nothing.memory, 1, 3), (std::vector<float>{1, 1, 1}));
+
+  Builder single(Group::Kind::column, {3}, 0);
+  for (const std::size_t bytes : {std::size_t{12}, std::size_t{24}}) single.memory.add(bytes);
+  write(single.memory, 0, std::vector<float>{5, 6, 7});
+  write(single.memory, 1, std::vector<std::int64_t>{9, 9, 9});
+  single.store(single.reduce(Op::argmax, DType::int64, single.load(0, DType::float32, {1})), 1, {1}, Extent::full);
+  run_on(driver, *driver.target().compile(single.group), single.memory, {});
+  EXPECT_EQ(read<std::int64_t>(single.memory, 1, 3), (std::vector<std::int64_t>{0, 0, 0}));
+}
+
 /// Groups of a bundle: y = 2 x + 1 on vectors of several lengths.
 TEST(Bundle, SharesLaunches) {
   MachineDriver driver;

@@ -27,6 +27,18 @@ compile::Group prepared(const compile::Group& group) {
     // A position is no memory, whatever its access says.
     if (in.kind == compile::Instruction::Kind::index) merged.accesses[static_cast<std::size_t>(in.access)].slot = -1;
   }
+  const bool column = merged.kind == compile::Group::Kind::column;
+  const bool row = merged.kind == compile::Group::Kind::row;
+  if ((column && merged.split != 0) || (row && merged.split != merged.space.rank())) return merged;
+  // Reductions of single elements are the elements.
+  merged.kind = compile::Group::Kind::elementwise;
+  for (compile::Instruction& in : merged.code) {
+    if (in.kind != compile::Instruction::Kind::reduce) continue;
+    const bool position = in.op == ops::Op::argmax || in.op == ops::Op::argmin;
+    in.kind = position ? compile::Instruction::Kind::constant : compile::Instruction::Kind::compute;
+    in.op = position ? ops::Op::leaf : ops::Op::cast;
+    if (position) in.inputs = {-1, -1, -1};
+  }
   return merged;
 }
 
