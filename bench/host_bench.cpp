@@ -37,7 +37,8 @@ class HollowTarget final : public russet::compile::Target {
     return std::make_unique<Kernel>(cpu_.compile(step));
   }
   bool runs_groups() const override { return cpu_.runs_groups(); }
-  std::size_t largest_bundle() const override { return cpu_.largest_bundle(); }
+  russet::compile::Sharing sharing(const russet::compile::Step& step) const override { return cpu_.sharing(step); }
+  russet::compile::BundleLimits bundle_limits() const override { return cpu_.bundle_limits(); }
   std::int64_t longest_row() const override { return cpu_.longest_row(); }
   bool accepts_epilogue(const russet::compile::Primitive& p) const override { return cpu_.accepts_epilogue(p); }
   russet::Strides preferred_strides(const russet::compile::Primitive& p, int operand) const override {

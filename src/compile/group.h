@@ -72,6 +72,10 @@ struct Group {
   bool operator==(const Group&) const = default;
 };
 
+/// What groups have in common that differ in sizes, places and run-time arguments alone; no text, but equal where the
+/// code is.
+std::string code_of(const Group& group);
+
 /// A rendering for logs and tests, an instruction a line.
 std::string to_string(const Group& group);
 

@@ -46,9 +46,9 @@ std::size_t host_bytes(const Program& program) {
     bytes += group.accesses.size() * sizeof(Access) + group.code.size() * sizeof(Instruction);
   };
   for (const Step& step : program.steps) {
-    if (const auto* group = std::get_if<Group>(&step)) add(*group);
-    if (const auto* bundle = std::get_if<Bundle>(&step))
-      std::for_each(bundle->groups.begin(), bundle->groups.end(), add);
+    for_each_work(step, [&](const Step& work) {
+      if (const Group* group = group_of(work)) add(*group);
+    });
   }
   return bytes;
 }
@@ -63,7 +63,8 @@ constexpr Pass fused[] = {
     {"epilogues", "gives contractions the elementwise work that follows them", passes::epilogues},
     {"schedule", "orders the clusters", passes::schedule},
     {"lower", "turns clusters into steps over slots", passes::lower},
-    {"bundle", "runs groups of one code together", passes::bundle},
+    {"stages", "makes the two launches of a step two steps", passes::stages},
+    {"bundle", "runs steps together that do not need each other", passes::bundle},
 };
 
 constexpr Pass plain[] = {
@@ -92,10 +93,10 @@ std::vector<std::vector<std::int32_t>> births_of(const Program& program) {
     seen[slot] = lent || place.kind == Slot::Kind::leaf;
   }
   for (std::size_t step = 0; step < program.steps.size(); ++step) {
-    for_each_access(program.steps[step], [&](const Access& access, bool) {
-      if (seen[static_cast<std::size_t>(access.slot)]) return;
-      seen[static_cast<std::size_t>(access.slot)] = true;
-      births[step].push_back(access.slot);
+    for_each_access(program.steps[step], [&](std::int32_t slot, bool) {
+      if (seen[static_cast<std::size_t>(slot)]) return;
+      seen[static_cast<std::size_t>(slot)] = true;
+      births[step].push_back(slot);
     });
   }
   return births;
@@ -158,11 +159,21 @@ double operations_of_group(const Group& group) {
 
 }  // namespace
 
+namespace {
+
+/// The first stage does all the work but the last sums.
+Step whole_of(const Stage& stage) {
+  return std::visit([](const auto& whole) -> Step { return whole; }, stage.whole);
+}
+
+}  // namespace
+
 std::size_t bytes_of(const Step& step) {
   if (const auto* group = std::get_if<Group>(&step)) return bytes_of_group(*group);
+  if (const auto* stage = std::get_if<Stage>(&step)) return stage->number == 0 ? bytes_of(whole_of(*stage)) : 0;
   std::size_t bytes = 0;
-  if (const auto* bundle = std::get_if<Bundle>(&step)) {
-    for (const Group& group : bundle->groups) bytes += bytes_of_group(group);
+  if (std::holds_alternative<Bundle>(step)) {
+    for_each_work(step, [&](const Step& work) { bytes += bytes_of(work); });
     return bytes;
   }
   const auto& primitive = std::get<Primitive>(step);
@@ -175,9 +186,10 @@ std::size_t bytes_of(const Step& step) {
 
 double operations_of(const Step& step) {
   if (const auto* group = std::get_if<Group>(&step)) return operations_of_group(*group);
-  if (const auto* bundle = std::get_if<Bundle>(&step)) {
+  if (const auto* stage = std::get_if<Stage>(&step)) return stage->number == 0 ? operations_of(whole_of(*stage)) : 0;
+  if (std::holds_alternative<Bundle>(step)) {
     double sum = 0;
-    for (const Group& group : bundle->groups) sum += operations_of_group(group);
+    for_each_work(step, [&](const Step& work) { sum += operations_of(work); });
     return sum;
   }
   const auto& p = std::get<Primitive>(step);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+
 #include "ops/table.h"
 
 namespace russet::compile {
@@ -36,6 +38,26 @@ std::string to_string(const Program& program) {
   }
   for (const Output& output : program.outputs) text += fmt::format("output %{}\n", output.value);
   return text;
+}
+
+std::string code_of(const Group& group) {
+  std::string code;
+  const auto add = [&](auto... numbers) {
+    for (const auto number : {static_cast<std::int64_t>(numbers)...}) {
+      code.append(reinterpret_cast<const char*>(&number), sizeof(number));
+    }
+  };
+  add(group.kind, group.space.rank(), group.split, group.accesses.size());
+  for (const Access& access : group.accesses) {
+    add(access.dtype, access.offset_argument >= 0);
+    for (const std::int64_t stride : access.strides) add(stride == 0, stride == 1);
+  }
+  for (const Instruction& in : group.code) {
+    add(in.kind, in.op, in.dtype, in.extent, in.access, in.argument >= 0, in.seed, in.number.integer,
+        std::bit_cast<std::int64_t>(in.number.real));
+    for (const std::int16_t input : in.inputs) add(input);
+  }
+  return code;
 }
 
 std::string to_string(const Group& group) {

@@ -3,7 +3,7 @@
 namespace russet::compile {
 namespace {
 
-using Visitor = base::FunctionRef<void(const Access&, bool)>;
+using Visitor = base::FunctionRef<void(std::int32_t, bool)>;
 
 void visit_group(const Group& group, Visitor visit) {
   std::vector<bool> written(group.accesses.size(), false);
@@ -11,16 +11,23 @@ void visit_group(const Group& group, Visitor visit) {
     if (in.kind == Instruction::Kind::store) written[static_cast<std::size_t>(in.access)] = true;
   }
   for (std::size_t i = 0; i < group.accesses.size(); ++i) {
-    if (group.accesses[i].slot >= 0) visit(group.accesses[i], written[i]);
+    if (group.accesses[i].slot >= 0) visit(group.accesses[i].slot, written[i]);
   }
 }
 
 void visit_primitive(const Primitive& primitive, Visitor visit) {
-  for (const Operand& input : primitive.inputs) visit(input.access, false);
+  for (const Operand& input : primitive.inputs) visit(input.access.slot, false);
   for (const Access& access : primitive.epilogue.accesses) {
-    if (access.slot >= 0 && access.slot != primitive.output.access.slot) visit(access, false);
+    if (access.slot >= 0 && access.slot != primitive.output.access.slot) visit(access.slot, false);
   }
-  visit(primitive.output.access, true);
+  visit(primitive.output.access.slot, true);
+}
+
+void visit_stage(const Stage& stage, Visitor visit) {
+  for (const std::int32_t slot : stage.reads) visit(slot, false);
+  if (stage.number == 1) visit(stage.parts, false);
+  for (const std::int32_t slot : stage.writes) visit(slot, true);
+  if (stage.number == 0) visit(stage.parts, true);
 }
 
 }  // namespace
@@ -28,7 +35,25 @@ void visit_primitive(const Primitive& primitive, Visitor visit) {
 void for_each_access(const Step& step, Visitor visit) {
   if (const auto* group = std::get_if<Group>(&step)) return visit_group(*group, visit);
   if (const auto* primitive = std::get_if<Primitive>(&step)) return visit_primitive(*primitive, visit);
-  for (const Group& group : std::get<Bundle>(step).groups) visit_group(group, visit);
+  if (const auto* stage = std::get_if<Stage>(&step)) return visit_stage(*stage, visit);
+  for (const Work& work : std::get<Bundle>(step).works) {
+    if (const auto* group = std::get_if<Group>(&work)) visit_group(*group, visit);
+    if (const auto* primitive = std::get_if<Primitive>(&work)) visit_primitive(*primitive, visit);
+    if (const auto* stage = std::get_if<Stage>(&work)) visit_stage(*stage, visit);
+  }
+}
+
+void for_each_work(const Step& step, base::FunctionRef<void(const Step&)> visit) {
+  const auto* bundle = std::get_if<Bundle>(&step);
+  if (bundle == nullptr) return visit(step);
+  for (const Work& work : bundle->works) {
+    visit(std::visit([](const auto& member) -> Step { return member; }, work));
+  }
+}
+
+const Group* group_of(const Step& step) {
+  const auto* stage = std::get_if<Stage>(&step);
+  return stage != nullptr ? std::get_if<Group>(&stage->whole) : std::get_if<Group>(&step);
 }
 
 }  // namespace russet::compile

@@ -1,6 +1,8 @@
 #pragma once
 // Step: one thing that a device does. A plan is a list of steps over a table of memory slots.
+#include <array>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -32,17 +34,35 @@ struct Primitive {
   bool operator==(const Primitive&) const = default;
 };
 
-/// Elementwise groups with one code that neither read nor write what another one writes: one step runs them all, such
-/// as the updates of a model's parameters.
+/// One of the two launches that a device takes for a group or a primitive: the first leaves parts of the result in a
+/// slot of their own, the second makes the result of them.
+struct Stage {
+  std::variant<Group, Primitive> whole;
+  int number = 0;                   // 0 or 1
+  std::int32_t parts = -1;          // slot
+  std::vector<std::int32_t> reads;  // slots that this stage reads and writes besides the parts
+  std::vector<std::int32_t> writes;
+  bool operator==(const Stage&) const = default;
+};
+
+/// What may be a member of a bundle.
+using Work = std::variant<Group, Primitive, Stage>;
+
+/// Works that neither read nor write what another one writes: one step runs them all, such as the updates of a model's
+/// parameters.
 struct Bundle {
-  std::vector<Group> groups;
+  std::vector<Work> works;
   bool operator==(const Bundle&) const = default;
 };
 
-using Step = std::variant<Group, Primitive, Bundle>;
+using Step = std::variant<Group, Primitive, Stage, Bundle>;
 
-/// Calls visit(access, writes) for each access of a step to a slot.
-void for_each_access(const Step& step, base::FunctionRef<void(const Access&, bool)> visit);
+/// Calls visit(slot, writes) for each access of a step to a slot.
+void for_each_access(const Step& step, base::FunctionRef<void(std::int32_t, bool)> visit);
+/// Calls visit(step) for each member of a bundle, or for the step itself.
+void for_each_work(const Step& step, base::FunctionRef<void(const Step&)> visit);
+/// The group that a step is, or that it is a stage of; nullptr for others.
+const Group* group_of(const Step& step);
 
 /// What a replay hands to a kernel.
 struct Bindings {
@@ -65,6 +85,28 @@ class Kernel {
   virtual std::string fallback_reason() const { return {}; }
 };
 
+/// What a device says of running a step together with others in one.
+struct Sharing {
+  std::string kind;  // steps of one kind may be members of one bundle; empty: the step runs alone
+  std::string code;  // steps of one code are one piece of code to the device
+};
+
+/// How far bundles go.
+struct BundleLimits {
+  std::size_t members = 1;  // of a bundle
+  std::size_t codes = 1;    // of a bundle's members
+  std::size_t waiting = 8;  // bundles that wait for members at once, at most 32
+  /// Bytes of temporaries that live longer because steps which read more than a few KiB wait for others. They do so
+  /// only where the plan's peak lies elsewhere.
+  std::size_t held_bytes = 0;
+};
+
+/// What the two stages of a step touch; see Stage.
+struct Stages {
+  std::size_t parts_bytes = 0;
+  std::array<std::vector<std::int32_t>, 2> reads, writes;
+};
+
 /// What the compiler asks a device while it makes a plan.
 class Target {
  public:
@@ -75,8 +117,12 @@ class Target {
   virtual void prepare(std::span<const std::unique_ptr<Kernel>> /*kernels*/) const {}
   /// Whether the device runs groups with generated code; otherwise every primitive is a step (reference).
   virtual bool runs_groups() const { return true; }
-  /// How many groups a bundle may hold; 1 if the device runs none.
-  virtual std::size_t largest_bundle() const { return 1; }
+  /// With which steps this one may share a bundle; asked of groups, primitives and stages.
+  virtual Sharing sharing(const Step& /*step*/) const { return {}; }
+  virtual BundleLimits bundle_limits() const { return {}; }
+  /// The stages that a group or primitive is divided into if they are to be steps of their own; nullopt if it is one
+  /// launch, or if the device keeps it whole.
+  virtual std::optional<Stages> stages(const Step& /*step*/) const { return std::nullopt; }
   /// The longest row that a row group may hold while full instructions follow its reductions.
   virtual std::int64_t longest_row() const { return 16384; }
   /// Whether the device computes with a type itself. Groups hold nothing that it does not beside what it does.

@@ -68,8 +68,13 @@ std::string describe_group(const compile::Group& group) {
 
 std::string describe(const compile::Step& step) {
   if (const auto* group = std::get_if<compile::Group>(&step)) return describe_group(*group);
+  if (const auto* stage = std::get_if<compile::Stage>(&step)) {
+    return (stage->number == 0 ? "parts of " : "results of ") +
+           std::visit([](const auto& whole) { return describe(whole); }, stage->whole);
+  }
   if (const auto* bundle = std::get_if<compile::Bundle>(&step)) {
-    return fmt::format("bundle of {}, the first a {}", bundle->groups.size(), describe_group(bundle->groups.front()));
+    return fmt::format("bundle of {}, the first: {}", bundle->works.size(),
+                       std::visit([](const auto& work) { return describe(work); }, bundle->works.front()));
   }
   const auto& primitive = std::get<compile::Primitive>(step);
   std::string text(ops::row(primitive.op).name);
@@ -86,10 +91,10 @@ std::string describe_steps(const compile::Plan& plan) {
   for (std::size_t i = 0; i < plan.program.steps.size(); ++i) {
     text += fmt::format("{:4} {:24} {:>12} B  {}\n", i, plan.kernels[i]->name(), plan.step_bytes[i],
                         describe(plan.program.steps[i]));
-    const auto* group = std::get_if<compile::Group>(&plan.program.steps[i]);
-    if (group && base::log_enabled("code")) text += to_string(*group);
-    const auto* bundle = std::get_if<compile::Bundle>(&plan.program.steps[i]);
-    if (bundle && base::log_enabled("code")) text += to_string(bundle->groups.front());
+    if (!base::log_enabled("code")) continue;
+    compile::for_each_work(plan.program.steps[i], [&](const compile::Step& work) {
+      if (const compile::Group* group = compile::group_of(work)) text += to_string(*group);
+    });
   }
   return text;
 }

@@ -99,37 +99,6 @@ TEST(Reductions, OfNothingAndOfSingleElements) {
   EXPECT_EQ(read<std::int64_t>(single.memory, 1, 3), (std::vector<std::int64_t>{0, 0, 0}));
 }
 
-/// Groups of a bundle: y = 2 x + 1 on vectors of several lengths.
-TEST(Bundle, SharesLaunches) {
-  MachineDriver driver;
-  compile::Bundle bundle;
-  Memory memory;
-  std::vector<std::int64_t> sizes;
-  for (int i = 0; i < 20; ++i) sizes.push_back(i % 3 == 0 ? 1000 + 4 * i : 7 + i * 100 + (i % 2));
-  for (const std::int64_t size : sizes) {
-    const int x = memory.add(static_cast<std::size_t>(size) * 4);
-    const int y = memory.add(static_cast<std::size_t>(size) * 4);
-    std::vector<float> values;
-    for (std::int64_t i = 0; i < size; ++i) values.push_back(static_cast<float>(i % 50));
-    write(memory, x, values);
-    Builder b(Group::Kind::elementwise, {size}, 1);
-    const auto two = b.constant(DType::float32, 2, 0);
-    const auto one = b.constant(DType::float32, 1, 0);
-    const auto product = b.compute(Op::mul, DType::float32, b.load(x, DType::float32, {1}), two);
-    b.store(b.compute(Op::add, DType::float32, product, one), y, {1});
-    bundle.groups.push_back(b.group);
-  }
-  const auto kernel = driver.target().compile(bundle);
-  run_on(driver, *kernel, memory, {});
-  EXPECT_LE(driver.launches, 3);
-  for (std::size_t g = 0; g < sizes.size(); ++g) {
-    const auto y = read<float>(memory, static_cast<int>(2 * g + 1), static_cast<std::size_t>(sizes[g]));
-    for (std::int64_t i = 0; i < sizes[g]; ++i) {
-      ASSERT_EQ(y[static_cast<std::size_t>(i)], static_cast<float>(2 * (i % 50) + 1)) << g << " " << i;
-    }
-  }
-}
-
 /// Counts what a stream asks for.
 class CountingDriver final : public gpu::Driver {
  public:
@@ -142,6 +111,7 @@ class CountingDriver final : public gpu::Driver {
   void download(std::span<std::byte>, const std::byte*) override {}
   std::vector<std::shared_ptr<const gpu::Pipeline>> build(std::span<const gpu::Unit>) override { return {}; }
   void launch(const gpu::Launch&) override {}
+  const void* block_of(const std::byte*, std::size_t) const override { return nullptr; }
   void barrier() override { ++barriers; }
   void commit() override {}
   int barriers = 0;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <map>
 
 #include "device/gpu/simulator/machine.h"
@@ -62,8 +63,14 @@ class MachineDriver : public gpu::Driver {
       dispatch.buffers.push_back({buffer.address, buffer.bytes, buffer.writes, "tensor"});
     }
     dispatch.values.assign(launch.parameters.begin(), launch.parameters.end());
+    reach(launch, dispatch);
     waiting_.push_back(std::move(dispatch));
     ++launches;
+  }
+  /// Every block is told apart by the bits of its addresses above `block_bits`; the base of all is address 0.
+  const void* block_of(const std::byte* address, std::size_t) const override {
+    return reinterpret_cast<const void*>(block_bits == 64 ? 1
+                                                          : reinterpret_cast<std::uintptr_t>(address) >> block_bits);
   }
   void barrier() override {
     simulator::execute(waiting_);
@@ -76,11 +83,21 @@ class MachineDriver : public gpu::Driver {
     waiting_.clear();
   }
 
+  int block_bits = 64;
   int launches = 0;
   int barriers = 0;
   int units_built = 0;
 
  private:
+  static void reach(const gpu::Launch& launch, simulator::Dispatch& dispatch) {
+    dispatch.bases.assign(launch.bases, nullptr);
+    for (std::size_t i = 0; i < launch.places.size(); ++i) {
+      const auto address = reinterpret_cast<std::uintptr_t>(launch.buffers[i].address);
+      std::memcpy(dispatch.values.data() + launch.places[i], &address, sizeof(address));
+      dispatch.reached.push_back({0, launch.places[i]});
+    }
+  }
+
   struct Pipeline final : gpu::Pipeline {
     std::shared_ptr<const simulator::Module> module;
     const simulator::Kernel* kernel = nullptr;

@@ -50,6 +50,43 @@ TEST_F(Metal, ABarrierOrdersLaunches) {
   EXPECT_FLOAT_EQ(x.read()[0], static_cast<float>(std::pow(3.0, 50)));
 }
 
+// A table of more than the inline bytes, filled in anew for each launch while others are in flight.
+TEST_F(Metal, ReachesManyTensorsThroughATable) {
+  std::vector<std::unique_ptr<Floats>> all;
+  for (std::size_t i = 0; i < 400; ++i) {
+    all.push_back(std::make_unique<Floats>(driver(), std::vector<float>(1 + i * 7 % 64, static_cast<float>(i))));
+  }
+  all.push_back(std::make_unique<Floats>(driver(), std::vector<float>(5 << 10, 1)));   // above a page
+  all.push_back(std::make_unique<Floats>(driver(), std::vector<float>(10 << 20, 2)));  // in a buffer of its own
+  constexpr int rounds = 30;
+  for (int round = 0; round < rounds; ++round) {
+    if (round % 3 == 0) driver().commit();
+    bump_all(all);
+    driver().barrier();
+  }
+  for (std::size_t i = 0; i < 400; ++i) {
+    EXPECT_EQ(all[i]->read(), std::vector<float>(all[i]->count(), static_cast<float>(i) + rounds)) << i;
+  }
+  EXPECT_EQ(all[400]->read()[63], 1 + rounds);
+  EXPECT_EQ(all[400]->read()[64], 1);
+  EXPECT_EQ(all[401]->read()[0], 2 + rounds);
+}
+
+// Neighbours in one buffer are told apart.
+TEST_F(Metal, ALaunchThroughATableKeepsToEachTensor) {
+  std::vector<std::unique_ptr<Floats>> all;
+  for (std::size_t i = 0; i < 3; ++i) all.push_back(std::make_unique<Floats>(driver(), std::vector<float>(16, 1)));
+  bump_all(all);
+  driver().synchronize();
+  EXPECT_EQ(metal_test::reports(), std::vector<std::string>{});
+  bump_all(all, 1);
+  driver().synchronize();
+  const std::vector<std::string> found = metal_test::reports();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_NE(found[0].find("bounds"), std::string::npos) << found[0];
+  EXPECT_NE(found[0].find("byte 64 of 'buffer"), std::string::npos) << found[0];
+}
+
 // Without barriers: what a command buffer wrote is seen by the next one, and by the host.
 TEST_F(Metal, CommandBuffersRunInOrder) {
   Floats x(driver(), {1});

@@ -36,7 +36,7 @@ Metal::~Metal() {
 
 void Metal::start() {
   driver_ = metal::make_driver();
-  const gpu::Unit unit{std::string(kernels), {{"scale", 64}}};
+  const gpu::Unit unit{std::string(kernels), {{"scale", 64}, {"bump_all", 64}}};
   pipelines_ = driver_->build({&unit, 1});
 }
 
@@ -51,6 +51,30 @@ void Metal::restart(const std::function<void()>& change) {
 void Metal::scale(const Floats& x, const Floats& y, float factor, std::size_t count, std::size_t first) {
   const std::size_t at = first * sizeof(float);
   launch(x.memory() + at, y.memory() + at, count == 0 ? x.count() : count, factor);
+}
+
+void Metal::bump_all(const std::vector<std::unique_ptr<Floats>>& all, std::uint32_t more) {
+  struct Member {
+    std::uint64_t place = 0;
+    std::uint32_t count = 0, unused = 0;
+  };
+  std::vector<Member> members;
+  std::vector<gpu::Binding> buffers;
+  std::vector<std::uint32_t> places;
+  for (const auto& floats : all) {
+    places.push_back(static_cast<std::uint32_t>(members.size() * sizeof(Member)));
+    members.push_back({0, static_cast<std::uint32_t>(std::min<std::size_t>(floats->count(), 64)) + more, 0});
+    buffers.push_back({floats->memory(), floats->bytes(), true});
+  }
+  gpu::Launch launch;
+  launch.pipeline = pipelines_[1].get();
+  launch.groups = {static_cast<std::uint32_t>(all.size()), 1, 1};
+  launch.threads = 64;
+  launch.buffers = buffers;
+  launch.parameters = std::as_bytes(std::span(members));
+  launch.bases = 3;
+  launch.places = places;
+  driver_->launch(launch);
 }
 
 void Metal::scale_bytes(std::byte* x, std::byte* y, std::size_t bytes) { launch(x, y, bytes / sizeof(float), 1); }

@@ -26,6 +26,16 @@ KERNEL(bump, 64, OUT(float, x, 0), VALUES(BumpValues, values, 1)) {
   const uint i = group_id.x * 64u + thread_id;
   if (i < values.count) x[i] = x[i] + 1.0f;
 }
+
+struct BumpMember { ulong place; uint count, unused; };
+
+KERNEL(bump_all, 64, OUT(char, b0, 0), OUT(char, b1, 1), OUT(char, b2, 2), TABLE(BumpMember, members, 3)) {
+  constant BumpMember& self = members[group_id.x];
+  const uint base = uint(self.place >> 56u);
+  device char* const start = base == 0u ? b0 : base == 1u ? b1 : b2;
+  device float* const x = (device float*)(start + (self.place & 0x00fffffffffffffful));
+  if (thread_id < self.count) x[thread_id] = x[thread_id] + 1.0f;
+}
 )";
 
 enum class Count : std::size_t {};
@@ -83,6 +93,8 @@ class Metal : public testing::Test {
   /// y[i + first] = x[i + first] * factor, for `count` elements (all of x by default).
   void scale(const Floats& x, const Floats& y, float factor, std::size_t count = 0, std::size_t first = 0);
   void scale_bytes(std::byte* x, std::byte* y, std::size_t bytes);
+  /// Adds 1 to the first elements of each, at most 64, in one launch; `more` of them than there are.
+  void bump_all(const std::vector<std::unique_ptr<Floats>>& all, std::uint32_t more = 0);
 
  private:
   void start();

@@ -3,6 +3,7 @@
 #include <russet/russet.h>
 
 #include <cstdlib>
+#include <set>
 
 #include "compile/plan.h"
 #include "compile/views.h"
@@ -200,6 +201,72 @@ TEST(Passes, BundleKeepsTheOrderOfWhatDependsOnEachOther) {
   EXPECT_TRUE(allclose(total[0], matmul(x[0].unsqueeze(0), x.t())[0]));
   EXPECT_TRUE(allclose(total[2], zeros({2})));
   EXPECT_TRUE(allclose(written[2], x[0]));
+}
+
+/// A device that takes two launches for each column group, and one for the second ones of several.
+class TwoLaunches final : public compile::Target {
+ public:
+  std::unique_ptr<compile::Kernel> compile(const compile::Step&) const override { return std::make_unique<Nothing>(); }
+  std::optional<compile::Stages> stages(const compile::Step& step) const override {
+    const compile::Group& group = std::get<compile::Group>(step);
+    if (group.kind != compile::Group::Kind::column) return std::nullopt;
+    compile::Stages stages;
+    stages.parts_bytes = 1024;
+    compile::for_each_access(step, [&](std::int32_t slot, bool writes) {
+      if (writes) stages.writes[1].push_back(slot);
+      if (!writes) stages.reads[0].push_back(slot);
+    });
+    return stages;
+  }
+  compile::Sharing sharing(const compile::Step& step) const override {
+    const auto* stage = std::get_if<compile::Stage>(&step);
+    if (stage == nullptr || stage->number == 0) return {};
+    return {"results", "sum"};
+  }
+  compile::BundleLimits bundle_limits() const override { return {.members = 8, .codes = 2}; }
+
+ private:
+  class Nothing final : public compile::Kernel {
+   public:
+    void run(const compile::Bindings&) const override {}
+    std::string name() const override { return "nothing"; }
+  };
+};
+
+/// Adds the columns of `count` leaves of [rows, 16].
+compile::Program column_sums(int count, std::int64_t rows) {
+  compile::Program program;
+  for (int i = 0; i < count; ++i) {
+    const auto id = static_cast<compile::ValueId>(program.values.size());
+    const Shape shape{rows, 16};
+    program.values.push_back(
+        {ops::Op::leaf, DType::float32, shape, {}, {-1, -1, -1}, -1, i, contiguous_strides(shape)});
+    program.leaves.push_back({id, false, false});
+    const Shape sums{16};
+    program.values.push_back(
+        {ops::Op::sum, DType::float32, sums, ops::Axes{1}, {id, -1, -1}, -1, -1, contiguous_strides(sums)});
+    program.outputs.push_back({id + 1, -1});
+  }
+  return program;
+}
+
+TEST(Passes, StagesLetResultsShareAStep) {
+  const compile::Plan plan = compile::make_plan(column_sums(3, 1000), TwoLaunches());
+  ASSERT_EQ(plan.program.steps.size(), 4U);
+  std::set<std::int32_t> parts;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto* stage = std::get_if<compile::Stage>(&plan.program.steps[i]);
+    ASSERT_NE(stage, nullptr);
+    EXPECT_EQ(stage->number, 0);
+    EXPECT_TRUE(stage->writes.empty());
+    parts.insert(stage->parts);
+  }
+  EXPECT_EQ(parts.size(), 3U);
+  const auto* bundle = std::get_if<compile::Bundle>(&plan.program.steps[3]);
+  ASSERT_NE(bundle, nullptr);
+  for (const compile::Work& work : bundle->works) EXPECT_EQ(parts.erase(std::get<compile::Stage>(work).parts), 1U);
+  // The parts live together until the last step.
+  EXPECT_GE(plan.program.arena_bytes, 3 * 1024U);
 }
 
 TEST(Views, ComposeOnlyWhereTheResultIsAffine) {

@@ -24,8 +24,8 @@ std::vector<Span> lifetimes(const Program& program) {
     spans.push_back({static_cast<std::int32_t>(slot), program.slots[slot].bytes, -1, -1});
   }
   for (std::size_t step = 0; step < program.steps.size(); ++step) {
-    for_each_access(program.steps[step], [&](const Access& access, bool) {
-      Span& span = spans[static_cast<std::size_t>(access.slot)];
+    for_each_access(program.steps[step], [&](std::int32_t slot, bool) {
+      Span& span = spans[static_cast<std::size_t>(slot)];
       if (span.first < 0) span.first = static_cast<std::int32_t>(step);
       span.last = static_cast<std::int32_t>(step);
     });
@@ -89,20 +89,19 @@ bool reads_in_place(const Group& group, std::int32_t leaf, std::int32_t output) 
   return same_places && reads_before_store(group, leaf, output);
 }
 
-/// Likewise for a step: of a bundle, whose groups run in any order, one group alone may touch the two.
+/// Likewise for a step: of a bundle, whose members run in any order, one alone may touch the two.
 bool reads_in_place(const Step& step, std::int32_t leaf, std::int32_t output) {
-  if (const auto* group = std::get_if<Group>(&step)) return reads_in_place(*group, leaf, output);
-  const auto* bundle = std::get_if<Bundle>(&step);
-  if (!bundle) return false;
-  const Group* only = nullptr;
-  for (const Group& group : bundle->groups) {
-    const bool touches = std::any_of(group.accesses.begin(), group.accesses.end(), [&](const Access& access) {
-      return access.slot == leaf || access.slot == output;
-    });
-    if (touches && only) return false;
-    if (touches) only = &group;
-  }
-  return only && reads_in_place(*only, leaf, output);
+  int touching = 0;
+  bool in_place = false;
+  for_each_work(step, [&](const Step& work) {
+    bool touches = false;
+    for_each_access(work, [&](std::int32_t slot, bool) { touches |= slot == leaf || slot == output; });
+    if (!touches) return;
+    ++touching;
+    const auto* group = std::get_if<Group>(&work);
+    in_place = group != nullptr && reads_in_place(*group, leaf, output);
+  });
+  return touching == 1 && in_place;
 }
 
 /// Outputs that may lie where a leaf lay: the leaf's last reader runs before the output's first writer, or is the same

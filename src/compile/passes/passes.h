@@ -13,6 +13,7 @@ void recompute(Program& program, const Target& target);
 void epilogues(Program& program, const Target& target);
 void schedule(Program& program, const Target& target);
 void lower(Program& program, const Target& target);
+void stages(Program& program, const Target& target);
 void bundle(Program& program, const Target& target);
 void arena(Program& program, const Target& target);
 

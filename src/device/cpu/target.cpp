@@ -79,7 +79,13 @@ class CpuTarget final : public compile::Target {
     return kernel;
   }
 
-  std::size_t largest_bundle() const override { return 256; }
+  compile::Sharing sharing(const compile::Step& step) const override {
+    const auto* group = std::get_if<Group>(&step);
+    if (group == nullptr || group->kind != Group::Kind::elementwise) return {};
+    std::string code = compile::code_of(*group);
+    return {code, code};
+  }
+  compile::BundleLimits bundle_limits() const override { return {.members = 256}; }
 
   /// Weight gradients take none: the fast implementations refuse it, and the result is small.
   bool accepts_epilogue(const Primitive& contraction) const override {

@@ -53,10 +53,8 @@ std::vector<Region> written_by(const compile::Step& step) {
   };
   if (const auto* primitive = std::get_if<compile::Primitive>(&step)) {
     regions.push_back(place(primitive->output, true).region);
-  } else if (const auto* group = std::get_if<compile::Group>(&step)) {
-    add(*group);
   } else {
-    for (const compile::Group& member : std::get<compile::Bundle>(step).groups) add(member);
+    add(std::get<compile::Group>(step));
   }
   return regions;
 }
@@ -67,8 +65,7 @@ std::string subject_of(const compile::Step& step) {
     const DType dtype = primitive->inputs.empty() ? primitive->output.access.dtype : primitive->inputs[0].access.dtype;
     return fmt::format("{} of {}", ops::row(primitive->op).name, name_of(dtype));
   }
-  const auto* bundle = std::get_if<compile::Bundle>(&step);
-  const compile::Group& group = bundle != nullptr ? bundle->groups.front() : std::get<compile::Group>(step);
+  const auto& group = std::get<compile::Group>(step);
   std::set<std::string> types;
   std::string operators;
   for (const compile::Instruction& in : group.code) {

@@ -38,8 +38,9 @@ GpuKernel::GpuKernel(const Context& context, std::string name, std::vector<Call>
   std::erase_if(calls_,
                 [](const Call& call) { return call.groups[0] == 0 || call.groups[1] == 0 || call.groups[2] == 0; });
   for (Call& call : calls_) {
+    if (!call.members.empty()) continue;
     // A struct that begins with 8-byte members ends at a multiple of 8.
-    call.values.bytes.resize((call.values.bytes.size() + 7) / 8 * 8);
+    if (call.piece == nullptr) call.values.bytes.resize((call.values.bytes.size() + 7) / 8 * 8);
     if (call.regions.size() > max_buffers || call.values.bytes.size() > max_value_bytes || call.groups[1] > 65535 ||
         call.groups[2] > 65535) {
       throw InternalError(fmt::format("{}: a launch of {} has {} buffers, {} bytes of values and {} x {} x {} groups",
@@ -48,8 +49,6 @@ GpuKernel::GpuKernel(const Context& context, std::string name, std::vector<Call>
     }
   }
 }
-
-namespace {
 
 void apply(const Patch& patch, std::uint64_t argument, std::byte* values) {
   const auto put = [&](auto value) { std::memcpy(values + patch.at, &value, sizeof(value)); };
@@ -63,8 +62,6 @@ void apply(const Patch& patch, std::uint64_t argument, std::byte* values) {
   }
 }
 
-}  // namespace
-
 Binding bound(const Region& region, const compile::Bindings& bindings) {
   std::byte* base = region.slot == Region::scratch ? bindings.scratch : bindings.slots[region.slot];
   std::int64_t offset = region.offset;
@@ -77,12 +74,21 @@ void GpuKernel::run(const compile::Bindings& bindings) const {
   std::array<std::byte, max_value_bytes> values;
   for (const Call& call : calls_) {
     if (call.function->pipeline() == nullptr) library_.build({&call.function, 1});
+    if (!call.members.empty()) {
+      run_members(call, bindings);
+      continue;
+    }
     for (std::size_t i = 0; i < call.regions.size(); ++i) buffers[i] = bound(call.regions[i], bindings);
     const std::size_t size = call.values.bytes.size();
     std::copy_n(call.values.bytes.begin(), size, values.begin());
     for (const Patch& patch : call.values.patches) apply(patch, bindings.arguments[patch.argument], values.data());
-    stream_.launch({call.function->pipeline(), call.groups, call.function->source().threads,
-                    std::span(buffers).first(call.regions.size()), std::span<const std::byte>(values).first(size)});
+    Launch launch;
+    launch.pipeline = call.function->pipeline();
+    launch.groups = call.groups;
+    launch.threads = call.function->source().threads;
+    launch.buffers = std::span(buffers).first(call.regions.size());
+    launch.parameters = std::span<const std::byte>(values).first(size);
+    stream_.launch(launch);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "compile/implementation.h"
 #include "device/gpu/launch.h"
 #include "device/gpu/library.h"
+#include "device/gpu/piece.h"
 #include "device/gpu/stream.h"
 
 namespace russet::gpu {
@@ -62,6 +63,9 @@ struct Patch {
   Form form = Form::bits;
 };
 
+/// Puts an argument's value into values.
+void apply(const Patch& patch, std::uint64_t argument, std::byte* values);
+
 /// The inline bytes of a launch, member by member in the order of its VALUES struct: 8-byte members first.
 class Values {
  public:
@@ -84,13 +88,37 @@ class Values {
   std::vector<Patch> patches;
 };
 
+/// A member of a launch that several share: its memory, and its entry of the kernel's table (Member_@ of piece.h) but
+/// for what the launch alone knows: places, first, count.
+struct Member {
+  std::vector<Region> regions;
+  Values entry;
+  std::uint32_t groups = 0;
+};
+
 /// One launch: `regions` are bound at 0, 1, ...; the values, if there are any, after them.
 struct Call {
   FunctionPtr function;
   std::array<std::uint32_t, 3> groups{1, 1, 1};
   std::vector<Region> regions;
   Values values;
+  /// What the function is made of, if it can share a launch.
+  std::shared_ptr<const Piece> piece;
+  /// If there are any, the launch is theirs: `regions`, `values` and `groups` say nothing. `bases` is how many blocks
+  /// of memory the kernel reaches: where members lie in more of them, there are several launches.
+  std::vector<Member> members;
+  std::uint32_t bases = 0;
+  std::uint32_t directory = 0;  // where `first` and `count` lie in an entry
 };
+
+/// A call of a piece. `values` are those of the piece's values_type.
+Call make_call(Piece piece, std::array<std::uint32_t, 3> groups, std::vector<Region> regions, Values values,
+               const Context& context);
+
+/// Whether the call can share a launch with another one that has a piece of as many threads.
+bool can_share(const Call& call);
+/// Calls that do not touch each other's results as one launch, or as few as there can be.
+std::vector<Call> share_launch(std::vector<Call> calls, const Context& context);
 
 /// A step on a GPU. Running it encodes its calls; they run in order where one reads what another wrote.
 class GpuKernel final : public compile::Kernel {
@@ -107,6 +135,8 @@ class GpuKernel final : public compile::Kernel {
   const std::vector<Call>& calls() const { return calls_; }
 
  private:
+  void run_members(const Call& call, const compile::Bindings& bindings) const;
+
   Library& library_;
   Stream& stream_;
   std::string name_;

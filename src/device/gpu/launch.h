@@ -44,6 +44,12 @@ struct Launch {
   std::uint32_t threads = 32;                    // a threadgroup
   std::span<const Binding> buffers;              // bound at 0, 1, ...; at most 30
   std::span<const std::byte> parameters;         // at most 4 KiB, bound after the buffers
+  /// Where there are bases, the buffers are reached through a table, which is the parameters and may be of any length.
+  /// The blocks of memory that the buffers lie in, at most `bases`, are bound at 0 to bases - 1, the table after them.
+  /// At places[i] of it the driver writes 8 bytes, where buffer i begins: the number of its base in the highest byte,
+  /// the offset from there in the others.
+  std::uint32_t bases = 0;
+  std::span<const std::uint32_t> places{};
 };
 
 /// Limits and parameters that kernels are chosen by.
@@ -62,6 +68,8 @@ class Driver : public runtime::DeviceDriver {
   /// cache. Throws DeviceError with the compiler's words.
   virtual std::vector<std::shared_ptr<const Pipeline>> build(std::span<const Unit> units) = 0;
   virtual void launch(const Launch& launch) = 0;
+  /// The block of memory that is bound where a launch reaches these bytes through a base: equal for equal ones.
+  virtual const void* block_of(const std::byte* address, std::size_t bytes) const = 0;
   /// What follows sees what the launches before it wrote.
   virtual void barrier() = 0;
   /// Starts what has been launched. Does not wait; synchronize() does, and throws what went wrong.

@@ -13,6 +13,7 @@ class Stream {
 
   /// Launches, after a barrier if a launch since the last one conflicts with this one.
   void launch(const Launch& launch);
+  const void* block_of(const Binding& binding) const { return driver_.block_of(binding.address, binding.bytes); }
   void commit();
   /// Waits until everything has run. Throws what went wrong.
   void wait();

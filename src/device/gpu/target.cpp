@@ -101,7 +101,8 @@ class Target final : public compile::Target {
       if (!reason.empty()) return make_fallback(step, reason, stream_, type_);
       return make_group_kernel(*group, context());
     }
-    if (const auto* bundle = std::get_if<compile::Bundle>(&step)) return compile_bundle(*bundle);
+    if (const auto* stage = std::get_if<compile::Stage>(&step)) return compile_stage(*stage);
+    if (std::holds_alternative<compile::Bundle>(step)) return compile_bundle(step);
     const auto& primitive = std::get<Primitive>(step);
     Verdict verdict = judge(primitive, true);
     if (!verdict.accepted()) return make_fallback(step, verdict.reason, stream_, type_);
@@ -131,7 +132,40 @@ class Target final : public compile::Target {
     return {sizes[1] * sizes[2] * sizes[3], 1, sizes[3] * sizes[1], sizes[1]};  // channels last
   }
 
-  std::size_t largest_bundle() const override { return 64; }
+  /// What runs as one launch shares it with all that has as many threads in a threadgroup. Tiles keep to tiles of their
+  /// size: they would take the threadgroup memory of both.
+  compile::Sharing sharing(const Step& step) const override {
+    const KernelPtr kernel = launchable(step);
+    const auto* gpu = dynamic_cast<const GpuKernel*>(kernel.get());
+    if (gpu == nullptr || gpu->calls().size() != 1 || !can_share(gpu->calls()[0])) return {};
+    const Call& call = gpu->calls()[0];
+    std::string kind = std::to_string(call.piece->threads);
+    for (const Piece::Array& array : call.piece->arrays) {
+      if (array.name == "memory") kind += array.count;
+    }
+    return {std::move(kind), call.function->name()};
+  }
+
+  compile::BundleLimits bundle_limits() const override {
+    return {.members = 1024, .codes = 4, .waiting = 24, .held_bytes = std::size_t{64} << 20};
+  }
+
+  std::optional<compile::Stages> stages(const Step& step) const override {
+    const KernelPtr kernel = launchable(step);
+    const auto* gpu = dynamic_cast<const GpuKernel*>(kernel.get());
+    if (gpu == nullptr || gpu->calls().size() != 2 || gpu->scratch_bytes() == 0) return std::nullopt;
+    compile::Stages stages;
+    stages.parts_bytes = gpu->scratch_bytes();
+    for (std::size_t number = 0; number < 2; ++number) {
+      const Call& call = gpu->calls()[number];
+      if (!can_share(call)) return std::nullopt;
+      for (const Region& region : call.regions) {
+        if (region.slot == Region::scratch) continue;
+        (region.writes ? stages.writes : stages.reads)[number].push_back(region.slot);
+      }
+    }
+    return stages;
+  }
 
   std::uint64_t key() const override { return std::hash<std::string>()(context().properties.family); }
 
@@ -142,12 +176,44 @@ class Target final : public compile::Target {
     return context_;
   }
 
-  KernelPtr compile_bundle(const compile::Bundle& bundle) const {
-    const std::string reason = why_not_emitted(bundle.groups.front());
-    if (!reason.empty()) return make_fallback(bundle, reason, stream_, type_);
-    std::vector<Group> groups;
-    for (const Group& group : bundle.groups) groups.push_back(prepared(group));
-    return std::make_unique<GpuKernel>(context(), "bundle", emit_bundle(groups, context()).calls);
+  /// The step's kernel, if it is one of ours.
+  KernelPtr launchable(const Step& step, bool log = false) const {
+    if (const auto* group = std::get_if<Group>(&step)) {
+      return why_not_emitted(*group).empty() ? make_group_kernel(*group, context()) : nullptr;
+    }
+    if (const auto* stage = std::get_if<compile::Stage>(&step)) return compile_stage(*stage);
+    const auto* primitive = std::get_if<Primitive>(&step);
+    if (primitive == nullptr) return nullptr;
+    const Verdict verdict = judge(*primitive, log);
+    if (!verdict.accepted()) return nullptr;
+    KernelPtr kernel = verdict.make();
+    if (log) compile::log_choice(*primitive, *kernel);
+    return kernel;
+  }
+
+  /// One of the two launches of a kernel, its parts in a slot.
+  KernelPtr compile_stage(const compile::Stage& stage) const {
+    const Step step = std::visit([](const auto& work) -> Step { return work; }, stage.whole);
+    const KernelPtr whole = launchable(step);
+    const auto* gpu = dynamic_cast<const GpuKernel*>(whole.get());
+    if (gpu == nullptr || gpu->calls().size() != 2) throw InternalError("a stage of a step that has none");
+    Call call = gpu->calls()[static_cast<std::size_t>(stage.number)];
+    for (Region& region : call.regions) {
+      if (region.slot == Region::scratch) region.slot = stage.parts;
+    }
+    return std::make_unique<GpuKernel>(context(), gpu->name() + (stage.number == 0 ? ", parts" : ", results"),
+                                       std::vector<Call>{std::move(call)});
+  }
+
+  KernelPtr compile_bundle(const Step& bundle) const {
+    std::vector<Call> calls;
+    compile::for_each_work(bundle, [&](const Step& work) {
+      const KernelPtr kernel = launchable(work, true);
+      const auto* gpu = dynamic_cast<const GpuKernel*>(kernel.get());
+      if (gpu == nullptr) throw InternalError("a bundle holds a step that shares no launch");
+      calls.insert(calls.end(), gpu->calls().begin(), gpu->calls().end());
+    });
+    return std::make_unique<GpuKernel>(context(), "bundle", share_launch(std::move(calls), context()));
   }
 
   Verdict judge(const Primitive& primitive, bool log) const {

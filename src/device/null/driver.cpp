@@ -32,7 +32,13 @@ class Target final : public compile::Target {
   std::unique_ptr<compile::Kernel> compile(const compile::Step& step) const override {
     return std::make_unique<Kernel>(step);
   }
-  std::size_t largest_bundle() const override { return 256; }
+  compile::Sharing sharing(const compile::Step& step) const override {
+    const auto* group = std::get_if<compile::Group>(&step);
+    if (group == nullptr || group->kind != compile::Group::Kind::elementwise) return {};
+    std::string code = compile::code_of(*group);
+    return {code, code};
+  }
+  compile::BundleLimits bundle_limits() const override { return {.members = 256}; }
   bool accepts_epilogue(const compile::Primitive& /*contraction*/) const override { return true; }
 };
 

@@ -100,7 +100,8 @@ class DirectKernel final : public compile::Kernel {
 class BundleKernel final : public compile::Kernel {
  public:
   explicit BundleKernel(const compile::Bundle& bundle) : workers_(base::thread_count()) {
-    for (const compile::Group& group : bundle.groups) {
+    for (const compile::Work& work : bundle.works) {
+      const auto& group = std::get<compile::Group>(work);
       kernels_.emplace_back(tiles::plan_group(group, tiles::full_follows_reduction(group)), group);
       const DirectKernel& kernel = kernels_.back();
       firsts_.push_back(tiles_);

@@ -18,9 +18,6 @@ std::string why_not_emitted(const compile::Group& group);
 /// The launches that run a group. Its axes must be merged already (compile::merge_axes).
 EmittedCalls emit(const compile::Group& group, const Context& context);
 
-/// The launches of elementwise groups that do not touch each other's results: as many as fit share one.
-EmittedCalls emit_bundle(const std::vector<compile::Group>& groups, const Context& context);
-
 // Of each kind of group.
 EmittedCalls emit_elementwise(const compile::Group& group, const Context& context);
 EmittedCalls emit_row(const compile::Group& group, const Context& context);

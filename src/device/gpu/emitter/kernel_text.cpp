@@ -65,9 +65,12 @@ Values ValueList::values() const {
     }
   }
   // A struct that holds 8-byte members ends at a multiple of 8.
-  const bool wide = std::any_of(members_.begin(), members_.end(), [](const Member& member) { return member.wide; });
-  if (wide) values.bytes.resize((values.bytes.size() + 7) / 8 * 8);
+  if (wide()) values.bytes.resize((values.bytes.size() + 7) / 8 * 8);
   return values;
+}
+
+bool ValueList::wide() const {
+  return std::any_of(members_.begin(), members_.end(), [](const Member& member) { return member.wide; });
 }
 
 void KernelText::line(std::string_view text) {
@@ -80,33 +83,32 @@ void KernelText::line(std::string_view text) {
 
 std::string KernelText::bind(std::string_view type, const Region& region) {
   const std::size_t index = regions_.size();
-  arguments_ += fmt::format("{}({}, a{}, {}), ", region.writes ? "OUT" : "IN", type, index, index);
+  arguments_.push_back({std::string(type), fmt::format("a{}", index), region.writes});
   regions_.push_back(region);
-  types_.emplace_back(type);
-  return fmt::format("a{}", index);
+  return arguments_.back().name;
 }
 
 void KernelText::group_memory(std::string_view type, std::string_view name, std::size_t count) {
-  const std::string declaration = fmt::format("  GROUP_MEMORY({}, {}, {});\n", type, name, count);
-  if (group_memory_.find(declaration) == std::string::npos) group_memory_ += declaration;
+  const Piece::Array array{std::string(type), std::string(name), std::to_string(count)};
+  if (std::find(arrays_.begin(), arrays_.end(), array) == arrays_.end()) arrays_.push_back(array);
 }
 
 void KernelText::use(std::string_view file) {
   if (std::find(files_.begin(), files_.end(), file) == files_.end()) files_.emplace_back(file);
 }
 
-std::string KernelText::text() const {
-  return fmt::format("struct Values_@ {{ {}}};\nKERNEL(@, {}, {}VALUES(Values_@, values, {})) {{\n{}{}}}\n",
-                     values_.members(), threads_, arguments_, regions_.size(), group_memory_, body_);
-}
-
 Call KernelText::finish(const Context& context, std::array<std::uint32_t, 3> groups) const {
-  Call call;
-  call.function = context.library.add({stem_, text(), files_, threads_});
-  call.groups = groups;
-  call.regions = regions_;
-  call.values = values_.values();
-  return call;
+  Piece piece;
+  piece.stem = stem_;
+  piece.threads = threads_;
+  piece.declarations = fmt::format("struct Values_@ {{ {}}};\n", values_.members());
+  piece.arguments = arguments_;
+  piece.values_type = "Values_@";
+  piece.values_are_wide = values_.wide();
+  piece.arrays = arrays_;
+  piece.body = body_;
+  piece.files = files_;
+  return make_call(std::move(piece), groups, regions_, values_.values(), context);
 }
 
 }  // namespace russet::gpu

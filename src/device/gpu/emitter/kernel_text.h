@@ -26,6 +26,8 @@ class ValueList {
   /// Members of 8 bytes come first.
   std::string members() const;
   Values values() const;
+  /// Whether a member has 8 bytes.
+  bool wide() const;
 
  private:
   struct Member {
@@ -63,12 +65,10 @@ class KernelText {
   std::size_t bindings() const { return regions_.size(); }
 
   Call finish(const Context& context, std::array<std::uint32_t, 3> groups) const;
-  /// The text without names.
-  std::string text() const;
 
   // For kernels that are put together from several texts: the parts.
   const std::vector<Region>& regions() const { return regions_; }
-  const std::vector<std::string>& types() const { return types_; }  // of what the regions hold
+  const std::vector<Piece::Argument>& arguments() const { return arguments_; }
   const std::vector<std::string>& files() const { return files_; }
   const ValueList& values() const { return values_; }
   const std::string& body() const { return body_; }
@@ -76,13 +76,12 @@ class KernelText {
  private:
   std::string stem_;
   std::uint32_t threads_;
-  std::string arguments_;
-  std::string group_memory_;
+  std::vector<Piece::Argument> arguments_;
+  std::vector<Piece::Array> arrays_;
   std::string body_;
   std::size_t depth_ = 1;
   std::vector<std::string> files_{"math.metal"};
   std::vector<Region> regions_;
-  std::vector<std::string> types_;
   ValueList values_;
 };
 

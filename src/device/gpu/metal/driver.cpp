@@ -109,6 +109,9 @@ class Driver final : public gpu::Driver {
     const std::lock_guard lock(mutex_);
     stream_.launch(launch);
   }
+  const void* block_of(const std::byte* address, std::size_t bytes) const override {
+    return memory_.find(address, bytes).buffer;
+  }
   void barrier() override {
     const std::lock_guard lock(mutex_);
     stream_.barrier();

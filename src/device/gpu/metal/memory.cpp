@@ -11,8 +11,7 @@ namespace {
 
 constexpr std::size_t line = 64;
 constexpr std::size_t small_block = std::size_t{4} << 20;
-constexpr std::size_t large_block = std::size_t{64} << 20;
-constexpr std::size_t largest_cut = std::size_t{8} << 20;
+constexpr std::size_t least_large_block = std::size_t{64} << 20;
 
 std::size_t rounded(std::size_t bytes, std::size_t unit) { return std::max(unit, (bytes + unit - 1) / unit * unit); }
 
@@ -41,7 +40,8 @@ std::byte* Memory::allocate(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   if (bytes > gpu_.working_set) throw_out_of_memory(bytes);
   const std::size_t unit = unit_of(bytes);
-  if (bytes <= largest_cut) return cut(rounded(bytes, unit), unit, unit == line ? small_block : large_block);
+  const std::size_t block_bytes = unit == line ? small_block : large_block();
+  if (bytes <= block_bytes / 2) return cut(rounded(bytes, unit), unit, block_bytes);
   return make_block(rounded(bytes, page)).begin;
 }
 
@@ -92,6 +92,12 @@ Place Memory::find(const std::byte* address, std::size_t bytes) const {
       fmt::format("mps: a tensor of {} bytes does not fit into one buffer: they have {} bytes at most, and "
                   "up to half of that always fits. Use a smaller batch?",
                   bytes, gpu_.max_buffer));
+}
+
+std::size_t Memory::large_block() const {
+  const std::size_t wanted = std::max(least_large_block, granted_ / 8);
+  const std::size_t left = gpu_.working_set > granted_ ? gpu_.working_set - granted_ : 0;
+  return std::min({wanted, left, gpu_.max_buffer}) / page * page;
 }
 
 // First fit: blocks are few, and the pool above asks for each size once.

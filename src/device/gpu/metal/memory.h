@@ -14,9 +14,9 @@ struct Place {
   std::size_t offset = 0;
 };
 
-/// Pieces up to a page come from blocks of 4 MiB, larger ones up to 8 MiB from blocks of 64 MiB, and still larger ones
-/// have memory of their own: several buffers over one range of addresses if it is longer than a buffer may be.
-/// Thread-safe.
+/// Pieces up to a page come from blocks of 4 MiB, larger ones from blocks of 64 MiB or of an eighth of all that there
+/// is, if that is more: a launch over many tensors binds blocks, so they must be few. Pieces above half a block have
+/// memory of their own: several buffers over one range of addresses if it is longer than a buffer may be. Thread-safe.
 class Memory {
  public:
   explicit Memory(const Gpu& gpu);
@@ -52,6 +52,7 @@ class Memory {
   };
 
   std::byte* cut(std::size_t bytes, std::size_t unit, std::size_t block_bytes);
+  std::size_t large_block() const;
   Block& make_block(std::size_t bytes);
   void map_windows(Block& block);
   void drop_block(std::map<const std::byte*, Block>::iterator block);

@@ -4,6 +4,7 @@
 #include <russet/error.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/log.h"
 
@@ -51,6 +52,8 @@ Stream::Stream(const Gpu& gpu, Memory& memory) : gpu_(gpu), memory_(memory), cap
 Stream::~Stream() {
   if (buffer_) commit();
   for (const auto& batch : in_flight_) wait(batch);
+  for (const auto& batch : in_flight_) take_back(*batch);
+  for (const Chunk& chunk : chunks_) memory_.release(chunk.begin, chunk.bytes);
 }
 
 void Stream::make_queue() {
@@ -100,19 +103,10 @@ void Stream::encode(const gpu::Launch& launch) {
     encoder_->setComputePipelineState(pipeline.state.get());
     pipeline_ = launch.pipeline;
   }
-  if (bound_.size() < launch.buffers.size() + 1) bound_.resize(launch.buffers.size() + 1);
-  for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
-    const gpu::Binding& binding = launch.buffers[i];
-    const Place place = binding.bytes == 0 ? memory_.anywhere() : memory_.find(binding.address, binding.bytes);
-    if (bound_[i].buffer != place.buffer || bound_[i].offset != place.offset) {
-      encoder_->setBuffer(place.buffer, place.offset, i);
-      bound_[i] = place;
-    }
-    if (hooks != nullptr) hooks->plan(encoder_.get(), static_cast<unsigned>(i), binding.bytes, binding.writes);
-  }
-  if (!launch.parameters.empty()) {
-    encoder_->setBytes(launch.parameters.data(), launch.parameters.size(), launch.buffers.size());
-    bound_[launch.buffers.size()] = {};
+  if (launch.bases > 0) {
+    bind_bases(launch);
+  } else {
+    bind_buffers(launch);
   }
   for (const Range& birth : births_) {
     hooks->begin(encoder_.get(), birth.begin, static_cast<std::size_t>(birth.end - birth.begin));
@@ -120,6 +114,96 @@ void Stream::encode(const gpu::Launch& launch) {
   births_.clear();
   encoder_->dispatchThreadgroups(MTL::Size(launch.groups[0], launch.groups[1], launch.groups[2]),
                                  MTL::Size(launch.threads, 1, 1));
+}
+
+void Stream::bind(MTL::Buffer* buffer, std::size_t offset, std::size_t index) {
+  if (bound_.size() <= index) bound_.resize(index + 1);
+  if (bound_[index].buffer == buffer && bound_[index].offset == offset) return;
+  encoder_->setBuffer(buffer, offset, index);
+  bound_[index] = {buffer, offset};
+}
+
+void Stream::bind_buffers(const gpu::Launch& launch) {
+  for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
+    const gpu::Binding& binding = launch.buffers[i];
+    const Place place = binding.bytes == 0 ? memory_.anywhere() : memory_.find(binding.address, binding.bytes);
+    bind(place.buffer, place.offset, i);
+    if (hooks != nullptr) hooks->plan(encoder_.get(), static_cast<unsigned>(i), binding.bytes, binding.writes);
+  }
+  if (!launch.parameters.empty()) bind_parameters(launch.parameters, launch.buffers.size());
+}
+
+void Stream::bind_bases(const gpu::Launch& launch) {
+  constexpr int base_shift = 56;
+  std::vector<MTL::Buffer*> bases;
+  table_.assign(launch.parameters.begin(), launch.parameters.end());
+  for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
+    const gpu::Binding& binding = launch.buffers[i];
+    if (binding.bytes == 0) continue;
+    const Place place = memory_.find(binding.address, binding.bytes);
+    const auto base = static_cast<std::size_t>(std::find(bases.begin(), bases.end(), place.buffer) - bases.begin());
+    if (base == bases.size()) bases.push_back(place.buffer);
+    const std::uint64_t entry = std::uint64_t{base} << base_shift | place.offset;
+    std::memcpy(table_.data() + launch.places[i], &entry, sizeof(entry));
+    if (hooks != nullptr) {
+      hooks->reach(encoder_.get(), static_cast<unsigned>(base), place.offset, binding.bytes, binding.writes,
+                   launch.bases, launch.places[i]);
+    }
+  }
+  if (bases.size() > launch.bases) throw InternalError("mps: a launch reaches more blocks of memory than it has bases");
+  // What a kernel names must be bound, reached or not.
+  if (bases.empty()) bases.push_back(memory_.anywhere().buffer);
+  bases.resize(launch.bases, bases.front());
+  for (std::size_t i = 0; i < bases.size(); ++i) bind(bases[i], 0, i);
+  bind_parameters(table_, launch.bases);
+}
+
+void Stream::bind_parameters(std::span<const std::byte> parameters, std::size_t index) {
+  constexpr std::size_t inline_limit = 4096;
+  if (bound_.size() <= index) bound_.resize(index + 1);
+  if (parameters.size() <= inline_limit) {
+    encoder_->setBytes(parameters.data(), parameters.size(), index);
+    bound_[index] = {};
+    return;
+  }
+  std::byte* const memory = take_memory(parameters.size());
+  std::copy(parameters.begin(), parameters.end(), memory);
+  const Place place = memory_.find(memory, parameters.size());
+  bind(place.buffer, place.offset, index);
+  if (hooks != nullptr) hooks->plan(encoder_.get(), static_cast<unsigned>(index), parameters.size(), false);
+}
+
+std::byte* Stream::take_memory(std::size_t bytes) {
+  constexpr std::size_t alignment = 256;
+  constexpr std::size_t usual = std::size_t{128} << 10;
+  for (Chunk& chunk : batch_->chunks) {
+    if (chunk.bytes - chunk.used < bytes) continue;
+    std::byte* const memory = chunk.begin + chunk.used;
+    chunk.used += std::min((bytes + alignment - 1) / alignment * alignment, chunk.bytes - chunk.used);
+    return memory;
+  }
+  const auto free = std::find_if(chunks_.begin(), chunks_.end(), [&](const Chunk& c) { return c.bytes >= bytes; });
+  if (free != chunks_.end()) {
+    batch_->chunks.push_back(*free);
+    chunks_.erase(free);
+  } else {
+    const std::size_t size = std::max(bytes, usual);
+    batch_->chunks.push_back({memory_.allocate(size), size, 0});
+  }
+  return take_memory(bytes);
+}
+
+void Stream::take_back(Batch& batch) {
+  constexpr std::size_t kept = 8;
+  for (Chunk& chunk : batch.chunks) {
+    chunk.used = 0;
+    if (chunks_.size() < kept) {
+      chunks_.push_back(chunk);
+    } else {
+      memory_.release(chunk.begin, chunk.bytes);
+    }
+  }
+  batch.chunks.clear();
 }
 
 void Stream::note(const gpu::Launch& launch) {
@@ -193,13 +277,14 @@ void Stream::synchronize() {
 
 void Stream::settle() {
   while (!in_flight_.empty()) {
-    const Batch& batch = *in_flight_.front();
+    Batch& batch = *in_flight_.front();
     {
       const std::lock_guard lock(completions_->mutex);
       if (!batch.done) return;
     }
     if (!batch.failure.empty()) return fail(batch.failure);
     adapt(batch);
+    take_back(batch);
     in_flight_.pop_front();
   }
 }
@@ -233,6 +318,7 @@ void Stream::fail(const std::string& reason) {
   for (const auto& batch : in_flight_) {
     wait(batch);
     for (const Range& range : batch->writes) lost_.add(range);
+    take_back(*batch);
   }
   in_flight_.clear();
   make_queue();

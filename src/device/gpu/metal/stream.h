@@ -37,10 +37,18 @@ class Lost {
   std::vector<Range> ranges_;
 };
 
+/// A piece of memory that tables of launches are written to.
+struct Chunk {
+  std::byte* begin = nullptr;
+  std::size_t bytes = 0;
+  std::size_t used = 0;
+};
+
 /// A command buffer that was committed.
 struct Batch {
   std::vector<Range> reads;
   std::vector<Range> writes;
+  std::vector<Chunk> chunks;  // that its launches read
   int launches = 0;
   // Guarded by Stream's completions:
   bool done = false;
@@ -91,6 +99,14 @@ class Stream {
   void make_queue();
   void begin();
   void encode(const gpu::Launch& launch);
+  void bind(MTL::Buffer* buffer, std::size_t offset, std::size_t index);
+  void bind_buffers(const gpu::Launch& launch);
+  /// Binds the blocks that the buffers lie in, and the table with the places filled in.
+  void bind_bases(const gpu::Launch& launch);
+  void bind_parameters(std::span<const std::byte> parameters, std::size_t index);
+  /// Memory that comes back when the command buffer that is being written has completed.
+  std::byte* take_memory(std::size_t bytes);
+  void take_back(Batch& batch);
   void note(const gpu::Launch& launch);
   void wait(const std::shared_ptr<Batch>& batch);
   /// Takes completed command buffers off the list, learns from their times, and deals with a failure.
@@ -111,6 +127,8 @@ class Stream {
   std::vector<Place> bound_;
   bool launched_since_barrier_ = false;
   std::vector<Range> births_;
+  std::vector<Chunk> chunks_;     // that no command buffer reads
+  std::vector<std::byte> table_;  // of the launch that is being encoded
 
   std::deque<std::shared_ptr<Batch>> in_flight_;
   std::shared_ptr<Completions> completions_ = std::make_shared<Completions>();

@@ -42,6 +42,23 @@ std::string judge_buffer(const Argument& argument, const Range& range) {
   return {};
 }
 
+std::string judge_table(const Dispatch& dispatch, std::size_t bases) {
+  if (dispatch.bases.size() != bases) {
+    return fmt::format("{} bases are bound, the kernel takes {}", dispatch.bases.size(), bases);
+  }
+  for (std::size_t i = 0; i < dispatch.buffers.size(); ++i) {
+    const auto& [base, place] = dispatch.reached[i];
+    if (base >= bases || place + sizeof(std::uint64_t) > dispatch.values.size()) {
+      return fmt::format("buffer {} is reached through base {} and byte {} of a table of {} bytes", i, base, place,
+                         dispatch.values.size());
+    }
+    if (dispatch.buffers[i].begin == nullptr && dispatch.buffers[i].bytes > 0) {
+      return fmt::format("buffer {} is nowhere", i);
+    }
+  }
+  return {};
+}
+
 std::string judge_arguments(const Dispatch& dispatch) {
   const auto arguments = dispatch.kernel->arguments();
   std::size_t buffers = arguments.size();
@@ -53,6 +70,7 @@ std::string judge_arguments(const Dispatch& dispatch) {
   } else if (!dispatch.values.empty()) {
     return "values for a kernel that takes none";
   }
+  if (!dispatch.bases.empty()) return judge_table(dispatch, buffers);
   if (dispatch.buffers.size() != buffers) {
     return fmt::format("{} buffers are bound, the kernel takes {}", dispatch.buffers.size(), buffers);
   }

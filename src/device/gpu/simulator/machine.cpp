@@ -20,7 +20,11 @@ std::mutex machine;
 
 void run_unchecked(const Dispatch& dispatch) {
   Bound bound;
-  for (const Range& range : dispatch.buffers) bound.buffers.push_back(range.begin);
+  if (dispatch.bases.empty()) {
+    for (const Range& range : dispatch.buffers) bound.buffers.push_back(range.begin);
+  } else {
+    bound.buffers.assign(dispatch.bases.begin(), dispatch.bases.end());
+  }
   bound.values = dispatch.values.data();
   run_groups(dispatch, bound, 0, group_count(dispatch));
   if (!options().checked) return;

@@ -46,12 +46,22 @@ struct Range {
   std::string_view name;  // of the tensor, for reports
 };
 
+/// How a buffer is reached through a table: at byte `place` of the values lies the number of its base in the highest
+/// byte and the offset from there in the seven others.
+struct Reached {
+  std::uint32_t base = 0;
+  std::size_t place = 0;
+};
+
 struct Dispatch {
   const Kernel* kernel = nullptr;
   std::array<std::uint32_t, 3> groups{1, 1, 1};
   std::uint32_t threads = 32;
   std::vector<Range> buffers;     // by binding index
-  std::vector<std::byte> values;  // inline bytes, bound after the buffers; empty if none
+  std::vector<std::byte> values;  // inline bytes or the table, bound after the buffers; empty if none
+  /// If there are any: how each of the buffers is reached, through the bases that are bound in their place.
+  std::vector<Reached> reached{};
+  std::vector<std::byte*> bases{};
 };
 
 /// Something that a check found.

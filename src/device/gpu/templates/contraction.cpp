@@ -13,6 +13,7 @@ namespace {
 using compile::Primitive;
 
 constexpr std::int64_t slice = 16;  // of the depth, in multiply_tile
+constexpr std::uint32_t tile_threads = 128;
 constexpr int max_batch_axes = 6;
 constexpr std::int64_t least_side = 8;  // of a result that tiles are worth it for
 
@@ -132,32 +133,31 @@ class Writer {
 
   /// A kernel that reads `inputs` (named left and right, or partials) and gives elements to the visitor.
   Call call(std::string stem, std::uint32_t threads, const std::vector<std::string>& names, std::vector<Region> inputs,
-            std::string_view input_type, const VisitorText& visitor, const std::string& body,
-            const Division& division) const {
-    std::string arguments;
+            std::string_view input_type, const VisitorText& visitor, const std::string& body, const Division& division,
+            std::int64_t groups) const {
+    Piece piece;
+    piece.stem = std::move(stem);
+    piece.threads = threads;
+    piece.declarations = visitor.declarations;
+    for (const std::string& name : names) piece.arguments.push_back({std::string(input_type), name, false});
     std::string set_up = fmt::format("  {} visitor;\n  visitor.values = &values;\n", visitor.type);
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      arguments += fmt::format("IN({}, {}, {}), ", input_type, names[i], i);
-    }
     for (std::size_t i = 0; i < visitor.types.size(); ++i) {
-      arguments += fmt::format("{}({}, {}, {}), ", visitor.regions[i].writes ? "OUT" : "IN", visitor.types[i],
-                               visitor.pointers[i], names.size() + i);
+      piece.arguments.push_back({visitor.types[i], visitor.pointers[i], visitor.regions[i].writes});
       set_up += fmt::format("  visitor.{0} = {0};\n", visitor.pointers[i]);
     }
-    Source source;
-    source.stem = std::move(stem);
-    source.threads = threads;
-    source.files = visitor.files;
-    source.files.emplace_back("contraction.metal");
-    source.text = fmt::format("{}KERNEL(@, {}, {}VALUES({}, values, {})) {{\n{}{}}}", visitor.declarations, threads,
-                              arguments, visitor.values_type, names.size() + visitor.types.size(), set_up, body);
-    Call call;
-    call.function = context_.library.add(std::move(source));
-    call.regions = std::move(inputs);
-    call.regions.insert(call.regions.end(), visitor.regions.begin(), visitor.regions.end());
-    call.values = values(division);
-    append(call.values, visitor.values);
-    return call;
+    piece.values_type = visitor.values_type;
+    piece.values_are_wide = true;
+    if (division.tile > 0 && threads == tile_threads) {
+      piece.arrays.push_back(
+          {"float", "memory", fmt::format("(TileMemory<{0}, {0}, {1}>::count)", division.tile, slice)});
+    }
+    piece.body = set_up + body;
+    piece.files = visitor.files;
+    piece.files.emplace_back("contraction.metal");
+    Values all = values(division);
+    append(all, visitor.values);
+    inputs.insert(inputs.end(), visitor.regions.begin(), visitor.regions.end());
+    return make_call(std::move(piece), {grid_size(groups), 1, 1}, std::move(inputs), std::move(all), context_);
   }
 
   /// Members of an epilogue follow those of the product.
@@ -174,8 +174,7 @@ class Writer {
 
   Call tile_call(const Division& division, const VisitorText& visitor) const {
     const std::string body = fmt::format(
-        R"(  GROUP_MEMORY(float, memory, (TileMemory<{0}, {0}, 16>::count));
-  TileThread self;
+        R"(  TileThread self;
   self.thread_id = thread_id;
   self.lane_id = lane_id;
   self.simdgroup_id = simdgroup_id;
@@ -183,30 +182,26 @@ class Writer {
 )",
         division.tile, left_side(), right_side(), visitor.type, along_depth(c_.left_line, c_.left_step),
         along_depth(c_.right_line, c_.right_step), visitor.product);
-    Call made = call(stem(""), 128, {"left", "right"}, {left_.region, right_.region}, element_type(type()), visitor,
-                     body, division);
-    made.groups[0] = grid_size(c_.batches() * division.splits * divide_up(c_.rows, division.tile) *
-                               divide_up(c_.columns, division.tile));
-    return made;
+    return call(
+        stem(""), tile_threads, {"left", "right"}, {left_.region, right_.region}, element_type(type()), visitor, body,
+        division,
+        c_.batches() * division.splits * divide_up(c_.rows, division.tile) * divide_up(c_.columns, division.tile));
   }
 
   Call element_call(const Division& division, const VisitorText& visitor) const {
     const std::string body =
         fmt::format("  direct_product<{}, {}>(left, right, visitor, {}, ulong(group_id.x) * 256u + thread_id);\n",
                     left_side(), right_side(), visitor.product);
-    Call made = call(stem("_elements"), 256, {"left", "right"}, {left_.region, right_.region}, element_type(type()),
-                     visitor, body, division);
-    made.groups[0] = groups_for(c_.batches() * division.splits * c_.rows * c_.columns);
-    return made;
+    return call(stem("_elements"), 256, {"left", "right"}, {left_.region, right_.region}, element_type(type()), visitor,
+                body, division, groups_for(c_.batches() * division.splits * c_.rows * c_.columns));
   }
 
   Call sum_call(const Division& division, const Region& partials) const {
     const VisitorText visitor = result_visitor(1);
     const std::string body =
         fmt::format("  add_partials(partials, visitor, {}, ulong(group_id.x) * 256u + thread_id);\n", visitor.product);
-    Call made = call(stem("_sum"), 256, {"partials"}, {partials}, sum_type(type()), visitor, body, division);
-    made.groups[0] = groups_for(c_.batches() * c_.rows * c_.columns);
-    return made;
+    return call(stem("_sum"), 256, {"partials"}, {partials}, sum_type(type()), visitor, body, division,
+                groups_for(c_.batches() * c_.rows * c_.columns));
   }
 
   static void add_axis(Values& values, const ContractionAxis& axis) {

@@ -64,11 +64,11 @@ VisitorText epilogue_visitor(const Primitive& primitive, std::size_t first) {
   std::string arguments;
   for (std::size_t i = first; i < kernel.bindings(); ++i) {
     const std::string pointer =
-        fmt::format("device {}{}* a{}", kernel.regions()[i].writes ? "" : "const ", kernel.types()[i], i);
+        fmt::format("device {}{}* a{}", kernel.regions()[i].writes ? "" : "const ", kernel.arguments()[i].type, i);
     parameters += pointer + ", ";
     members += fmt::format("  {};\n", pointer);
     arguments += fmt::format("a{}, ", i);
-    visitor.types.push_back(kernel.types()[i]);
+    visitor.types.push_back(kernel.arguments()[i].type);
     visitor.pointers.push_back(fmt::format("a{}", i));
     visitor.regions.push_back(kernel.regions()[i]);
   }

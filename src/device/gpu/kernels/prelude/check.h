@@ -13,6 +13,7 @@
 #define IN(type, name, index) device const type* name
 #define OUT(type, name, index) device type* name
 #define VALUES(type, name, index) constant type& name
+#define TABLE(type, name, index) constant type* name
 #define GROUP_MEMORY(type, name, count) threadgroup type name[count]
 
 // Storage alone, as the dialect has it: no arithmetic, no implicit conversion, float(x) and bfloat(x).

@@ -56,7 +56,7 @@ void Contest::add_region(std::uintptr_t begin, std::uintptr_t end) {
 
 void Contest::note(std::size_t i, Space& space) {
   if (!concerned_[i]) return;
-  for (Window& window : space.windows) {
+  for (const Window& window : space.windows) {
     if (window.begin == window.end || !window.recorded) continue;
     for (const Span& span : window.spans) {
       for (Region& region : regions_) note_span(i, space, span, region);

@@ -27,8 +27,8 @@ const char* verb(const Access& access) {
 /// "byte 68 of 'x' (tensor 'weight', 64 bytes)".
 std::string place(const Executor& executor, std::uintptr_t address) {
   const Space& space = Space::shared();
-  if (address - space.data < window_bytes * window_count) {
-    const Window& window = space.windows[(address - space.data) >> window_bits];
+  if (space.holds(address)) {
+    const Window& window = space.window_at(address);
     if (window.spans.empty()) return "no argument's memory";
     const Span* best = &window.spans.front();
     for (const Span& span : window.spans) {

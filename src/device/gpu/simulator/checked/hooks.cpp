@@ -82,7 +82,7 @@ bool allowed(const Window& window, const Access& access) {
 }
 
 [[gnu::always_inline]] inline void check_device(const Access& access) {
-  Window& window = space->windows[(access.address - space->data) >> window_bits];
+  const Window& window = space->window_at(access.address);
   if (access.address < window.begin || access.address + access.bytes > window.end ||
       (access.write && !window.writable) || (!window.plain && !allowed(window, access))) {
     return refuse(access);
@@ -124,7 +124,7 @@ bool allowed(const Window& window, const Access& access) {
 }
 
 [[gnu::noinline]] void check(Access access) {
-  if (access.address - space->data < window_bytes * window_count) return check_device(access);
+  if (space->holds(access.address)) return check_device(access);
   Executor& executor = Executor::running();
   if (executor.owns_stack(reinterpret_cast<const void*>(access.address))) return;
   const std::size_t offset = access.address - reinterpret_cast<std::uintptr_t>(executor.call().group_memory);
@@ -136,8 +136,8 @@ bool allowed(const Window& window, const Access& access) {
 /// nobody else has touched. Whether it was one; if not, check() begins again.
 template <std::uint32_t bytes, bool write>
 [[gnu::always_inline]] inline bool simple(std::uintptr_t address) {
-  if (address - space->data >= window_bytes * window_count) return false;
-  const Window& window = space->windows[(address - space->data) >> window_bits];
+  if (!space->holds(address)) return false;
+  const Window& window = space->window_at(address);
   if (address < window.begin || address + bytes > window.end || !(write ? window.simple_write : window.simple_read)) {
     return false;
   }

@@ -60,45 +60,75 @@ Space& Space::shared() {
 }
 
 Space::Space()
-    : data(reserve(window_bytes * window_count)),
-      cells(reserve(window_bytes * window_count * 2)),
-      bits(reserve(window_bytes * window_count / 8)) {}
+    : data(reserve(space_bytes)),
+      cells(reserve(space_bytes * 2)),
+      bits(reserve(space_bytes / 8)),
+      windows(slot_count + 1) {
+  by_slot.fill(&windows.back());
+}
+
+void Space::take_slots(const Window& window, std::size_t count) {
+  if (used_slots_ + count > slot_count) {
+    throw OutOfMemoryError(
+        "simulated GPU: a launch touches more memory than its checks can watch; RUSSET_SIMULATOR=unchecked runs "
+        "without them");
+  }
+  for (std::size_t i = 0; i < count; ++i) by_slot[used_slots_++] = &window;
+}
+
+Window& Space::open_window(std::size_t phase, bool reached) {
+  Window& window = windows[used_++];
+  window = Window{};
+  const std::uintptr_t base = data + used_slots_ * slot_bytes;
+  take_slots(window, reached ? 1 : window_bytes / slot_bytes);
+  window.begin = window.end = base + (reached ? reached_margin : window_margin) + phase;
+  return window;
+}
 
 void Space::add_spans(const Dispatch& dispatch) {
   const auto& buffers = dispatch.buffers;
+  const bool reached = !dispatch.bases.empty();
   std::vector<std::size_t> order(buffers.size());
   std::iota(order.begin(), order.end(), 0);
   // What is empty comes first, in windows of its own.
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return std::pair(buffers[i].bytes > 0, buffers[i].begin); });
   bound_.assign(buffers.size(), {});
-  std::byte* reached = nullptr;  // end of the last window's memory
+  std::byte* end = nullptr;  // of the last window's memory
   for (const std::size_t i : order) {
     const Range& range = buffers[i];
-    if (used_ == 0 || range.begin >= reached || range.bytes == 0) {
-      Window& fresh = windows[used_++];
-      fresh = Window{};
-      const std::uintptr_t base = data + (used_ - 1) * window_bytes + window_margin;
-      fresh.begin = base + reinterpret_cast<std::uintptr_t>(range.begin) % page;
-      fresh.end = fresh.begin;
-      reached = range.begin;
+    if (used_ == 0 || range.begin >= end || range.bytes == 0) {
+      open_window(reinterpret_cast<std::uintptr_t>(range.begin) % page, reached);
+      end = range.begin;
     }
     Window& window = windows[used_ - 1];
     const std::byte* const home = window.spans.empty() ? range.begin : window.spans.front().home;
     const std::uintptr_t begin = window.begin + static_cast<std::size_t>(range.begin - home);
-    if (range.bytes > window_bytes - window_margin - page || begin + range.bytes > window.begin + window_bytes / 2) {
+    if (!reached &&
+        (range.bytes > window_bytes - window_margin - page || begin + range.bytes > window.begin + window_bytes / 2)) {
       throw OutOfMemoryError(
           fmt::format("simulated GPU: '{}' holds {} bytes, more than its checks can watch; "
                       "RUSSET_SIMULATOR=unchecked runs without them",
                       range.name, range.bytes));
     }
+    while (begin + range.bytes + reached_margin / 2 > data + used_slots_ * slot_bytes) take_slots(window, 1);
     bound_[i] = {used_ - 1, window.spans.size()};
-    const auto& argument = dispatch.kernel->arguments()[i];
-    window.spans.push_back(
-        {begin, begin + range.bytes, range.begin, range.writable, argument.name, std::string(range.name)});
+    window.spans.push_back({begin, begin + range.bytes, range.begin, range.writable,
+                            reached ? fmt::format("buffer {} of the table", i) : dispatch.kernel->arguments()[i].name,
+                            std::string(range.name)});
     window.end = std::max(window.end, begin + range.bytes);
     window.writable |= range.writable;
     window.plain = window.spans.size() == 1;
-    reached = range.bytes == 0 ? nullptr : std::max(reached, range.begin + range.bytes);
+    end = range.bytes == 0 ? nullptr : std::max(end, range.begin + range.bytes);
+  }
+}
+
+void Space::write_places(const Dispatch& dispatch, std::byte* table) const {
+  constexpr int base_shift = 56;
+  for (std::size_t i = 0; i < dispatch.reached.size(); ++i) {
+    const auto& [window, span] = bound_[i];
+    const std::uint64_t place =
+        std::uint64_t{dispatch.reached[i].base} << base_shift | (windows[window].spans[span].begin - data);
+    std::memcpy(table + dispatch.reached[i].place, &place, sizeof(place));
   }
 }
 
@@ -109,7 +139,7 @@ void Space::fill(Window& window) {
   std::memcpy(pointer(window.begin), pointer(home), bytes);
   window.partly = uninitialised.meets(home, home + bytes);
   if (!window.partly) return;
-  const std::uintptr_t window_base = (window.begin - data) / window_bytes * window_bytes + data;
+  const std::uintptr_t window_base = window.begin / 8 * 8;
   std::uint8_t* const own = bits_of(window_base);
   const std::size_t offset = window.begin - window_base;
   set_bits(own, offset, offset + bytes, true);
@@ -119,7 +149,7 @@ void Space::fill(Window& window) {
 }
 
 Bound Space::bind(const Dispatch& dispatch, bool contested) {
-  used_ = 0;
+  used_ = used_slots_ = 0;
   add_spans(dispatch);
   for (std::size_t i = 0; i < used_; ++i) {
     windows[i].recorded = windows[i].writable || contested;
@@ -128,19 +158,22 @@ Bound Space::bind(const Dispatch& dispatch, bool contested) {
     windows[i].simple_write = windows[i].simple_read && windows[i].writable;
   }
   Bound bound;
-  for (const auto& [window, span] : bound_) bound.buffers.push_back(pointer(windows[window].spans[span].begin));
+  if (dispatch.bases.empty()) {
+    for (const auto& [window, span] : bound_) bound.buffers.push_back(pointer(windows[window].spans[span].begin));
+  } else {
+    bound.buffers.assign(dispatch.bases.size(), pointer(data));
+  }
   if (!dispatch.values.empty()) {
-    Window& window = windows[used_++];
-    window = Window{};
-    window.begin = data + (used_ - 1) * window_bytes + window_margin;
+    Window& window = open_window(0, true);
     window.end = window.begin + dispatch.values.size();
     window.simple_read = true;
     const auto& argument = dispatch.kernel->arguments().back();
-    window.spans.push_back({window.begin, window.end, nullptr, false, argument.name, "inline values"});
+    window.spans.push_back({window.begin, window.end, nullptr, false, argument.name,
+                            dispatch.bases.empty() ? "inline values" : "the table"});
     std::memcpy(pointer(window.begin), dispatch.values.data(), dispatch.values.size());
+    write_places(dispatch, pointer(window.begin));
     bound.values = pointer(window.begin);
   }
-  for (std::size_t i = used_; i < window_count; ++i) windows[i].begin = windows[i].end = 0;
   if (next_id > max_ids / 4) forget_cells();
   // An id of its own stands for "some other group".
   first_id = next_id++;
@@ -149,10 +182,7 @@ Bound Space::bind(const Dispatch& dispatch, bool contested) {
 }
 
 void Space::forget_cells() {
-  for (std::size_t i = 0; i < window_count; ++i) {
-    const std::uintptr_t begin = cells + i * window_bytes * 2;
-    discard(begin, begin + window_bytes * 2);
-  }
+  discard(cells, cells + space_bytes * 2);
   next_id = 1;
 }
 
@@ -175,7 +205,7 @@ void Space::settle(Window& window) {
     if (!window.partly) continue;
     const std::uintptr_t home = reinterpret_cast<std::uintptr_t>(span.home);
     uninitialised.remove(home, home + (span.end - span.begin));
-    const std::uintptr_t window_base = (window.begin - data) / window_bytes * window_bytes + data;
+    const std::uintptr_t window_base = window.begin / 8 * 8;
     const std::uint8_t* const own = bits_of(window_base);
     const auto written = [&](std::uintptr_t address) {
       const std::size_t i = address - window_base;
@@ -213,8 +243,9 @@ void Space::release() {
     if (windows[i].writable) settle(windows[i]);
   }
   give_back();
-  for (Window& window : windows) window.begin = window.end = 0;
-  used_ = 0;
+  for (std::size_t i = 0; i < used_; ++i) windows[i].begin = windows[i].end = 0;
+  std::fill_n(by_slot.begin(), used_slots_, &windows.back());
+  used_ = used_slots_ = 0;
 }
 
 }  // namespace russet::simulator

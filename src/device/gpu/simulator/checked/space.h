@@ -15,12 +15,17 @@
 
 namespace russet::simulator {
 
-/// An index of 32 bits, over elements of up to 8 bytes, never leaves its window.
-constexpr int window_bits = 36;
-constexpr std::size_t window_bytes = std::size_t{1} << window_bits;
-constexpr std::size_t window_count = 32;
-/// Where data begins in a window: indices may fall below it, too.
+/// The space is divided into slots; a window has one or several.
+constexpr int slot_bits = 31;
+constexpr std::size_t slot_bytes = std::size_t{1} << slot_bits;
+constexpr std::size_t slot_count = 2048;
+constexpr std::size_t space_bytes = slot_bytes * slot_count;
+/// The window of a binding: an index of 32 bits, over elements of up to 8 bytes, never leaves it.
+constexpr std::size_t window_bytes = std::size_t{1} << 36;
+/// Where data begins in it: indices may fall below it, too.
 constexpr std::size_t window_margin = std::size_t{1} << 32;
+/// What is reached through a table, of which there may be hundreds, has this much around it.
+constexpr std::size_t reached_margin = std::size_t{1} << 29;
 
 /// A binding in a window.
 struct Span {
@@ -58,10 +63,11 @@ class Space {
   /// Runs between parts of a dispatch, while no group does: sees to it that there are ids for more groups.
   void renew_ids();
 
-  std::uintptr_t data = 0;   // of window 0
-  std::uintptr_t cells = 0;  // those of address data + x lie at cells + 2 x
-  std::uintptr_t bits = 0;   // at bits + x / 8
-  std::array<Window, window_count> windows;
+  std::uintptr_t data = 0;                          // of window 0
+  std::uintptr_t cells = 0;                         // those of address data + x lie at cells + 2 x
+  std::uintptr_t bits = 0;                          // at bits + x / 8
+  std::vector<Window> windows;                      // those in use come first
+  std::array<const Window*, slot_count> by_slot{};  // never null
   Uninitialised uninitialised;
 
   // Ids of device memory.
@@ -71,11 +77,17 @@ class Space {
   std::atomic<bool> divided{false};
 
   Cell& cell(std::uintptr_t address) { return *reinterpret_cast<Cell*>(cells + (address - data) / 2 * sizeof(Cell)); }
+  bool holds(std::uintptr_t address) const { return address - data < space_bytes; }
+  const Window& window_at(std::uintptr_t address) const { return *by_slot[(address - data) >> slot_bits]; }
   std::uint8_t* bits_of(std::uintptr_t address) { return reinterpret_cast<std::uint8_t*>(bits + (address - data) / 8); }
 
  private:
   Space();
   void add_spans(const Dispatch& dispatch);
+  Window& open_window(std::size_t phase, bool reached);
+  void take_slots(const Window& window, std::size_t count);
+  /// The table with places in the windows.
+  void write_places(const Dispatch& dispatch, std::byte* table) const;
   void fill(Window& window);
   void settle(Window& window);
   void give_back();
@@ -83,6 +95,7 @@ class Space {
 
   std::vector<std::pair<std::size_t, std::size_t>> bound_;  // by binding: its window, its span
   std::size_t used_ = 0;                                    // windows
+  std::size_t used_slots_ = 0;
 };
 
 }  // namespace russet::simulator

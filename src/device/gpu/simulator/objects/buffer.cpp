@@ -108,6 +108,14 @@ void plan(const void* encoder, unsigned index, std::size_t bytes, bool writes) {
   bound.planned = true;
 }
 
+void reach(const void* encoder, unsigned index, std::size_t offset, std::size_t bytes, bool writes, unsigned table,
+           std::size_t place) {
+  auto& to = *static_cast<Encoder*>(const_cast<void*>(encoder));
+  to.reached.push_back({index, place});
+  to.reached_buffers.push_back({{}, offset, bytes, writes, true});
+  to.table_index = table;
+}
+
 void begin(const void* encoder, const void* address, std::size_t bytes) {
   static_cast<Encoder*>(const_cast<void*>(encoder))->births.push_back({gpu_address(address), bytes});
 }
@@ -115,7 +123,7 @@ void begin(const void* encoder, const void* address, std::size_t bytes) {
 void grant(const void* address, std::size_t bytes) { simulator::mark_uninitialised(gpu_address(address), bytes); }
 void written(const void* address, std::size_t bytes) { simulator::mark_initialised(gpu_address(address), bytes); }
 
-constexpr metal::Hooks hooks{&plan, &begin, &grant, &written};
+constexpr metal::Hooks hooks{&plan, &reach, &begin, &grant, &written};
 
 Object* new_buffer(Device*, Selector, unsigned long length, unsigned long /*options*/) {
   if (length == 0) {

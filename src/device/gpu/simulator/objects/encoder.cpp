@@ -90,6 +90,14 @@ bool fits(const Encoder& encoder, const Size& groups, const Size& threads) {
   return true;
 }
 
+/// Reports it if the tensor ends behind its buffer.
+void check_end(const Encoder& encoder, const Bound& bound, std::size_t index) {
+  if (bound.offset + bound.bytes <= bound.buffer->length) return;
+  report("binding",
+         fmt::format("{}: the tensor at {} ends {} bytes behind its buffer", encoder.pipeline->function->name, index,
+                     bound.offset + bound.bytes - bound.buffer->length));
+}
+
 /// The bindings of the next dispatch: those that were announced for it, or else all there are before the inline bytes.
 std::vector<Bound> take_bindings(Encoder& encoder) {
   std::size_t planned = 0;
@@ -108,15 +116,39 @@ std::vector<Bound> take_bindings(Encoder& encoder) {
     Bound& bound = encoder.bound[i];
     if (!bound.buffer) {
       report("binding", fmt::format("{}: nothing is bound at {}", encoder.pipeline->function->name, i));
-    } else if (bound.offset + bound.bytes > bound.buffer->length) {
-      report("binding",
-             fmt::format("{}: the tensor at {} ends {} bytes behind its buffer", encoder.pipeline->function->name, i,
-                         bound.offset + bound.bytes - bound.buffer->length));
+    } else {
+      check_end(encoder, bound, i);
     }
     result.push_back(bound);
     bound.planned = false;
   }
   return result;
+}
+
+/// What a dispatch reaches through a table: the bases are what is bound before the table.
+void take_reached(Encoder& encoder, Dispatched& work) {
+  work.reached = std::exchange(encoder.reached, {});
+  work.buffers = std::exchange(encoder.reached_buffers, {});
+  for (std::size_t i = 0; i < encoder.table_index; ++i) {
+    if (!encoder.bound[i].buffer) {
+      report("binding", fmt::format("{}: nothing is bound at {}", encoder.pipeline->function->name, i));
+      return;
+    }
+    work.bases.push_back(encoder.bound[i].buffer);
+  }
+  for (std::size_t i = 0; i < work.buffers.size(); ++i) {
+    work.buffers[i].buffer = work.bases.at(work.reached[i].base);
+    check_end(encoder, work.buffers[i], i);
+  }
+  if (encoder.values_index == encoder.table_index) {
+    work.values = encoder.values;
+  } else if (encoder.bound[encoder.table_index].buffer) {
+    work.table = encoder.bound[encoder.table_index];
+    check_end(encoder, *work.table, encoder.table_index);
+    encoder.bound[encoder.table_index].planned = false;
+  } else {
+    report("binding", fmt::format("{}: no table is bound", encoder.pipeline->function->name));
+  }
 }
 
 void dispatch(Encoder* encoder, Selector, Size groups, Size threads) {
@@ -126,8 +158,13 @@ void dispatch(Encoder* encoder, Selector, Size groups, Size threads) {
   statistics().dispatches.fetch_add(1);
   Dispatched work;
   work.pipeline = encoder->pipeline;
-  work.buffers = take_bindings(*encoder);
-  if (encoder->values_index && *encoder->values_index >= work.buffers.size()) {
+  const bool through_table = !encoder->reached.empty();
+  if (through_table) {
+    take_reached(*encoder, work);
+  } else {
+    work.buffers = take_bindings(*encoder);
+  }
+  if (!through_table && encoder->values_index && *encoder->values_index >= work.buffers.size()) {
     if (*encoder->values_index != work.buffers.size()) {
       report("binding", fmt::format("{}: inline bytes at {} behind {} buffers", encoder->pipeline->function->name,
                                     *encoder->values_index, work.buffers.size()));
@@ -148,6 +185,7 @@ void for_each_binding(const Pass& pass, auto&& visit) {
       for (const Bound& bound : dispatch.buffers) {
         if (bound.buffer) visit(dispatch, bound);
       }
+      if (dispatch.table) visit(dispatch, *dispatch.table);
     }
   }
 }
@@ -250,6 +288,12 @@ int run(const Pass& pass) {
       dispatch.groups = dispatched.groups;
       dispatch.threads = dispatched.threads;
       dispatch.values = dispatched.values;
+      dispatch.reached = dispatched.reached;
+      for (const Held<Buffer>& base : dispatched.bases) dispatch.bases.push_back(base->gpu);
+      if (dispatched.table) {
+        const std::byte* const table = dispatched.table->buffer->gpu + dispatched.table->offset;
+        dispatch.values.assign(table, table + dispatched.table->bytes);
+      }
       for (const Bound& bound : dispatched.buffers) {
         simulator::Range& range = dispatch.buffers.emplace_back();
         range.writable = bound.writes;

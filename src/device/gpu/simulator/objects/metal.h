@@ -167,6 +167,10 @@ struct Dispatched {
   std::vector<Birth> births;
   std::vector<Bound> buffers;
   std::vector<std::byte> values;
+  // Of a dispatch that reaches its buffers through a table:
+  std::vector<simulator::Reached> reached;  // how each of the buffers is
+  std::vector<Held<Buffer>> bases;
+  std::optional<Bound> table;  // where it is no inline bytes
   std::array<std::uint32_t, 3> groups{};
   std::uint32_t threads = 0;
 };
@@ -210,6 +214,9 @@ struct Encoder final : Object {
   Held<PipelineState> pipeline;
   std::array<Bound, binding_count> bound;
   std::vector<Birth> births;  // with the next dispatch
+  std::vector<simulator::Reached> reached;
+  std::vector<Bound> reached_buffers;
+  std::size_t table_index = 0;
   std::vector<std::byte> values;
   std::optional<std::size_t> values_index;
 };

@@ -12,7 +12,7 @@ enum class Access : unsigned { in, out, values };
 struct Argument {
   Access access;
   unsigned index;
-  unsigned bytes;  // of an element; of the whole struct for values
+  unsigned bytes;  // of an element; of the whole struct for values, of an entry for a table
   const char* name;
 };
 

@@ -1,0 +1,164 @@
+#include "device/gpu/piece.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace russet::gpu {
+namespace {
+
+std::string array_text(const Piece::Array& array) {
+  return fmt::format("  GROUP_MEMORY({}, {}, {});\n", array.type, array.name, array.count);
+}
+
+/// The text with "@" told apart by the piece's number.
+std::string numbered(std::string_view text, std::size_t piece) {
+  std::string result;
+  for (const char c : text) {
+    result += c;
+    if (c == '@') result += fmt::format("_{}", piece);
+  }
+  return result;
+}
+
+/// An expression that is base number `base`, one of [first, last).
+std::string choice(std::uint32_t first, std::uint32_t last) {
+  if (last - first == 1) return fmt::format("b{}", first);
+  const std::uint32_t middle = first + (last - first + 1) / 2;
+  return fmt::format("(base < {}u ? {} : {})", middle, choice(first, middle), choice(middle, last));
+}
+
+std::string base_list(std::uint32_t bases, std::string_view before) {
+  std::string list;
+  for (std::uint32_t i = 0; i < bases; ++i) list += fmt::format("{}{}b{}", i == 0 ? "" : ", ", before, i);
+  return list;
+}
+
+/// The pieces as functions.
+std::string functions_text(const std::vector<Piece>& pieces) {
+  std::string text;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const Piece& piece = pieces[i];
+    std::string parameters;
+    for (const Piece::Argument& argument : piece.arguments) {
+      parameters += fmt::format("device {}{}* {}, ", argument.writes ? "" : "const ", argument.type, argument.name);
+    }
+    parameters += fmt::format(
+        "constant {}& values, uint3 group_id, uint3 group_count, uint thread_id, uint lane_id, uint simdgroup_id",
+        piece.values_type);
+    for (const Piece::Array& array : piece.arrays) {
+      parameters += fmt::format(", threadgroup {}* {}", array.type, array.name);
+    }
+    text +=
+        numbered(fmt::format("{}inline void piece_@({}) {{\n{}}}\n", piece.declarations, parameters, piece.body), i);
+  }
+  return text;
+}
+
+std::string member_text(const std::vector<Piece>& pieces, const std::vector<std::size_t>& order) {
+  std::size_t places = 1;
+  for (const Piece& piece : pieces) places = std::max(places, piece.arguments.size());
+  std::string text = fmt::format("struct Member_@ {{\n  ulong places[{}];\n", places);
+  for (const std::size_t i : order) text += numbered(fmt::format("  {} values{};\n", pieces[i].values_type, i), i);
+  return text + "  uint first, count, piece, width, height;\n};\n";
+}
+
+/// Arrays of the kernel: pieces share those that are alike. `names`: of each piece's arrays.
+std::string arrays_text(const std::vector<Piece>& pieces, std::vector<std::vector<std::string>>& names) {
+  std::vector<Piece::Array> arrays;
+  for (const Piece& piece : pieces) {
+    std::vector<bool> taken(arrays.size(), false);
+    names.emplace_back();
+    for (const Piece::Array& wanted : piece.arrays) {
+      std::size_t i = 0;
+      while (i < taken.size() && (taken[i] || arrays[i].type != wanted.type || arrays[i].count != wanted.count)) ++i;
+      if (i == taken.size()) {
+        arrays.push_back({wanted.type, fmt::format("array{}", arrays.size()), wanted.count});
+        taken.push_back(false);
+      }
+      taken[i] = true;
+      names.back().push_back(arrays[i].name);
+    }
+  }
+  std::string text;
+  for (const Piece::Array& array : arrays) text += array_text(array);
+  return text;
+}
+
+}  // namespace
+
+Source source_of(const Piece& piece) {
+  std::string arguments;
+  for (std::size_t i = 0; i < piece.arguments.size(); ++i) {
+    const Piece::Argument& argument = piece.arguments[i];
+    arguments += fmt::format("{}({}, {}, {}), ", argument.writes ? "OUT" : "IN", argument.type, argument.name, i);
+  }
+  std::string arrays;
+  for (const Piece::Array& array : piece.arrays) arrays += array_text(array);
+  return {piece.stem,
+          fmt::format("{}KERNEL(@, {}, {}VALUES({}, values, {})) {{\n{}{}}}\n", piece.declarations, piece.threads,
+                      arguments, piece.values_type, piece.arguments.size(), arrays, piece.body),
+          piece.files, piece.threads};
+}
+
+Source source_of(const std::vector<Piece>& pieces, const std::vector<std::size_t>& order, std::size_t bytes,
+                 std::uint32_t bases) {
+  Source source;
+  source.stem = "bundle";
+  source.threads = pieces.front().threads;
+  for (const Piece& piece : pieces) {
+    for (const std::string& file : piece.files) {
+      if (std::find(source.files.begin(), source.files.end(), file) == source.files.end()) source.files.push_back(file);
+    }
+  }
+  std::vector<std::vector<std::string>> array_names;
+  const std::string arrays = arrays_text(pieces, array_names);
+  std::string calls;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    std::string arguments;
+    for (std::size_t a = 0; a < pieces[i].arguments.size(); ++a) {
+      const Piece::Argument& argument = pieces[i].arguments[a];
+      arguments += fmt::format("\n      (device {}{}*)(reach_@(self.places[{}], {})),", argument.writes ? "" : "const ",
+                               argument.type, a, base_list(bases, ""));
+    }
+    arguments += fmt::format("\n      self.values{}, id, count, thread_id, lane_id, simdgroup_id", i);
+    for (const std::string& name : array_names[i]) arguments += ", " + name;
+    const std::string call = fmt::format("piece_@_{}({});\n", i, arguments);
+    calls += i + 1 < pieces.size() ? fmt::format("  if (self.piece == {}u) {{\n    {}    return;\n  }}\n", i, call)
+                                   : "  " + call;
+  }
+  std::string outs;
+  for (std::uint32_t i = 0; i < bases; ++i) outs += fmt::format("OUT(char, b{}, {}), ", i, i);
+  source.text = fmt::format(
+      R"({functions}{member}static_assert(sizeof(Member_@) == {bytes}, "the table is laid out alike");
+inline device char* reach_@(ulong place, {parameters}) {{
+  const uint base = uint(place >> 56u);
+  device char* const start = {choice};
+  return start + (place & 0x00fffffffffffffful);
+}}
+KERNEL(@, {threads}, {outs}TABLE(Member_@, members, {bases})) {{
+{arrays}  uint low = 0u;
+  uint high = members[0].count;
+  while (high - low > 1u) {{
+    const uint middle = (low + high) / 2u;
+    if (members[middle].first <= group_id.x) {{
+      low = middle;
+    }} else {{
+      high = middle;
+    }}
+  }}
+  constant Member_@& self = members[low];
+  const uint block = group_id.x - self.first;
+  const uint row = block / self.width;
+  const uint3 id = make_uint3(block - row * self.width, row, 0u);
+  const uint3 count = make_uint3(self.width, self.height, 1u);
+{calls}}}
+)",
+      fmt::arg("bytes", bytes), fmt::arg("functions", functions_text(pieces)),
+      fmt::arg("member", member_text(pieces, order)), fmt::arg("parameters", base_list(bases, "device char* ")),
+      fmt::arg("choice", choice(0, bases)), fmt::arg("threads", source.threads), fmt::arg("outs", outs),
+      fmt::arg("bases", bases), fmt::arg("arrays", arrays), fmt::arg("calls", calls));
+  return source;
+}
+
+}  // namespace russet::gpu

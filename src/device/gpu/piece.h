@@ -1,0 +1,56 @@
+#pragma once
+// Piece: a kernel's text without its entry point, so that it can have one of its own or share one with others.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "device/gpu/library.h"
+
+namespace russet::gpu {
+
+/// A body in the kernel dialect and what its words mean. It may use group_id, group_count (x and y), thread_id,
+/// lane_id, simdgroup_id, and `values`. Names of its own types and functions carry "@".
+struct Piece {
+  struct Argument {
+    std::string type;
+    std::string name;
+    bool writes = false;
+  };
+  /// An array that the threadgroup shares.
+  struct Array {
+    std::string type;
+    std::string name;
+    std::string count;
+    bool operator==(const Array&) const = default;
+  };
+
+  std::string stem;
+  std::uint32_t threads = 32;  // of a threadgroup
+  std::string declarations;
+  std::vector<Argument> arguments;
+  std::string values_type;       // of `values`
+  bool values_are_wide = false;  // they hold members of 8 bytes
+  std::vector<Array> arrays;
+  std::string body;
+  std::vector<std::string> files;  // as in Source
+};
+
+/// The piece as a kernel.
+Source source_of(const Piece& piece);
+
+/// Several pieces of as many threads as one kernel. Its threadgroups belong to members, a member runs one of the
+/// pieces.
+///     struct Member_@ {
+///       ulong places[most arguments of a piece];   // where memory lies: see Launch::places
+///       Values_@_0 values0; ...                    // of each piece
+///       uint first, count, piece, width, height;   // its first threadgroup; members; its piece; its groups along x
+///       and y
+///     };
+/// `order`: the pieces in the order of their values, wide ones first. `bytes`: the size of a member.
+Source source_of(const std::vector<Piece>& pieces, const std::vector<std::size_t>& order, std::size_t bytes,
+                 std::uint32_t bases);
+
+/// The most bases of a kernel: with the table they are its bindings.
+inline constexpr std::uint32_t most_bases = 28;
+
+}  // namespace russet::gpu
