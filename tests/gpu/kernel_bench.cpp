@@ -194,6 +194,53 @@ struct Setup {
   }
 };
 
+/// Notes units and launches, in place of the simulated GPU.
+class Recorder final : public test::MachineDriver {
+ public:
+  explicit Recorder(Recorded& record) : record_(record) {}
+
+  std::vector<std::shared_ptr<const gpu::Pipeline>> build(std::span<const gpu::Unit> units) override {
+    std::vector<std::shared_ptr<const gpu::Pipeline>> pipelines;
+    for (const gpu::Unit& unit : units) {
+      for (const gpu::Entry& entry : unit.entries) {
+        auto pipeline = std::make_shared<Named>();
+        pipeline->unit = record_.units.size();
+        pipeline->name = entry.name;
+        pipelines.push_back(std::move(pipeline));
+      }
+      record_.units.push_back(unit);
+    }
+    return pipelines;
+  }
+  void launch(const gpu::Launch& launch) override {
+    const auto& pipeline = static_cast<const Named&>(*launch.pipeline);
+    Recorded::Launch note{pipeline.unit, pipeline.name, launch.groups, launch.threads, {}, {}};
+    for (const gpu::Binding& buffer : launch.buffers) note.buffers.push_back(find(buffer));
+    note.values.assign(launch.parameters.begin(), launch.parameters.end());
+    record_.launches.push_back(std::move(note));
+  }
+  void barrier() override {}
+  void synchronize() override {}
+
+ private:
+  struct Named final : gpu::Pipeline {
+    std::size_t unit = 0;
+    std::string name;
+  };
+  std::pair<std::size_t, std::size_t> find(const gpu::Binding& buffer) const {
+    for (std::size_t i = 0; i < record_.memory.size(); ++i) {
+      std::byte* const begin = record_.memory[i].data();
+      if (std::less_equal<>()(begin, buffer.address) &&
+          std::less_equal<>()(buffer.address + buffer.bytes, begin + record_.memory[i].size())) {
+        return {i, static_cast<std::size_t>(buffer.address - begin)};
+      }
+    }
+    if (buffer.bytes == 0) return {0, 0};
+    throw InternalError("a launch binds memory that the case does not have");
+  }
+  Recorded& record_;
+};
+
 /// Every third index becomes one of two rows in turn.
 void stray(Setup& setup, std::int64_t even, std::int64_t odd) {
   std::int64_t i = 0;
@@ -243,15 +290,21 @@ std::vector<double> expected(const Case& one) {
   return result;
 }
 
-std::string difference(const std::vector<double>& actual, const std::vector<double>& wanted, const Case& one) {
+/// The largest difference that the case allows.
+double bound_of(const std::vector<double>& wanted, const Case& one) {
   double largest = one.scale;
   for (const double value : wanted) {
     if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
   }
+  return one.tolerance * largest;
+}
+
+std::string difference(const std::vector<double>& actual, const std::vector<double>& wanted, const Case& one) {
+  const double bound = bound_of(wanted, one);
   for (std::size_t i = 0; i < actual.size(); ++i) {
     const bool same = actual[i] == wanted[i] || (std::isnan(actual[i]) && std::isnan(wanted[i])) ||
-                      std::abs(actual[i] - wanted[i]) <= one.tolerance * largest;
-    if (!same) return fmt::format("element {}: {} instead of {} (largest {})", i, actual[i], wanted[i], largest);
+                      std::abs(actual[i] - wanted[i]) <= bound;
+    if (!same) return fmt::format("element {}: {} instead of {} (bound {})", i, actual[i], wanted[i], bound);
   }
   return "";
 }
@@ -336,6 +389,29 @@ std::vector<Outcome> run(const std::vector<Case>& cases) {
     complaint += damage(setups[i], before);
   }
   return outcomes;
+}
+
+Recorded record(const Case& one) {
+  Recorded record;
+  Setup setup(one);
+  if (one.stray_indices) stray(setup, -1, one.inputs[0].sizes[0]);
+  Recorder recorder(record);
+  std::vector<compile::KernelPtr> kernels;
+  kernels.push_back(recorder.target().compile(setup.primitive));
+  const std::string fallback = kernels[0]->fallback_reason();
+  if (!fallback.empty()) throw InternalError(one.name + ": " + fallback);
+  recorder.target().prepare(kernels);
+  record.name = one.name;
+  record.memory = setup.memory;
+  record.memory.emplace_back(kernels[0]->scratch_bytes() + 64);
+  std::vector<std::byte*> slots;
+  for (auto& bytes : record.memory) slots.push_back(bytes.data());
+  kernels[0]->run({slots.data(), nullptr, slots.back()});
+  record.output = static_cast<std::size_t>(setup.primitive.output.access.slot);
+  for_each(setup.primitive.output, [&](std::int64_t at) { record.places.push_back(at); });
+  record.expected = expected(one);
+  record.bound = bound_of(record.expected, one);
+  return record;
 }
 
 std::vector<std::byte> result_bits(const Case& one) {

@@ -1,5 +1,6 @@
 #pragma once
 // Runs single primitives by the hand-written kernels on the simulated GPU, all checks on, and by the reference device.
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -58,5 +59,27 @@ std::vector<Outcome> run(const std::vector<Case>& cases);
 
 /// The bits of a case's result, for comparing kernels that must agree bit for bit.
 std::vector<std::byte> result_bits(const Case& one);
+
+/// A case as what another machine needs to run it: text, memory, launches in their order, and what must come out.
+struct Recorded {
+  struct Launch {
+    std::size_t unit = 0;
+    std::string kernel;
+    std::array<std::uint32_t, 3> groups{};
+    std::uint32_t threads = 0;
+    std::vector<std::pair<std::size_t, std::size_t>> buffers;  // memory, offset
+    std::vector<std::byte> values;
+  };
+  std::string name;
+  std::vector<gpu::Unit> units;
+  std::vector<std::vector<std::byte>> memory;
+  std::vector<Launch> launches;
+  std::size_t output = 0;            // which memory
+  std::vector<std::int64_t> places;  // of the output's elements
+  std::vector<double> expected;
+  double bound = 0;  // largest difference
+};
+/// Runs nothing.
+Recorded record(const Case& one);
 
 }  // namespace russet::gputest

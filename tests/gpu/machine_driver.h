@@ -103,8 +103,10 @@ class MachineDriver : public gpu::Driver {
     const simulator::Kernel* kernel = nullptr;
   };
 
-  std::vector<simulator::Dispatch> waiting_;
   std::unique_ptr<compile::Target> target_;
+
+ protected:
+  std::vector<simulator::Dispatch> waiting_;  // since the last barrier
 };
 
 /// Memory of a driver that ends with this.

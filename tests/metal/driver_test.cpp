@@ -87,6 +87,34 @@ TEST_F(Metal, ALaunchThroughATableKeepsToEachTensor) {
   EXPECT_NE(found[0].find("byte 64 of 'buffer"), std::string::npos) << found[0];
 }
 
+// A driver that forgets one of its barriers is found out, whichever it is.
+TEST_F(Metal, ALostBarrierIsReported) {
+  if (!simulator::options().checked) GTEST_SKIP() << "the simulator checks nothing";
+  Floats x(driver(), {1});
+  Floats y(driver(), Count{1});
+  Floats z(driver(), Count{1});
+  constexpr int barriers = 3;
+  const auto run = [&](int lost) {
+    settings().lost_barrier = lost < 0 ? -1 : statistics().barriers + lost;
+    scale(x, y, 2);
+    driver().barrier();
+    scale(y, z, 3);  // reads what was written
+    driver().barrier();
+    scale(x, y, 4);  // writes what was read
+    driver().barrier();
+    scale(z, y, 5);  // writes what was written
+    driver().synchronize();
+    return metal_test::reports();
+  };
+  EXPECT_EQ(run(-1), std::vector<std::string>{});
+  for (int lost = 0; lost < barriers; ++lost) {
+    const std::vector<std::string> found = run(lost);
+    const auto is_overlap = [](const std::string& line) { return line.starts_with("overlap"); };
+    EXPECT_TRUE(std::any_of(found.begin(), found.end(), is_overlap)) << lost;
+  }
+  EXPECT_EQ(run(-1), std::vector<std::string>{});
+}
+
 // Without barriers: what a command buffer wrote is seen by the next one, and by the host.
 TEST_F(Metal, CommandBuffersRunInOrder) {
   Floats x(driver(), {1});
@@ -186,6 +214,36 @@ TEST_F(Metal, WorkThroughOverlappingBuffersIsOrdered) {
     driver().commit();
     ASSERT_FLOAT_EQ(z.read()[7], 2.0f * static_cast<float>(i));
   }
+  driver().release(memory, 40 * quarter);
+}
+
+TEST_F(Metal, LostFencesAreReported) {
+  if (!simulator::options().checked) GTEST_SKIP() << "the simulator checks nothing";
+  restart([] {
+    settings().max_buffer_length = std::size_t{1} << 20;
+    settings().delay = std::chrono::milliseconds(50);  // both command buffers are in flight
+  });
+  constexpr std::size_t quarter = std::size_t{1} << 18;
+  constexpr std::size_t count = 2 * quarter / sizeof(float);
+  std::byte* const memory = driver().allocate(40 * quarter);
+  Floats x(driver(), memory + 32 * quarter, std::vector<float>(count, 1));
+  Floats y(driver(), memory + quarter, Count{count});
+  Floats half(driver(), memory + 2 * quarter, Count{count / 2});
+  Floats z(driver(), memory + 20 * quarter, Count{count / 2});
+  for (const bool lost : {false, true}) {
+    settings().lost_fences = lost;
+    scale(x, y, 3);
+    driver().commit();
+    scale(half, z, 2);
+    driver().commit();
+    driver().synchronize();
+    const std::vector<std::string> found = metal_test::reports();
+    const auto is_race = [](const std::string& line) {
+      return line.find("nothing orders their encoders") != std::string::npos;
+    };
+    EXPECT_EQ(std::any_of(found.begin(), found.end(), is_race), lost) << testing::PrintToString(found);
+  }
+  settings().lost_fences = false;
   driver().release(memory, 40 * quarter);
 }
 

@@ -177,12 +177,32 @@ constexpr Case cases[] = {
       y[thread_id] = float(100 / (int(thread_id) - 5));)"},
     {"RemainderByZero", "arithmetic: line 2", R"(
       y[thread_id] = float(100u % (thread_id >> 3));)"},
+    {"DivisionByOthers", "", R"(
+      y[thread_id] = float(100 / (int(thread_id) + 1) + 100 % (int(thread_id) - 64));)"},
+    {"LongDivisionByZero", "arithmetic: line 2: an integer division by zero", R"(
+      y[thread_id] = float(100l / long(thread_id / 2));)"},
     {"ShiftByTheWidth", "arithmetic: line 2: a shift", R"(
       y[thread_id] = float(1u << thread_id);)"},
+    {"RightShiftByTheWidth", "arithmetic: line 2: a shift", R"(
+      y[thread_id] = float(-5 >> int(thread_id));)"},
+    {"ShiftByLess", "arithmetic: line 2: a shift", R"(
+      y[thread_id] = float(1u << (int(thread_id) - 40));)"},
+    {"LongShiftBelowTheWidth", "", R"(
+      y[thread_id] = float((1ul << ulong(thread_id)) >> ulong(thread_id));)"},
+    {"LongShiftByTheWidth", "arithmetic: line 2: a shift", R"(
+      y[thread_id] = float(1ul << ulong(thread_id + 1));)"},
     {"ShiftBelowTheWidth", "", R"(
       y[thread_id] = float(1u << (thread_id & 31u));)"},
     {"FloatBeyondInt", "arithmetic: line 2: a conversion", R"(
       y[thread_id] = float(int(x[thread_id] * 1e9f));)"},
+    {"NanToInt", "arithmetic: line 2: a conversion", R"(
+      y[thread_id] = float(int(x[thread_id] * NAN));)"},
+    {"NegativeToUint", "arithmetic: line 2: a conversion", R"(
+      y[thread_id] = float(uint(-x[thread_id]));)"},
+    {"FloatBeyondUchar", "arithmetic: line 2: a conversion", R"(
+      y[thread_id] = float(uchar(x[thread_id] * 8.0f));)"},
+    {"FloatInUchar", "", R"(
+      y[thread_id] = float(uchar(x[thread_id] * 4.0f));)"},
     {"FloatInInt", "", R"(
       y[thread_id] = float(int(x[thread_id]) / 3);)"},
     // Divergence.
@@ -196,12 +216,30 @@ constexpr Case cases[] = {
       y[thread_id] = thread_id < 32 ? simd_sum(1.0f) : simd_max(2.0f);)"},
     {"LanesApart", "divergence", R"(
       y[thread_id] = lane_id < 16 ? simd_sum(1.0f) : simd_max(2.0f);)"},
+    {"LanesThatLeft", "divergence", R"(
+      if (lane_id < 5) return;
+      y[thread_id] = simd_sum(1.0f);)"},
+    {"ASimdgroupThatLeft", "", R"(
+      if (simdgroup_id == 1) return;
+      y[thread_id] = simd_sum(1.0f);)"},
+    {"ThreadsThatLeftBeforeABarrier", "divergence", R"(
+      if (thread_id == 63) return;
+      threadgroup_barrier(mem_flags::mem_none);
+      y[thread_id] = 1;)"},
+    {"LanesApartAtASimdgroupBarrier", "divergence", R"(
+      if (lane_id < 16) simdgroup_barrier(mem_flags::mem_none);
+      y[thread_id] = 1;)"},
     {"LanesAtABarrierAndInASum", "divergence", R"(
       if (lane_id < 16) threadgroup_barrier(mem_flags::mem_none); else y[thread_id] = simd_sum(1.0f);)"},
     // Atomics.
     {"AtomicAndPlain", "atomic: line 3", R"(
       device atomic_uint* count = (device atomic_uint*)y;
       if (thread_id == 9) y[0] = 1; else atomic_fetch_add_explicit(count, 1u, memory_order_relaxed);)"},
+    {"AtomicAndPlainInGroupMemory", "atomic: line 5", R"(
+      if (thread_id == 0) atomic_store_explicit(&counter[0], 0u, memory_order_relaxed);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      if (thread_id != 9) atomic_fetch_add_explicit(&counter[0], 1u, memory_order_relaxed);
+      if (thread_id == 9) y[thread_id] = float(*(threadgroup uint*)&counter[0]);)"},
     {"AtomicThenPlainBehindABarrier", "", R"(
       device atomic_uint* count = (device atomic_uint*)y;
       atomic_fetch_add_explicit(count, 1u, memory_order_relaxed);
@@ -214,6 +252,10 @@ constexpr Case cases[] = {
       threadgroup_barrier(mem_flags::mem_threadgroup);
       y[thread_id] = float(atomic_load_explicit(&counter[0], memory_order_relaxed));)"},
     // Limits.
+    {"AllGroupMemory", "", R"(
+      GROUP_MEMORY(float, large, 8192 - 256);
+      large[thread_id] = 1;
+      y[thread_id] = large[thread_id];)"},
     {"TooMuchGroupMemory", "launch: 35952 bytes of group memory", R"(
       GROUP_MEMORY(float, large, 9000 - 128);
       large[thread_id] = 1;

@@ -113,7 +113,7 @@ class Target final : public compile::Target {
 
   void prepare(std::span<const KernelPtr> kernels) const override {
     std::vector<FunctionPtr> functions;
-    for (const KernelPtr& kernel : kernels) collect(*kernel, functions);
+    for (const KernelPtr& kernel : kernels) collect_functions(*kernel, functions);
     library_.build(functions);
   }
 
@@ -232,14 +232,6 @@ class Target final : public compile::Target {
     return compile::choose<const Context&>(implementations(primitive.op), primitive, log, context());
   }
 
-  static void collect(const compile::Kernel& kernel, std::vector<FunctionPtr>& functions) {
-    if (const auto* gpu = dynamic_cast<const GpuKernel*>(&kernel)) {
-      for (const Call& call : gpu->calls()) functions.push_back(call.function);
-    } else if (const auto* sequence = dynamic_cast<const Sequence*>(&kernel)) {
-      for (const KernelPtr& part : sequence->kernels()) collect(*part, functions);
-    }
-  }
-
   mutable Library library_;
   mutable Stream stream_;
   mutable Context context_;
@@ -251,6 +243,14 @@ class Target final : public compile::Target {
 
 std::unique_ptr<compile::Target> make_target(Driver& driver, DeviceType type) {
   return std::make_unique<Target>(driver, type);
+}
+
+void collect_functions(const compile::Kernel& kernel, std::vector<FunctionPtr>& functions) {
+  if (const auto* gpu = dynamic_cast<const GpuKernel*>(&kernel)) {
+    for (const Call& call : gpu->calls()) functions.push_back(call.function);
+  } else if (const auto* sequence = dynamic_cast<const Sequence*>(&kernel)) {
+    for (const KernelPtr& part : sequence->kernels()) collect_functions(*part, functions);
+  }
 }
 
 }  // namespace russet::gpu

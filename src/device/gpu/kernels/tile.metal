@@ -53,9 +53,31 @@ struct TileMemory {
   enum : uint { left = ROWS * left_stride, count = left + DEPTH * right_stride };
 };
 
-/// Adds the products of a slice to the 8x8 matrices of a simdgroup. `left` and `right` are where its quarter starts.
+/// What a tile covers: rows and columns from the first ones up to the limits, and the part of the depth.
+struct TileRange {
+  uint first_row, first_column;
+  uint rows, columns;
+  uint begin, end;
+};
+
+/// Where a thread stands.
+struct TileThread {
+  uint thread_id, lane_id, simdgroup_id;
+};
+
+// A simdgroup's sums, DOWN x ACROSS matrices of 8x8. A prelude may keep them in its own way (prelude/cuda/tile.h).
+#ifndef RUSSET_OWN_TILE_SUMS
+typedef simdgroup_float8x8 TileSum;
+template <uint DOWN, uint ACROSS>
+struct TileSums {
+  enum : uint { count = DOWN * ACROSS };
+};
+
+inline void clear_sum(thread TileSum& sum) { sum = make_filled_simdgroup_matrix<float, 8, 8>(0.0f); }
+
+/// Adds the products of a slice. `left` and `right` are where the simdgroup's quarter starts.
 template <uint DOWN, uint ACROSS, uint DEPTH>
-void accumulate_slice(thread simdgroup_float8x8* sums, threadgroup const float* left, uint left_stride,
+void accumulate_slice(thread TileSum* sums, threadgroup const float* left, uint left_stride,
                       threadgroup const float* right, uint right_stride) {
   for (uint k = 0; k < DEPTH; k += 8) {
     simdgroup_float8x8 from_left[DOWN];
@@ -70,21 +92,9 @@ void accumulate_slice(thread simdgroup_float8x8* sums, threadgroup const float* 
   }
 }
 
-/// What a tile covers: rows and columns from the first ones up to the limits, and the part of the depth.
-struct TileRange {
-  uint first_row, first_column;
-  uint rows, columns;
-  uint begin, end;
-};
-
-/// Where a thread stands.
-struct TileThread {
-  uint thread_id, lane_id, simdgroup_id;
-};
-
-/// Hands the matrices of a simdgroup to the visitor, eight rows at a time through `strip`, eight rows of its own.
+/// Hands the sums to the visitor, eight rows at a time through `strip`, eight rows of its own.
 template <uint DOWN, uint ACROSS, class Visitor>
-void visit_sums(thread const simdgroup_float8x8* sums, thread const Visitor& visitor, thread const TileRange& range,
+void visit_sums(thread const TileSum* sums, thread const Visitor& visitor, thread const TileRange& range,
                 uint first_row, uint first_column, threadgroup float* strip, uint lane_id) {
   enum : uint { width = ACROSS * 8 };
   for (uint i = 0; i < DOWN; ++i) {
@@ -98,6 +108,7 @@ void visit_sums(thread const simdgroup_float8x8* sums, thread const Visitor& vis
     simdgroup_barrier(mem_flags::mem_threadgroup);
   }
 }
+#endif
 
 /// `memory`: TileMemory<ROWS, COLUMNS, DEPTH>::count floats. All 128 threads call it.
 template <class Left, class Right, class Visitor, uint ROWS, uint COLUMNS, uint DEPTH, bool LEFT_ALONG, bool RIGHT_ALONG>
@@ -109,8 +120,8 @@ void multiply_tile(thread const Left& left, thread const Right& right, thread co
   threadgroup float* const right_memory = memory + Memory::left;
   const uint row = self.simdgroup_id / 2 * (ROWS / 2);
   const uint column = self.simdgroup_id % 2 * (COLUMNS / 2);
-  simdgroup_float8x8 sums[down * across];
-  for (uint i = 0; i < down * across; ++i) sums[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+  TileSum sums[TileSums<down, across>::count];
+  for (uint i = 0; i < TileSums<down, across>::count; ++i) clear_sum(sums[i]);
 
   typedef TileLoader<Left, ROWS, DEPTH, LEFT_ALONG> LeftLoader;
   typedef TileLoader<Right, COLUMNS, DEPTH, RIGHT_ALONG> RightLoader;

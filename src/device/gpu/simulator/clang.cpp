@@ -158,13 +158,15 @@ std::string identity(const std::string& program) {
                      fs::last_write_time(real, error).time_since_epoch().count());
 }
 
-constexpr std::string_view prelude_prefix = "prelude/simulator";
+bool belongs_to_prelude(const gpu::KernelText& text) {
+  return text.name.starts_with("prelude/simulator") || text.name.starts_with("prelude/shared");
+}
 
 std::string prelude_key(const std::string& program, const Words& flags) {
   std::string content = identity(program);
   for (const std::string& flag : flags) content += "\n" + flag;
   for (const gpu::KernelText& text : gpu::kernel_texts()) {
-    if (text.name.starts_with(prelude_prefix)) content += fmt::format("\n{}\n{}", text.name, text.text);
+    if (belongs_to_prelude(text)) content += fmt::format("\n{}\n{}", text.name, text.text);
   }
   return fmt::format("{:016x}", hash(content));
 }
@@ -179,7 +181,7 @@ Prelude prepare(bool checked) {
   const FileLock lock(prelude.folder / "lock");
   if (fs::exists(precompiled)) return prelude;
   for (const gpu::KernelText& text : gpu::kernel_texts()) {
-    if (!text.name.starts_with(prelude_prefix)) continue;
+    if (!belongs_to_prelude(text)) continue;
     const fs::path path = prelude.folder / text.name;
     fs::create_directories(path.parent_path());
     write_file(path, text.text);

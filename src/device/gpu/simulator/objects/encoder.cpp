@@ -59,13 +59,13 @@ void set_bytes(Encoder* encoder, Selector, const std::byte* bytes, unsigned long
 
 void barrier(Encoder* encoder, Selector, unsigned long scope) {
   if (!open(*encoder, "memoryBarrierWithScope:")) return;
-  statistics().barriers.fetch_add(1);
+  if (statistics().barriers.fetch_add(1) == settings().lost_barrier) return;
   if ((scope & barrier_buffers) == 0) return;  // orders nothing that russet uses
   if (!encoder->pass->phases.back().empty()) encoder->pass->phases.emplace_back();
 }
 
 void wait_for_fence(Encoder* encoder, Selector, Fence* fence) {
-  if (open(*encoder, "waitForFence:")) encoder->pass->waits.emplace_back(fence);
+  if (open(*encoder, "waitForFence:") && !settings().lost_fences) encoder->pass->waits.emplace_back(fence);
 }
 
 void update_fence(Encoder* encoder, Selector, Fence* fence) {

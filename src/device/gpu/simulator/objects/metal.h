@@ -26,6 +26,9 @@ struct Settings {
   int next_failure = 0;
   /// Seconds of GPU time that each dispatch is said to take; 0: what it took here.
   double seconds_per_dispatch = 0;
+  /// Mutants of the driver: the barrier of this number (Statistics::barriers) is lost, or every wait for a fence is.
+  int lost_barrier = -1;
+  bool lost_fences = false;
   /// How long a committed command buffer lies before it runs, at most.
   std::chrono::microseconds delay{200};
 };

@@ -1,6 +1,7 @@
 #pragma once
 // Entry points. KERNEL's arguments are spelled IN(type, name, index) and so on; they are read twice here, as parameters
 // and as rows of a table that bindings are checked against.
+#include "../shared/each.h"
 #include "abi.h"
 #include "vectors.h"
 
@@ -49,16 +50,6 @@ constexpr bool in_order(const Argument (&arguments)[count]) {
 }
 
 }  // namespace russet_simulator
-
-#define RUSSET_PARENTHESES ()
-#define RUSSET_EXPAND(...) RUSSET_EXPAND_3(RUSSET_EXPAND_3(RUSSET_EXPAND_3(__VA_ARGS__)))
-#define RUSSET_EXPAND_3(...) RUSSET_EXPAND_2(RUSSET_EXPAND_2(RUSSET_EXPAND_2(__VA_ARGS__)))
-#define RUSSET_EXPAND_2(...) RUSSET_EXPAND_1(RUSSET_EXPAND_1(RUSSET_EXPAND_1(__VA_ARGS__)))
-#define RUSSET_EXPAND_1(...) __VA_ARGS__
-#define RUSSET_EACH(macro, ...) RUSSET_EXPAND(RUSSET_EACH_STEP(macro, __VA_ARGS__))
-#define RUSSET_EACH_STEP(macro, argument, ...) \
-  macro(argument) __VA_OPT__(RUSSET_EACH_AGAIN RUSSET_PARENTHESES(macro, __VA_ARGS__))
-#define RUSSET_EACH_AGAIN() RUSSET_EACH_STEP
 
 #define RUSSET_PARAMETER(argument) RUSSET_PARAMETER_##argument
 #define RUSSET_PARAMETER_IN(type, name, index) const type *name,

@@ -8,7 +8,7 @@ typedef unsigned int uint;
 typedef unsigned long ulong;
 static_assert(sizeof(long) == 8 && sizeof(int) == 4 && sizeof(short) == 2);
 
-namespace russet_simulator {
+namespace russet_numbers {
 
 inline float float_of_bits(uint bits) { return __builtin_bit_cast(float, bits); }
 inline uint bits_of_float(float x) { return __builtin_bit_cast(uint, x); }
@@ -47,65 +47,11 @@ inline ushort bfloat_bits(float x) {
   if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<ushort>(bits >> 16 | 0x40u);
   return static_cast<ushort>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
+inline float bfloat_value(ushort bits) { return float_of_bits(static_cast<uint>(bits) << 16); }
 
-}  // namespace russet_simulator
+}  // namespace russet_numbers
 
-struct half {
-  ushort bits;
-  half() = default;
-  half(float x) : bits(russet_simulator::half_bits(x)) {}
-  operator float() const { return russet_simulator::half_value(bits); }
-  half& operator+=(half x) { return *this = half(float(*this) + float(x)); }
-  half& operator-=(half x) { return *this = half(float(*this) - float(x)); }
-  half& operator*=(half x) { return *this = half(float(*this) * float(x)); }
-  half& operator/=(half x) { return *this = half(float(*this) / float(x)); }
-};
-
-struct bfloat {
-  ushort bits;
-  bfloat() = default;
-  explicit bfloat(float x) : bits(russet_simulator::bfloat_bits(x)) {}
-  explicit operator float() const { return russet_simulator::float_of_bits(static_cast<uint>(bits) << 16); }
-};
-
-// With another half or an integer the result is a half, with a float a float, as the usual conversions have it.
-#define RUSSET_HALF_OPERATOR(op)                                                 \
-  inline half operator op(half a, half b) { return half(float(a) op float(b)); } \
-  inline float operator op(half a, float b) { return float(a) op b; }            \
-  inline float operator op(float a, half b) { return a op float(b); }            \
-  RUSSET_HALF_MIXED(op, half, int)                                               \
-  RUSSET_HALF_MIXED(op, half, uint)                                              \
-  RUSSET_HALF_MIXED(op, half, long)                                              \
-  RUSSET_HALF_MIXED(op, half, ulong)
-#define RUSSET_HALF_COMPARISON(op)                                         \
-  inline bool operator op(half a, half b) { return float(a) op float(b); } \
-  inline bool operator op(half a, float b) { return float(a) op b; }       \
-  inline bool operator op(float a, half b) { return a op float(b); }       \
-  RUSSET_HALF_MIXED(op, bool, int)                                         \
-  RUSSET_HALF_MIXED(op, bool, uint)                                        \
-  RUSSET_HALF_MIXED(op, bool, long)                                        \
-  RUSSET_HALF_MIXED(op, bool, ulong)
-#define RUSSET_HALF_MIXED(op, result, type)                                              \
-  inline result operator op(half a, type b) { return a op half(static_cast<float>(b)); } \
-  inline result operator op(type a, half b) { return half(static_cast<float>(a)) op b; }
-RUSSET_HALF_OPERATOR(+)
-RUSSET_HALF_OPERATOR(-)
-RUSSET_HALF_OPERATOR(*)
-RUSSET_HALF_OPERATOR(/)
-RUSSET_HALF_COMPARISON(<)
-RUSSET_HALF_COMPARISON(>)
-RUSSET_HALF_COMPARISON(<=)
-RUSSET_HALF_COMPARISON(>=)
-RUSSET_HALF_COMPARISON(==)
-RUSSET_HALF_COMPARISON(!=)
-#undef RUSSET_HALF_OPERATOR
-#undef RUSSET_HALF_COMPARISON
-#undef RUSSET_HALF_MIXED
-inline half operator-(half a) {
-  half negative = a;
-  negative.bits ^= 0x8000u;
-  return negative;
-}
+#include "../shared/half.h"
 
 namespace russet_simulator {
 template <class To, class From>

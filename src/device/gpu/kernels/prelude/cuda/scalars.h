@@ -1,0 +1,43 @@
+#pragma once
+// Scalar types. half and bfloat are classes of ours, whose conversions are single instructions (PTX ISA 9.7.9.21, cvt).
+
+typedef unsigned char uchar;
+typedef unsigned short ushort;
+typedef unsigned int uint;
+typedef unsigned long ulong;
+static_assert(sizeof(long) == 8 && sizeof(int) == 4 && sizeof(short) == 2, "the dialect's long has 64 bits");
+
+namespace russet_numbers {
+
+inline ushort half_bits(float x) {
+  ushort bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return bits;
+}
+inline float half_value(ushort bits) {
+  float x;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
+  return x;
+}
+inline ushort bfloat_bits(float x) {
+  ushort bits;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return bits;
+}
+inline float bfloat_value(ushort bits) { return __uint_as_float(static_cast<uint>(bits) << 16); }
+
+}  // namespace russet_numbers
+
+/// The same bits as another type.
+template <class To, class From>
+inline To as_type(From x) {
+  static_assert(sizeof(To) == sizeof(From), "as_type needs types of equal size");
+  union Bits {
+    From from;
+    To to;
+    Bits() {}
+  };
+  Bits bits;
+  bits.from = x;
+  return bits.to;
+}

@@ -1,0 +1,63 @@
+#pragma once
+// Vectors of half and bfloat, and conversions between vectors. Needs the other vectors.
+
+struct alignas(4) half2 {
+  half x, y;
+  half& operator[](uint i) { return (&x)[i]; }
+  half operator[](uint i) const { return (&x)[i]; }
+};
+struct alignas(8) half4 {
+  half x, y, z, w;
+  half& operator[](uint i) { return (&x)[i]; }
+  half operator[](uint i) const { return (&x)[i]; }
+};
+struct alignas(4) bfloat2 {
+  bfloat x, y;
+  bfloat& operator[](uint i) { return (&x)[i]; }
+  bfloat operator[](uint i) const { return (&x)[i]; }
+};
+struct alignas(8) bfloat4 {
+  bfloat x, y, z, w;
+  bfloat& operator[](uint i) { return (&x)[i]; }
+  bfloat operator[](uint i) const { return (&x)[i]; }
+};
+
+inline half2 make_half2(half x) { return {x, x}; }
+inline half2 make_half2(half x, half y) { return {x, y}; }
+inline half2 make_half2(float2 a) { return {half(a.x), half(a.y)}; }
+inline half4 make_half4(half x) { return {x, x, x, x}; }
+inline half4 make_half4(half x, half y, half z, half w) { return {x, y, z, w}; }
+inline half4 make_half4(float4 a) { return {half(a.x), half(a.y), half(a.z), half(a.w)}; }
+inline bfloat2 make_bfloat2(bfloat x, bfloat y) { return {x, y}; }
+inline bfloat2 make_bfloat2(float2 a) { return {bfloat(a.x), bfloat(a.y)}; }
+inline bfloat4 make_bfloat4(bfloat x, bfloat y, bfloat z, bfloat w) { return {x, y, z, w}; }
+inline bfloat4 make_bfloat4(float4 a) { return {bfloat(a.x), bfloat(a.y), bfloat(a.z), bfloat(a.w)}; }
+
+// Conversions between vectors of equal length.
+#define RUSSET_CONVERT(to, from)                                            \
+  inline to##2 make_##to##2(from##2 a) { return to##2 {to(a.x), to(a.y)}; } \
+  inline to##4 make_##to##4(from##4 a) { return to##4 {to(a.x), to(a.y), to(a.z), to(a.w)}; }
+RUSSET_CONVERT(float, half)
+RUSSET_CONVERT(float, bfloat)
+RUSSET_CONVERT(float, char)
+RUSSET_CONVERT(float, uchar)
+RUSSET_CONVERT(float, short)
+RUSSET_CONVERT(float, ushort)
+RUSSET_CONVERT(float, int)
+RUSSET_CONVERT(float, uint)
+RUSSET_CONVERT(int, float)
+RUSSET_CONVERT(int, uint)
+RUSSET_CONVERT(uint, int)
+RUSSET_CONVERT(uint, float)
+#undef RUSSET_CONVERT
+
+#define RUSSET_HALF_VECTOR_OPERATOR(op)                                                                   \
+  inline half2 operator op(half2 a, half2 b) { return {a.x op b.x, a.y op b.y}; }                         \
+  inline half4 operator op(half4 a, half4 b) { return {a.x op b.x, a.y op b.y, a.z op b.z, a.w op b.w}; } \
+  inline half2 operator op(half2 a, half b) { return {a.x op b, a.y op b}; }                              \
+  inline half4 operator op(half4 a, half b) { return {a.x op b, a.y op b, a.z op b, a.w op b}; }
+RUSSET_HALF_VECTOR_OPERATOR(+)
+RUSSET_HALF_VECTOR_OPERATOR(-)
+RUSSET_HALF_VECTOR_OPERATOR(*)
+RUSSET_HALF_VECTOR_OPERATOR(/)
+#undef RUSSET_HALF_VECTOR_OPERATOR

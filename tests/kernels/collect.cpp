@@ -1,0 +1,149 @@
+#include "kernels/collect.h"
+
+#include <russet/models.h>
+#include <russet/runtime.h>
+#include <russet/train/workload.h>
+
+#include <set>
+#include <stdexcept>
+
+#include "autograd/tape.h"
+#include "conformance/cases.h"
+#include "device/gpu/target.h"
+#include "runtime/device.h"
+#include "runtime/engine.h"
+#include "unit/group_fuzzer.h"
+
+namespace russet::kernels {
+namespace {
+
+const Device null{DeviceType::null};
+
+/// A GPU that plans are made for and that runs nothing.
+class PlanningDriver final : public gpu::Driver {
+ public:
+  runtime::DeviceProperties properties() const override { return {}; }
+  const compile::Target& target() const override { return *target_; }
+  bool runs() const override { return false; }
+  gpu::Properties gpu_properties() const override { return {"apple9", 1024, 32768}; }
+  std::byte* allocate(std::size_t) override { throw std::logic_error("a GPU that only plans has no memory"); }
+  void release(std::byte*, std::size_t) override {}
+  void upload(std::byte*, std::span<const std::byte>) override {}
+  void download(std::span<std::byte>, const std::byte*) override {}
+  std::vector<std::shared_ptr<const gpu::Pipeline>> build(std::span<const gpu::Unit>) override { return {}; }
+  void launch(const gpu::Launch&) override {}
+  const void* block_of(const std::byte*, std::size_t) const override { return nullptr; }
+  void barrier() override {}
+  void commit() override {}
+
+ private:
+  std::unique_ptr<compile::Target> target_ = gpu::make_target(*this, DeviceType::mps);
+};
+
+/// The driver, as the device mps that the null device plans for.
+PlanningDriver& planning_driver() {
+  static PlanningDriver& driver = []() -> PlanningDriver& {
+    auto made = std::make_unique<PlanningDriver>();
+    PlanningDriver& result = *made;
+    runtime::register_device(DeviceType::mps, std::move(made));
+    plan_null_as(Device(DeviceType::mps));
+    return result;
+  }();
+  return driver;
+}
+
+/// Functions in the order in which they were met, each once.
+class Collection {
+ public:
+  void add(const compile::Kernel& kernel) {
+    std::vector<gpu::FunctionPtr> found;
+    gpu::collect_functions(kernel, found);
+    for (gpu::FunctionPtr& function : found) add(std::move(function));
+  }
+  void add(gpu::FunctionPtr function) {
+    if (seen_.insert(function.get()).second) functions_.push_back(std::move(function));
+  }
+  std::vector<gpu::FunctionPtr> take() { return std::move(functions_); }
+
+ private:
+  std::set<const gpu::Function*> seen_;
+  std::vector<gpu::FunctionPtr> functions_;
+};
+
+/// What `work` makes the null device plan.
+template <class Work>
+std::vector<gpu::FunctionPtr> functions_of_plans(const Work& work) {
+  planning_driver();
+  Collection collection;
+  runtime::Engine& engine = runtime::engine_of(null);
+  engine.set_observer([&](const compile::Plan& plan) {
+    for (const auto& kernel : plan.kernels) collection.add(*kernel);
+  });
+  work();
+  flush();
+  engine.set_observer(nullptr);
+  return collection.take();
+}
+
+void apply(const ops::OpRow& row, const conformance::Sample& sample, DType dtype, conformance::Layout layout) {
+  std::vector<Tensor> x;
+  for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
+    x.push_back(conformance::make(sample.inputs[i], dtype, dtype, layout, static_cast<int>(i), null));
+  }
+  const graph::NodeInfo& given = sample.given;
+  Tensor result;  // until the flush, or nothing would need it
+  if (x.size() == 1) result = autograd::apply(row.op, {x[0]}, given);
+  if (x.size() == 2) result = autograd::apply(row.op, {x[0], x[1]}, given);
+  if (x.size() == 3) result = autograd::apply(row.op, {x[0], x[1], x[2]}, given);
+  flush();
+}
+
+}  // namespace
+
+std::vector<gpu::FunctionPtr> functions_of_models() {
+  return functions_of_plans([] {
+    for (const std::string& model : models::names()) {
+      for (const bool lower_precision : {false, true}) {
+        train::Workload workload = train::benchmark_workload(model);
+        workload.lower_precision = lower_precision;
+        train::Workbench bench(workload, null);
+        // The first step makes the optimizer's state; from the second on all steps are alike.
+        for (int step = 0; step < 3; ++step) bench.train_step();
+        for (int step = 0; step < 2; ++step) bench.eval_step();
+      }
+    }
+  });
+}
+
+std::vector<gpu::FunctionPtr> functions_of_primitives() {
+  return functions_of_plans([] {
+    for (const ops::OpRow& row : ops::table()) {
+      for (int type = 0; type < dtype_count; ++type) {
+        const auto dtype = static_cast<DType>(type);
+        if (dtype == DType::float64) continue;
+        for (const conformance::Sample& sample : conformance::samples(row, dtype)) {
+          for (const conformance::Layout layout : conformance::layouts) apply(row, sample, dtype, layout);
+        }
+      }
+    }
+  });
+}
+
+std::vector<gpu::FunctionPtr> functions_of_random_groups() {
+  Collection collection;
+  constexpr unsigned groups = 120;
+  for (unsigned seed = 0; seed < groups; ++seed) {
+    collection.add(*planning_driver().target().compile(test::Fuzzer(seed / 20 * 1000 + seed % 20, false).make().group));
+  }
+  return collection.take();
+}
+
+std::vector<gpu::FunctionPtr> all_functions() {
+  Collection collection;
+  for (const auto& functions : {functions_of_models(), functions_of_primitives(), functions_of_random_groups()}) {
+    for (const gpu::FunctionPtr& function : functions) collection.add(function);
+  }
+  return collection.take();
+}
+
+}  // namespace russet::kernels
