@@ -10,38 +10,12 @@
 namespace russet::graph {
 namespace {
 
-std::uint64_t next_epoch() {
-  static std::uint64_t epoch = 0;  // guarded by the flush lock
-  return ++epoch;
-}
-
-bool is_recipe(const Node& node) {
-  switch (ops::row(node.op).family) {
-    case ops::Family::elementwise:
-    case ops::Family::movement:
-    case ops::Family::random:
-    case ops::Family::source: return true;
-    default: return false;
-  }
-}
+std::uint64_t epoch = 0;  // guarded by the flush lock
 
 }  // namespace
 
-void add_saved_cut(const NodeRef& saved, std::vector<NodeRef>& outputs) {
-  std::vector<const NodeRef*> stack{&saved};
-  const std::uint64_t epoch = next_epoch();
-  while (!stack.empty()) {
-    const NodeRef& node = *stack.back();
-    stack.pop_back();
-    if (!node || node->materialised() || node->mark.epoch == epoch) continue;
-    node->mark.epoch = epoch;
-    if (!is_recipe(*node)) {
-      outputs.push_back(node);
-      continue;
-    }
-    for (const NodeRef& input : node->inputs()) stack.push_back(&input);
-  }
-}
+std::uint64_t flush_epoch() { return epoch; }
+std::uint64_t start_epoch() { return ++epoch; }
 
 void throw_device_mismatch(ops::Op op, const std::array<NodeRef, 3>& inputs) {
   std::string devices;
@@ -80,7 +54,7 @@ void Closure::clear() {
 }
 
 void Closure::visit() {
-  const std::uint64_t epoch = next_epoch();
+  const std::uint64_t epoch = start_epoch();
   const auto push = [&](Node* node) {
     if (node->mark.epoch == epoch) {
       ++node->mark.uses;

@@ -7,9 +7,9 @@
 
 namespace russet::graph {
 
-/// Adds the nodes that must be in memory so that `saved` can be computed again later: elementwise, movement, random
-/// and source nodes stay recipes; contractions, reductions and the like are kept.
-void add_saved_cut(const NodeRef& saved, std::vector<NodeRef>& outputs);
+/// Marks of nodes (Node::mark) count if they carry the present epoch. Both are for holders of the flush lock.
+std::uint64_t flush_epoch();
+std::uint64_t start_epoch();
 
 [[noreturn]] void throw_device_mismatch(ops::Op op, const std::array<NodeRef, 3>& inputs);
 

@@ -10,6 +10,7 @@
 #include "graph/closure.h"
 #include "graph/counters.h"
 #include "graph/executor.h"
+#include "graph/saved_set.h"
 #include "graph/tensor_state.h"
 #include "ops/table.h"
 
@@ -109,11 +110,15 @@ void Recorder::collect(const NodeRef& also) {
     if (!cell->value_->materialised()) pending_.outputs.push_back(cell->value_);
     if (cell->last_materialised_) pending_.restorable.push_back(cell->last_materialised_.get());
   }
+  if (also && !also->materialised()) pending_.outputs.push_back(also);
+  // One for all threads: the flush lock is held.
+  static SavedSet& saved_set = *new SavedSet;
+  saved_set.clear();
   for (const SavedNodes* saved : saved_) {
     if (!saved) continue;
-    for (const NodeRef& node : saved->saved()) add_saved_cut(node, pending_.outputs);
+    for (const NodeRef& node : saved->saved()) saved_set.add(node);
   }
-  if (also && !also->materialised()) pending_.outputs.push_back(also);
+  saved_set.choose(pending_.outputs);
 }
 
 void Recorder::compute() {
