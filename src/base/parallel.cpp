@@ -84,13 +84,9 @@ void run_on_all(Region& region, int threads) {
 
 int thread_count() {
   const int count = shared_count().load(std::memory_order_relaxed);
-  // OpenMP keeps its count per thread of the program.
-  thread_local int told = 0;
+  // OpenMP keeps its count per thread of the program, and libraries change it: OpenBLAS does.
   const int openmp_count = openmp_runs_regions ? count : 1;
-  if (told != openmp_count && omp_in_parallel() == 0) {
-    omp_set_num_threads(openmp_count);
-    told = openmp_count;
-  }
+  if (omp_get_max_threads() != openmp_count && omp_in_parallel() == 0) omp_set_num_threads(openmp_count);
   return count;
 }
 

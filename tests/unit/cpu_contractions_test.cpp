@@ -1,4 +1,5 @@
 // Contractions of the CPU against loops in double, written here, on random sizes, layouts and types.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <russet/russet.h>
 
@@ -55,6 +56,17 @@ void check_matmul(const Shape& a_shape, const Shape& b_shape, const Shape& c_sha
   for (double& value : expected) value = wrapped(value, type);
   expect_close(c, expected, tolerance_of(type),
                std::string(name_of(type)) + to_string(a_shape) + to_string(b_shape) + " " + ran.kernel);
+}
+
+TEST(CpuMatmul, WideProductsGoToOpenBlas) {
+  for (const Shape& sizes : {Shape{37, 1600, 50}, Shape{300, 1537, 21}, Shape{1, 3072, 64}}) {
+    Array a(DType::float32, {2, sizes[0], sizes[2]}), b(DType::float32, {sizes[2], sizes[1]});
+    Array c(DType::float32, {2, sizes[0], sizes[1]});
+    a.randomise();
+    b.randomise();
+    EXPECT_EQ(run(step(Op::matmul), {&a, &b}, c).kernel, "openblas");
+    expect_close(c, multiply(a, b, c.shape), tolerance_of(DType::float32), to_string(sizes));
+  }
 }
 
 TEST(CpuMatmul, EveryTypeAndLayout) {
@@ -502,6 +514,18 @@ TEST(CpuEpilogue, LanesAlongTheBatch) {
 }
 
 // ---- results do not depend on the number of threads
+
+TEST(CpuThreads, OpenBlasLeavesOneDnnItsThreads) {
+  const int before = base::thread_count();
+  base::set_thread_count(3);
+  Array a(DType::float64, {64, 64}), b(DType::float64, {64, 64}), c(DType::float64, {64, 64});
+  EXPECT_EQ(run(step(Op::matmul), {&a, &b}, c).kernel, "openblas");
+  base::thread_count();
+  const auto openmp_threads = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "omp_get_max_threads"));
+  ASSERT_TRUE(openmp_threads);
+  EXPECT_EQ(openmp_threads(), 3);
+  base::set_thread_count(before);
+}
 
 TEST(CpuThreads, OwnKernelsGiveTheSameBits) {
   const int before = base::thread_count();

@@ -26,6 +26,7 @@ using ops::Family;
 using ops::Op;
 
 constexpr Implementation matmuls[] = {
+    {"openblas, preferred", judge_faster_blas},
     {"onednn", judge_onednn_matmul},
     {"onednn packed", judge_onednn_packed},
     {"openblas", judge_blas},
@@ -87,9 +88,16 @@ class CpuTarget final : public compile::Target {
   }
   compile::BundleLimits bundle_limits() const override { return {.members = 256}; }
 
-  /// Weight gradients take none: the fast implementations refuse it, and the result is small.
+  /// Weight gradients take none: the fast implementations refuse it, and the result is small. Nor do products that are
+  /// faster without.
   bool accepts_epilogue(const Primitive& contraction) const override {
-    return contraction.op != Op::convolution_weight && choose(contraction, false).accepted();
+    if (contraction.op == Op::convolution_weight) return false;
+    if (contraction.op == Op::matmul) {
+      Primitive bare = contraction;
+      bare.epilogue = {};
+      if (judge_faster_blas(bare).accepted()) return false;
+    }
+    return choose(contraction, false).accepted();
   }
 
   Strides preferred_strides(const Primitive& contraction, int operand) const override {
