@@ -2,7 +2,8 @@
 
 Usage: compare_torch.py [MODEL...] [--phase train|eval] [--precision fp32|bf16] [--pairs 7] [--seconds 3] [--out FILE]
 Each case: PyTorch runs once eager and once compiled; the faster mode (both, if they are within 15 %) then runs against
-`russet bench` in pairs of processes, the order swapped from pair to pair, with a probe of the machine before each pair.
+`russet bench` in pairs, the order swapped from pair to pair, with a probe of the machine before each pair. They are
+processes of their own, one at work at a time; PyTorch's wait between pairs, compiled and warm, russet's start anew.
 A ratio is PyTorch's time over russet's: above 1 russet is the faster one. Measure on an otherwise idle machine.
 """
 
@@ -26,6 +27,31 @@ def last_json(command):
     return json.loads(lines[-1])
 
 
+class Peer:
+    """A process of torch_peer.py that measures once at the start and again whenever it is asked."""
+
+    def __init__(self, python, *options):
+        self.command = list(map(str, [python, ROOT / "bench" / "torch_peer.py", *options, "--serve"]))
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
+        self.first = self.answer()
+
+    def answer(self):
+        for line in self.process.stdout:
+            if line.startswith("{"):
+                return json.loads(line)
+        raise RuntimeError(f"{' '.join(self.command)} failed:\n{self.process.stderr.read()[-1500:]}")
+
+    def measure(self):
+        self.process.stdin.write("again\n")
+        self.process.stdin.flush()
+        return self.answer()
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+
 class Case:
     def __init__(self, model, phase, precision, arguments):
         self.model, self.phase, self.precision, self.arguments = model, phase, precision, arguments
@@ -33,49 +59,51 @@ class Case:
         if arguments.batch:
             self.options += ["--batch", str(arguments.batch)]
 
-    def torch(self, mode):
-        peer = ROOT / "bench" / "torch_peer.py"
-        return last_json([self.arguments.python, peer, self.model, *self.options, "--mode", mode])
-
     def russet(self):
         return last_json([self.arguments.russet, "bench", self.model, *self.options, "--json"])
 
-    def probe(self):
-        return last_json([self.arguments.python, ROOT / "bench" / "torch_peer.py", "--probe"])
-
-    def modes(self):
+    def peers(self):
         """The faster of PyTorch's modes, or both if they are close; and what they took once."""
-        trial = {}
+        peers, trial = {}, {}
         for mode in ("eager", "compile"):
             try:
-                trial[mode] = self.torch(mode)["ms"]
+                peers[mode] = Peer(self.arguments.python, self.model, *self.options, "--mode", mode)
+                trial[mode] = peers[mode].first["ms"]
             except RuntimeError as error:
                 print(f"  PyTorch, {mode}: {str(error).splitlines()[-1]}", file=sys.stderr)
         if not trial:
             raise RuntimeError(f"PyTorch runs {self.model} in no mode")
         best = min(trial.values())
-        return [mode for mode, ms in trial.items() if ms <= CLOSE * best], trial
+        for mode in [mode for mode, ms in trial.items() if ms > CLOSE * best]:
+            peers.pop(mode).end()
+        return peers, trial
 
-    def pair(self, modes, torch_first):
-        record = {"probe": self.probe()}
+    def pair(self, probe, peers, torch_first):
+        record = {"probe": probe.measure()}
         for side in ("torch", "russet") if torch_first else ("russet", "torch"):
-            record[side] = {mode: self.torch(mode) for mode in modes} if side == "torch" else self.russet()
+            if side == "torch":
+                record[side] = {mode: peer.measure() for mode, peer in peers.items()}
+            else:
+                record[side] = self.russet()
         record["torch_ms"] = min(run["ms"] for run in record["torch"].values())
         record["ratio"] = record["torch_ms"] / record["russet"]["ms"]
         return record
 
     def run(self):
-        modes, trial = self.modes()
+        probe = Peer(self.arguments.python, "--probe")
+        peers, trial = self.peers()
         pairs = []
         for number in range(self.arguments.pairs):
-            pairs.append(self.pair(modes, number % 2 == 0))
+            pairs.append(self.pair(probe, peers, number % 2 == 0))
             now = pairs[-1]
             print(f"  {number + 1}: torch {now['torch_ms']:.3f} ms, russet {now['russet']['ms']:.3f} ms, ratio "
                   f"{now['ratio']:.3f}; machine {now['probe']}", file=sys.stderr, flush=True)
+        for peer in [probe, *peers.values()]:
+            peer.end()
         ratios = [pair["ratio"] for pair in pairs]
         return {
             "model": self.model, "phase": self.phase, "precision": self.precision,
-            "batch": pairs[0]["russet"]["batch"], "modes": modes, "trial_ms": trial,
+            "batch": pairs[0]["russet"]["batch"], "modes": sorted(peers), "trial_ms": trial,
             "ratio": statistics.median(ratios), "lowest": min(ratios), "highest": max(ratios),
             "torch_ms": statistics.median(pair["torch_ms"] for pair in pairs),
             "russet_ms": statistics.median(pair["russet"]["ms"] for pair in pairs),

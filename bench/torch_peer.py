@@ -3,6 +3,7 @@
 Usage: torch_peer.py MODEL --phase train|eval --precision fp32|bf16 [--mode eager|compile] [--batch N] [--seconds S]
        torch_peer.py --probe
 Prints a JSON line: the median time of a step in milliseconds; or multiply-adds and bytes a second of the machine.
+With --serve it measures again and prints another for each line that it reads, until there are no more.
 Run it with the Python of scripts/golden/setup.sh.
 """
 
@@ -94,14 +95,13 @@ def time_of(step):
 
 
 def measure(step, seconds):
-    """The first step in seconds and the median of the others in milliseconds, as `russet bench` measures."""
-    first = time_of(step)
+    """The median of steps in milliseconds, as `russet bench` measures."""
     for _ in range(WARM_STEPS):
         step()
     times, end = [], time.perf_counter() + seconds
     while (time.perf_counter() < end or len(times) < LEAST_STEPS) and len(times) < MOST_STEPS:
         times.append(time_of(step))
-    return first, statistics.median(times) * 1e3
+    return statistics.median(times) * 1e3
 
 
 def probe():
@@ -117,6 +117,12 @@ def probe():
     return best
 
 
+def answer(serve, result):
+    print(json.dumps(result()), flush=True)
+    while serve and sys.stdin.readline():
+        print(json.dumps(result()), flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", nargs="?", choices=sorted(BATCHES))
@@ -126,10 +132,11 @@ def main():
     parser.add_argument("--batch", type=int)
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--probe", action="store_true")
+    parser.add_argument("--serve", action="store_true")
     arguments = parser.parse_args()
     torch.manual_seed(0)
     if arguments.probe:
-        print(json.dumps(probe()))
+        answer(arguments.serve, probe)
         return
     if not arguments.model:
         parser.error("which MODEL?")
@@ -141,11 +148,15 @@ def main():
         step = train_step(arguments.model, model, x, labels, lower, wrap)
     else:
         step = eval_step(model, x, lower, wrap)
-    first, median = measure(step, arguments.seconds)
-    print(json.dumps({"peer": "torch " + torch.__version__, "mode": arguments.mode, "model": arguments.model,
-                      "phase": arguments.phase, "precision": arguments.precision, "batch": batch,
-                      "ms": round(median, 4), "samples_per_s": round(batch / median * 1e3, 1),
-                      "first_step_s": round(first, 3)}))
+    first = time_of(step)
+
+    def result():
+        median = measure(step, arguments.seconds)
+        return {"peer": "torch " + torch.__version__, "mode": arguments.mode, "model": arguments.model,
+                "phase": arguments.phase, "precision": arguments.precision, "batch": batch, "ms": round(median, 4),
+                "samples_per_s": round(batch / median * 1e3, 1), "first_step_s": round(first, 3)}
+
+    answer(arguments.serve, result)
 
 
 if __name__ == "__main__":
