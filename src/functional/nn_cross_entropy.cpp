@@ -131,12 +131,15 @@ Tensor class_terms(const Tensor& input, const Tensor& target, const Tensor& weig
                                  });
 }
 
+// Over all axes, which stay with size 1: without a view in between, what follows is computed where the sum is.
+Tensor total(const Tensor& terms) { return functional::reduced(ops::Op::sum, terms, (1U << terms.dim()) - 1U, true); }
+
 // The weights of the targets that count, in total: what the mean divides by.
 Tensor total_weight(const Tensor& x, const Tensor& target, const Tensor& weight, const ClassTerms& rule) {
   const Tensor counted = rule.counted(target);
-  if (!weight.defined()) return sum(cast(counted, x.dtype()));
+  if (!weight.defined()) return total(cast(counted, x.dtype()));
   const Tensor weights = rule.weight_of(rule.indicator(x, target), weight);
-  return sum(where(counted, weights, constant(0, weights)));
+  return total(where(counted, weights, constant(0, weights)));
 }
 
 Tensor of_classes(const Tensor& input, const Tensor& target, const CrossEntropyOptions& options) {
@@ -148,7 +151,8 @@ Tensor of_classes(const Tensor& input, const Tensor& target, const CrossEntropyO
   const Tensor terms = class_terms(input, at, weight, rule);
   if (options.reduction == Reduction::none) return terms.squeeze(axis);
   if (options.reduction == Reduction::sum) return sum(terms);
-  return sum(terms) / functional::outside_tape([&] { return total_weight(wide(input), at, weight, rule); });
+  const Tensor weights = functional::outside_tape([&] { return total_weight(wide(input), at, weight, rule); });
+  return (total(terms) / weights).reshape({});
 }
 
 Tensor of_probabilities(const Tensor& input, const Tensor& target, const CrossEntropyOptions& options) {
@@ -200,8 +204,8 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, const NllLossOptions&
   const Tensor terms = -(where(counted, picked, constant(0, x)) * weights);
   const DType type = autocast(ops::Autocast::float32, input).dtype();
   if (options.reduction == Reduction::none) return cast(terms.squeeze(axis), type);
-  const Tensor total = sum(terms);
-  return cast(options.reduction == Reduction::sum ? total : total / sum(weights), type);
+  const Tensor result = options.reduction == Reduction::sum ? total(terms) : total(terms) / total(weights);
+  return cast(result.reshape({}), type);
 }
 
 Tensor multi_margin_loss(const Tensor& input, const Tensor& target, int p, double margin, const Tensor& weight,
