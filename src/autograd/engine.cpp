@@ -108,7 +108,7 @@ class Pass {
         const auto found = wanted_->find(function.get());
         if (found != wanted_->end()) found->second = gradient;
       }
-      if (function->retained_by) function->retained_by->grad = gradient.detach();
+      if (function->retained_by) function->retained_by->grad = plus(function->retained_by->grad, gradient.detach());
       const std::vector<Tensor> gradients = function->gradients(gradient);
       for (std::size_t i = 0; i < gradients.size(); ++i) {
         if (gradients[i].defined()) send(function->inputs()[i], gradients[i]);
@@ -252,10 +252,7 @@ Tensor& Tensor::requires_grad_(bool value) {
   return *this;
 }
 
-Tensor Tensor::grad() const {
-  const autograd::History* history = autograd::history_of(*this);
-  return history && state_->root ? history->grad : Tensor();
-}
+Tensor Tensor::grad() const { return autograd::gradient_of(*this); }
 
 void Tensor::set_grad(const Tensor& gradient) const { autograd::require_history(*this)->grad = gradient; }
 
@@ -264,10 +261,7 @@ Tensor Tensor::detach() const {
 }
 
 void Tensor::retain_grad() const {
-  if (is_leaf()) return;
-  const Ref<autograd::History> history = autograd::require_history(*this);
-  history->retains_grad = true;
-  if (history->function) history->function->retained_by = history.get();
+  if (!is_leaf()) autograd::retain_gradient(*this);
 }
 
 }  // namespace russet

@@ -9,27 +9,69 @@ namespace {
 
 std::atomic<std::uint64_t> next_sequence{1};
 
-/// Reading a view: the gradient goes back into its place in the root.
+/// Reading a view: the gradient goes back into its place in what is viewed, the root or another view.
 class ViewFunction final : public Function {
  public:
-  ViewFunction(Edge base, graph::Geometry root, graph::Geometry view, std::int64_t cell_numel, DType dtype)
-      : Function({std::move(base)}),
-        root_(std::move(root)),
-        view_(std::move(view)),
-        numel_(cell_numel),
-        dtype_(dtype) {}
+  ViewFunction(Edge viewed, graph::Geometry place, graph::Geometry view, std::int64_t cell_numel)
+      : Function({std::move(viewed)}), place_(std::move(place)), view_(std::move(view)), numel_(cell_numel) {}
 
   std::vector<Tensor> gradients(const Tensor& gradient) override {
-    return {scatter_to_root(gradient, root_, view_, numel_)};
+    return {scatter_to_root(gradient, place_, view_, numel_)};
   }
   std::string_view name() const override { return "view"; }
 
+  /// Keeps the view's gradient of the coming backward passes.
+  void retain() {
+    if (kept_) return;
+    kept_ = make_ref<History>(view_);
+    retained_by = kept_.get();
+  }
+  Tensor kept_gradient() const { return kept_ ? kept_->grad : Tensor(); }
+
  private:
-  graph::Geometry root_;
+  graph::Geometry place_;
   graph::Geometry view_;
   std::int64_t numel_;
-  DType dtype_;
+  Ref<History> kept_;
 };
+
+/// Whether the view's entry of the tape belongs to the present value.
+bool has_entry(const graph::TensorState& view, const History& history) {
+  return view.view_entry && view.view_generation == history.generation;
+}
+
+/// What the gradient of a view goes to: the view that it was made from, where elements of that are apart and no
+/// in-place write came since; else nullptr, for the root.
+graph::TensorState* viewed_view(const graph::TensorState& view, const History& history) {
+  graph::TensorState* parent = view.parent.get();
+  if (!parent || view.parent_generation != history.generation) return nullptr;
+  if (parent->root || parent->geometry == history.root || !graph::is_non_overlapping(parent->geometry)) return nullptr;
+  return parent;
+}
+
+/// The entries of a view and of the views that it was made from, the outermost first.
+ViewFunction& view_function(graph::TensorState& view, History& history) {
+  std::vector<graph::TensorState*> chain;
+  for (graph::TensorState* state = &view; state && !has_entry(*state, history); state = viewed_view(*state, history)) {
+    chain.push_back(state);
+  }
+  for (; !chain.empty(); chain.pop_back()) {
+    graph::TensorState& state = *chain.back();
+    const graph::TensorState* parent = viewed_view(state, history);
+    Edge viewed;
+    if (parent) {
+      viewed.function = Ref<Function>(static_cast<Function*>(parent->view_entry.get()));
+    } else if (history.function) {
+      viewed.function = history.function;
+    } else {
+      viewed.leaf = Ref<History>(&history);
+    }
+    state.view_entry = make_ref<ViewFunction>(std::move(viewed), parent ? parent->geometry : history.root,
+                                              state.geometry, state.cell->numel());
+    state.view_generation = history.generation;
+  }
+  return static_cast<ViewFunction&>(*view.view_entry);
+}
 
 /// Hands the gradient on as it is.
 class PassFunction final : public Function {
@@ -83,19 +125,30 @@ Edge edge_of(const Tensor& tensor) {
   graph::TensorState& state = *tensor.state();
   History* history = history_of(tensor);
   if (!history || !history->requires_grad()) return {};
-  Edge base;
-  if (history->function) {
-    base.function = history->function;
-  } else {
-    base.leaf = Ref<History>(history);
+  if (!state.root && state.geometry != history->root) {
+    return {Ref<Function>(&view_function(state, *history)), nullptr};
   }
-  if (state.root || state.geometry == history->root) return base;
-  if (!state.view_entry || state.view_generation != history->generation) {
-    state.view_entry = make_ref<ViewFunction>(std::move(base), history->root, state.geometry, state.cell->numel(),
-                                              state.cell->value()->dtype);
-    state.view_generation = history->generation;
+  if (history->function) return {history->function, nullptr};
+  return {nullptr, Ref<History>(history)};
+}
+
+void retain_gradient(const Tensor& tensor) {
+  graph::TensorState& state = *tensor.state();
+  const Ref<History> history = require_history(tensor);
+  if (!state.root && state.geometry != history->root) {
+    view_function(state, *history).retain();
+    return;
   }
-  return {Ref<Function>(static_cast<Function*>(state.view_entry.get())), nullptr};
+  history->retains_grad = true;
+  if (history->function) history->function->retained_by = history.get();
+}
+
+Tensor gradient_of(const Tensor& tensor) {
+  const graph::TensorState& state = *tensor.state();
+  const History* history = history_of(tensor);
+  if (!history) return {};
+  if (state.root) return history->grad;
+  return has_entry(state, *history) ? static_cast<const ViewFunction&>(*state.view_entry).kept_gradient() : Tensor();
 }
 
 Tensor connected(const graph::NodeRef& value, const graph::Geometry& geometry, const Edge& edge) {

@@ -72,8 +72,13 @@ class History final : public graph::History {
 History* history_of(const Tensor& tensor);
 /// The history of a tensor, made if it has none.
 Ref<History> require_history(const Tensor& tensor);
-/// Where the gradient of this tensor goes. Views get an entry of their own, kept with the handle.
+/// Where the gradient of this tensor goes. Views get an entry of their own, kept with the handle; it leads to the entry
+/// of the view that they were made from, so that this one has a gradient too.
 Edge edge_of(const Tensor& tensor);
+/// Keeps the gradient of a tensor that is not a leaf: retain_grad.
+void retain_gradient(const Tensor& tensor);
+/// What the tensor's .grad is; undefined if there is none.
+Tensor gradient_of(const Tensor& tensor);
 /// A tensor for a saved value, connected to the tape through `edge` if grad mode is on.
 Tensor connected(const graph::NodeRef& value, const graph::Geometry& geometry, const Edge& edge);
 

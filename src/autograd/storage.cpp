@@ -52,6 +52,9 @@ Tensor as_storage(const Tensor& root_gradient, const Geometry& root, std::int64_
 
 Tensor scatter_to_root(const Tensor& gradient, const Geometry& root, const Geometry& view, std::int64_t numel) {
   if (covers(root, numel)) return transposed_view(gradient, {view.strides, view.offset, false}, 0, root.sizes);
+  if (const auto inside = graph::within(root, view)) {
+    return transposed_view(gradient, {inside->strides, inside->offset, false}, 0, root.sizes);
+  }
   const Tensor storage = into_storage(gradient, view, numel);
   if (!is_non_overlapping(root)) return as_storage(gradient, root, numel);  // throws
   return strided(storage, root);

@@ -358,7 +358,12 @@ Tensor alias(const Tensor& tensor, graph::Geometry geometry) {
   const Ref<History> history = require_history(tensor);
   const graph::TensorState& state = *tensor.state();
   if (is_grad_enabled()) {
-    return Tensor(make_ref<graph::TensorState>(state.cell, std::move(geometry), history, false));
+    auto view = make_ref<graph::TensorState>(state.cell, std::move(geometry), history, false);
+    if (!state.root) {
+      view->parent = tensor.state();
+      view->parent_generation = history->generation;
+    }
+    return Tensor(std::move(view));
   }
   auto own = make_ref<History>(geometry);
   own->viewed_without_grad = history->viewed_without_grad ? history->viewed_without_grad : history;

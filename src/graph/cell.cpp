@@ -9,6 +9,14 @@ void Cell::operator delete(void* memory, std::size_t) { base::ObjectPool<Cell>::
 void* TensorState::operator new(std::size_t) { return base::ObjectPool<TensorState>::allocate(); }
 void TensorState::operator delete(void* memory, std::size_t) { base::ObjectPool<TensorState>::release(memory); }
 
+// A long chain of views of views is taken apart in a loop.
+TensorState::~TensorState() {
+  while (parent && parent->reference_count() == 1) {
+    Ref<TensorState> next = std::move(parent->parent);
+    parent = std::move(next);
+  }
+}
+
 Cell::Cell(NodeRef value) : value_(std::move(value)) {
   if (!value_->materialised()) Recorder::current().add(*this);
 }

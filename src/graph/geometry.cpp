@@ -39,6 +39,44 @@ bool is_non_overlapping(const Geometry& geometry) {
   return true;
 }
 
+std::optional<Geometry> within(const Geometry& outer, const Geometry& inner) {
+  if (numel(outer.sizes) == 0 || numel(inner.sizes) == 0 || !is_non_overlapping(outer)) return std::nullopt;
+  struct Axis {
+    std::int64_t stride, size, place;
+    std::int64_t first = 0, last = 0;  // which indices `inner` meets
+  };
+  std::vector<Axis> axes;
+  const Strides places = contiguous_strides(outer.sizes);
+  for (int axis = 0; axis < outer.sizes.rank(); ++axis) {
+    if (outer.sizes[axis] > 1) axes.push_back({outer.strides[axis], outer.sizes[axis], places[axis]});
+  }
+  std::sort(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) { return a.stride > b.stride; });
+  Geometry result{inner.sizes, Strides(inner.sizes.rank(), 0), 0};
+  std::int64_t rest = inner.offset - outer.offset;
+  if (rest < 0) return std::nullopt;
+  for (Axis& axis : axes) {
+    axis.first = axis.last = rest / axis.stride;
+    rest %= axis.stride;
+    result.offset += axis.first * axis.place;
+  }
+  if (rest != 0) return std::nullopt;
+  for (int i = 0; i < inner.sizes.rank(); ++i) {
+    const std::int64_t stride = inner.strides[i];
+    if (inner.sizes[i] == 1 || stride == 0) continue;
+    const auto along = std::find_if(axes.begin(), axes.end(), [&](const Axis& axis) {
+      return stride % axis.stride == 0 && std::abs(stride / axis.stride) < axis.size;
+    });
+    if (along == axes.end()) return std::nullopt;
+    const std::int64_t steps = stride / along->stride;
+    result.strides[i] = steps * along->place;
+    (steps > 0 ? along->last : along->first) += steps * (inner.sizes[i] - 1);
+  }
+  for (const Axis& axis : axes) {
+    if (axis.first < 0 || axis.last >= axis.size) return std::nullopt;
+  }
+  return result;
+}
+
 // PyTorch's computeStride: the axes fall into chunks that are contiguous in themselves; each chunk of old axes must be
 // a product of new ones.
 std::optional<Geometry> viewed(const Geometry& geometry, const Shape& sizes) {

@@ -22,6 +22,10 @@ bool covers(const Geometry& geometry, std::int64_t cell_numel);
 /// Whether no two indices may address one element (a sufficient test, as PyTorch's).
 bool is_non_overlapping(const Geometry& geometry);
 
+/// Where the elements of `inner` lie in a contiguous array of the sizes of `outer`, if both are of one cell, no
+/// elements of `outer` share a place, and each axis of `inner` runs along one axis of `outer`.
+std::optional<Geometry> within(const Geometry& outer, const Geometry& inner);
+
 // View operations; each throws ShapeError or IndexError for what PyTorch refuses.
 /// The same elements with other sizes, or nothing if strides cannot express that. No size may be -1.
 std::optional<Geometry> viewed(const Geometry& geometry, const Shape& sizes);

@@ -48,6 +48,7 @@ class History : public RefCounted {};
 struct TensorState final : public RefCounted {
   TensorState(Ref<Cell> cell, Geometry geometry, Ref<History> history, bool root)
       : cell(std::move(cell)), geometry(std::move(geometry)), history(std::move(history)), root(root) {}
+  ~TensorState() override;
 
   static void* operator new(std::size_t size);
   static void operator delete(void* memory, std::size_t size);
@@ -61,6 +62,9 @@ struct TensorState final : public RefCounted {
   /// The tape's entry for reading this view, and which generation of the history it belongs to.
   Ref<RefCounted> view_entry;
   std::uint64_t view_generation = 0;
+  /// Of a view of a view: that other view, and the generation of the history in which this one was made.
+  Ref<TensorState> parent;
+  std::uint64_t parent_generation = 0;
 };
 
 /// The in-place write at the level of values. A pinned cell's memory holds the new value when this returns.

@@ -41,6 +41,45 @@ TEST(Gradients, OnlyWhatLeadsToTheInputsIsWalked) {
   EXPECT_THROW(autograd::grad({sum(x * x + branch)}, {other}), AutogradError);
 }
 
+TEST(Gradients, AViewHasOneThoughOnlyAFurtherViewWasUsed) {
+  Tensor x = numbers({6});
+  x.requires_grad_();
+  const Tensor v = (x * 2).reshape({2, 3});
+  const Tensor used = v[1];
+  const Tensor y = sum(used * used);
+  const Tensor gradient = autograd::grad({y}, {v}, {}, {.retain_graph = true}).front();
+  EXPECT_EQ(gradient[0].to_vector<float>(), std::vector<float>(3, 0));
+  EXPECT_EQ(gradient[1].to_vector<float>(), (used.detach() * 2).to_vector<float>());
+  y.backward();
+  EXPECT_EQ(x.grad().to_vector<float>(), (gradient.reshape({-1}) * 2).to_vector<float>());
+}
+
+TEST(Gradients, ViewsRetainTheirOwn) {
+  Tensor x = numbers({2, 3});
+  x.requires_grad_();
+  const Tensor v = x.t();
+  v.retain_grad();
+  const Tensor y = sum(v[0] * 3);
+  y.backward({}, true);
+  EXPECT_EQ(v.grad().to_vector<float>(), (std::vector<float>{3, 3, 0, 0, 0, 0}));
+  EXPECT_EQ(x.grad().to_vector<float>(), (std::vector<float>{3, 0, 0, 3, 0, 0}));
+  y.backward();
+  EXPECT_EQ(v.grad().to_vector<float>(), (std::vector<float>{6, 6, 0, 0, 0, 0}));  // accumulated, as PyTorch does
+}
+
+TEST(Gradients, ViewsOfExpandedTensorsAndLongChainsOfViews) {
+  Tensor x = numbers({4});
+  x.requires_grad_();
+  const Tensor row = x.expand({3, 4})[1];
+  sum(row * row).backward();
+  EXPECT_EQ(x.grad().to_vector<float>(), (x.detach() * 2).to_vector<float>());
+  x.set_grad({});
+  Tensor turned = x.reshape({2, 2});
+  for (int i = 0; i < 100'000; ++i) turned = turned.t();
+  sum(turned[0] * 5).backward();
+  EXPECT_EQ(x.grad().to_vector<float>(), (std::vector<float>{5, 5, 0, 0}));
+}
+
 TEST(Aliasing, ExportedMemoryFollowsWrites) {
   const Tensor x = numbers({4, 4});
   const auto* memory = static_cast<const float*>(x.data());
