@@ -153,7 +153,10 @@ TEST(Cuda, CasesAreRecorded) {
   add_templates(cases);
   Writer out(path);
   out.size(cases.size());
-  for (const Case& one : cases) write(out, gputest::record(one), one.output.dtype);
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.name);
+    write(out, gputest::record(one), one.output.dtype);
+  }
 }
 
 }  // namespace
