@@ -106,6 +106,18 @@ TEST(BundledSteps, OfAnyKindShareALaunch) {
   EXPECT_EQ(run_together(driver, works), 1);
 }
 
+/// Threadgroups of one simdgroup stand side by side in those of others.
+TEST(BundledSteps, OfSingleSimdgroupsStandSideBySide) {
+  MachineDriver driver;
+  Works works;
+  works.row(5, 20);  // few short rows: a simdgroup each
+  works.elementwise(13, 64, 64);
+  works.row(11, 24);
+  EXPECT_EQ(run_together(driver, works), 1);
+  works.list.erase(works.list.begin() + 1);
+  EXPECT_EQ(run_together(driver, works), 1);
+}
+
 TEST(BundledSteps, MayBeProductsOfAllTranspositions) {
   MachineDriver driver;
   Works works;

@@ -3,8 +3,9 @@
 //   group: load w2, g2; ...; store w2'               bundle of 3: load w, g; ...; store w'
 //   group: load w3, g3; ...; store w3'
 // A bundle floats down the list of steps and takes in what fits, until a step needs what it writes or writes what it
-// reads. The device says what fits. Temporaries that a waiting step reads live longer, so it waits only if they are
-// small, or where the plan's peak lies elsewhere.
+// reads. Then, if the device wishes, it takes in what fits of the next steps, if they need none of those between. The
+// device says what fits. Temporaries that a waiting step reads live longer, and so do results that come early, so that
+// happens only if they are small, or where the plan's peak lies elsewhere.
 #include <algorithm>
 #include <utility>
 
@@ -31,10 +32,15 @@ class Bundler {
         limits_(target.bundle_limits()),
         marks_(program.slots.size()),
         lives_(lives_of(program)),
+        taken_(program.steps.size(), false),
+        sharing_(program.steps.size()),
+        passed_(program.slots.size()),
         waiting_(limits_.waiting) {}
 
   void run() {
-    for (now_ = 0; now_ < program_.steps.size(); ++now_) take(program_.steps[now_]);
+    for (now_ = 0; now_ < program_.steps.size(); ++now_) {
+      if (!taken_[now_]) take(program_.steps[now_]);
+    }
     for (std::size_t i = 0; i < waiting_.size(); ++i) close(i);
     program_.steps = std::move(done_);
   }
@@ -43,6 +49,10 @@ class Bundler {
   /// Which waiting bundles read and write a slot.
   struct Mark {
     std::uint32_t reads = 0, writes = 0;
+  };
+  /// The last time that steps which come first were seen to touch a slot.
+  struct Passed {
+    std::size_t read = 0, written = 0;
   };
   struct Waiting {
     std::string kind;
@@ -67,14 +77,23 @@ class Bundler {
     for (std::size_t i = 0; i < waiting_.size() && !fits(0); ++i) {
       if (waiting_[i].held_bytes > 0) close(i);
     }
-    Sharing sharing = target_.sharing(step);
+    const Sharing& sharing = sharing_of(now_);
     const std::size_t held = held_by(step);
     const bool large = held > small_bytes;
-    if (sharing.kind.empty() || (large && !fits(held))) {
+    const bool waits = !large || fits(held);
+    if (sharing.kind.empty() || (!waits && limits_.window == 0)) {
       done_.push_back(std::move(step));
-    } else {
-      join(std::move(step), std::move(sharing), large ? held : 0);
+      return;
     }
+    taken_[now_] = true;
+    const std::size_t place = place_for(sharing);
+    join(place, step, sharing, large && waits ? held : 0);
+    if (!waits || waiting_[place].members.size() == limits_.members) close(place);
+  }
+
+  const Sharing& sharing_of(std::size_t step) {
+    if (!sharing_[step]) sharing_[step] = target_.sharing(program_.steps[step]);
+    return *sharing_[step];
   }
 
   /// Bundles that read a leaf whose memory a result of this step may take: it takes it only if nobody reads it later.
@@ -119,35 +138,91 @@ class Bundler {
     for (std::size_t i = 0; i < waiting_.size(); ++i) {
       const Waiting& bundle = waiting_[i];
       if (bundle.members.empty() || bundle.kind != sharing.kind) continue;
-      if (std::find(bundle.codes.begin(), bundle.codes.end(), sharing.code) != bundle.codes.end()) return i;
+      if (has_code(bundle, sharing)) return i;
       if (bundle.codes.size() < limits_.codes) place = i;
     }
     return place;
   }
 
-  void join(Step step, Sharing sharing, std::size_t held) {
+  /// Likewise, or the place of the one that has waited longest, which makes room.
+  std::size_t place_for(const Sharing& sharing) {
     std::size_t place = find_bundle(sharing);
     if (place == waiting_.size()) {
-      place = next_++ % waiting_.size();  // the one that has waited longest makes room
+      place = next_++ % waiting_.size();
       close(place);
-      waiting_[place].kind = std::move(sharing.kind);
+      waiting_[place].kind = sharing.kind;
     }
+    return place;
+  }
+
+  void join(std::size_t place, Step& step, const Sharing& sharing, std::size_t held) {
     Waiting& bundle = waiting_[place];
     for_each_access(step, [&](std::int32_t slot, bool writes) {
       Mark& mark = marks_[static_cast<std::size_t>(slot)];
       (writes ? mark.writes : mark.reads) |= 1U << place;
     });
-    if (std::find(bundle.codes.begin(), bundle.codes.end(), sharing.code) == bundle.codes.end()) {
-      bundle.codes.push_back(std::move(sharing.code));
-    }
+    if (!has_code(bundle, sharing)) bundle.codes.push_back(sharing.code);
     bundle.held_bytes += held;
     bundle.members.push_back(std::move(step));
-    if (bundle.members.size() == limits_.members) close(place);
+  }
+
+  static bool has_code(const Waiting& bundle, const Sharing& sharing) {
+    return std::find(bundle.codes.begin(), bundle.codes.end(), sharing.code) != bundle.codes.end();
+  }
+
+  /// Takes in steps that come later but need nothing of what has not run by now.
+  void pull(std::size_t place) {
+    ++round_;
+    const std::size_t end = std::min(now_ + limits_.window, program_.steps.size());
+    for (std::size_t i = now_; i < end && waiting_[place].members.size() < limits_.members; ++i) {
+      if (taken_[i]) continue;
+      Step& step = program_.steps[i];
+      if (i > now_ && may_come_early(step, i) && fits_bundle(waiting_[place], sharing_of(i))) {
+        lengthen_lives(step, i);
+        join(place, step, sharing_of(i), 0);
+        taken_[i] = true;
+        continue;
+      }
+      for_each_access(step, [&](std::int32_t slot, bool writes) {
+        Passed& passed = passed_[static_cast<std::size_t>(slot)];
+        (writes ? passed.written : passed.read) = round_;
+      });
+    }
+  }
+
+  bool fits_bundle(const Waiting& bundle, const Sharing& sharing) const {
+    return bundle.kind == sharing.kind && (has_code(bundle, sharing) || bundle.codes.size() < limits_.codes);
+  }
+
+  /// Whether a step can run before all from now on, which have been passed, and before all that wait. Large outputs
+  /// keep their place: they may take the memory of a leaf that others read until then.
+  bool may_come_early(const Step& step, std::size_t at) const {
+    bool may = true;
+    std::size_t results = 0;
+    for_each_access(step, [&](std::int32_t slot, bool writes) {
+      const Mark& mark = marks_[static_cast<std::size_t>(slot)];
+      const Passed& passed = passed_[static_cast<std::size_t>(slot)];
+      may &= mark.writes == 0 && passed.written != round_;
+      if (!writes) return;
+      may &= mark.reads == 0 && passed.read != round_;
+      may &= is_temporary(slot) || slot_at(slot).bytes <= small_bytes;
+      if (is_temporary(slot)) results += slot_at(slot).bytes;
+    });
+    for (std::size_t i = now_; may && results > small_bytes && i < at; ++i) may &= lives_.fits(i, results);
+    return may;
+  }
+
+  void lengthen_lives(const Step& step, std::size_t at) {
+    for_each_access(step, [&](std::int32_t slot, bool writes) {
+      if (!writes || !is_temporary(slot)) return;
+      for (std::size_t i = now_; i < at; ++i) lives_.bytes[i] += slot_at(slot).bytes;
+    });
   }
 
   void close(std::size_t place) {
+    if (waiting_[place].members.empty()) return;
+    pull(place);
     Waiting bundle = std::exchange(waiting_[place], {});
-    if (bundle.members.empty()) return;
     for (const Step& member : bundle.members) {
       for_each_access(member, [&](std::int32_t slot, bool) {
         Mark& mark = marks_[static_cast<std::size_t>(slot)];
@@ -170,6 +245,10 @@ class Bundler {
   std::vector<Mark> marks_;  // by slot
   Lives lives_;
   std::size_t now_ = 0;
+  std::vector<bool> taken_;  // by step: it is in a bundle
+  std::vector<std::optional<Sharing>> sharing_;
+  std::vector<Passed> passed_;  // by slot
+  std::size_t round_ = 0;
   std::vector<Waiting> waiting_;
   std::size_t next_ = 0;
   std::vector<Step> done_;

@@ -115,7 +115,7 @@ struct Call {
 Call make_call(Piece piece, std::array<std::uint32_t, 3> groups, std::vector<Region> regions, Values values,
                const Context& context);
 
-/// Whether the call can share a launch with another one that has a piece of as many threads.
+/// Whether the call can share a launch with another one that has a piece of as many threads, or of one simdgroup.
 bool can_share(const Call& call);
 /// Calls that do not touch each other's results as one launch, or as few as there can be.
 std::vector<Call> share_launch(std::vector<Call> calls, const Context& context);

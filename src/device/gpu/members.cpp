@@ -29,6 +29,7 @@ class Table {
         break;
       }
     }
+    for (const Piece& piece : pieces_) threads_ = std::max(threads_, piece.threads);
     for (const Call& call : calls) piece_of_.push_back(numbers.at(text_of(call)));
     lay_out();
   }
@@ -37,7 +38,8 @@ class Table {
     const std::size_t piece = piece_of_[index];
     Member member;
     member.regions = call.regions;
-    member.groups = call.groups[0] * call.groups[1];
+    const std::uint32_t simdgroups = threads_ / call.piece->threads;
+    member.groups = (call.groups[0] * call.groups[1] + simdgroups - 1) / simdgroups;
     member.entry.bytes.resize(bytes_);
     std::copy(call.values.bytes.begin(), call.values.bytes.end(),
               member.entry.bytes.begin() + static_cast<std::ptrdiff_t>(value_at_[piece]));
@@ -78,6 +80,7 @@ class Table {
   std::vector<std::size_t> value_bytes_, value_at_;  // of each piece
   std::vector<std::size_t> order_;
   std::vector<std::size_t> piece_of_;  // of each call
+  std::uint32_t threads_ = 0;
   std::size_t directory_ = 0;
   std::size_t bytes_ = 0;
 };

@@ -87,6 +87,8 @@ std::string arrays_text(const std::vector<Piece>& pieces, std::vector<std::vecto
 
 }  // namespace
 
+bool is_simdgroup(const Piece& piece) { return piece.threads == 32 && piece.arrays.empty(); }
+
 Source source_of(const Piece& piece) {
   std::string arguments;
   for (std::size_t i = 0; i < piece.arguments.size(); ++i) {
@@ -105,7 +107,7 @@ Source source_of(const std::vector<Piece>& pieces, const std::vector<std::size_t
                  std::uint32_t bases) {
   Source source;
   source.stem = "bundle";
-  source.threads = pieces.front().threads;
+  for (const Piece& piece : pieces) source.threads = std::max(source.threads, piece.threads);
   for (const Piece& piece : pieces) {
     for (const std::string& file : piece.files) {
       if (std::find(source.files.begin(), source.files.end(), file) == source.files.end()) source.files.push_back(file);
@@ -121,11 +123,20 @@ Source source_of(const std::vector<Piece>& pieces, const std::vector<std::size_t
       arguments += fmt::format("\n      (device {}{}*)(reach_@(self.places[{}], {})),", argument.writes ? "" : "const ",
                                argument.type, a, base_list(bases, ""));
     }
-    arguments += fmt::format("\n      self.values{}, id, count, thread_id, lane_id, simdgroup_id", i);
+    const bool packed = pieces[i].threads < source.threads;
+    const std::string_view self = packed ? "lane_id, lane_id, 0u" : "thread_id, lane_id, simdgroup_id";
+    arguments += fmt::format("\n      self.values{}, id, count, {}", i, self);
     for (const std::string& name : array_names[i]) arguments += ", " + name;
-    const std::string call = fmt::format("piece_@_{}({});\n", i, arguments);
-    calls += i + 1 < pieces.size() ? fmt::format("  if (self.piece == {}u) {{\n    {}    return;\n  }}\n", i, call)
-                                   : "  " + call;
+    calls += fmt::format("  if (self.piece == {}u) {{\n", i);
+    if (packed) {
+      calls += fmt::format("    const uint group = block * {}u + simdgroup_id;\n", source.threads / 32);
+      calls += "    if (group >= self.width * self.height) return;\n";
+    } else {
+      calls += "    const uint group = block;\n";
+    }
+    calls += "    const uint row = group / self.width;\n";
+    calls += "    const uint3 id = make_uint3(group - row * self.width, row, 0u);\n";
+    calls += fmt::format("    piece_@_{}({});\n    return;\n  }}\n", i, arguments);
   }
   std::string outs;
   for (std::uint32_t i = 0; i < bases; ++i) outs += fmt::format("OUT(char, b{}, {}), ", i, i);
@@ -149,8 +160,6 @@ KERNEL(@, {threads}, {outs}TABLE(Member_@, members, {bases})) {{
   }}
   constant Member_@& self = members[low];
   const uint block = group_id.x - self.first;
-  const uint row = block / self.width;
-  const uint3 id = make_uint3(block - row * self.width, row, 0u);
   const uint3 count = make_uint3(self.width, self.height, 1u);
 {calls}}}
 )",

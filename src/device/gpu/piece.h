@@ -38,13 +38,15 @@ struct Piece {
 /// The piece as a kernel.
 Source source_of(const Piece& piece);
 
-/// Several pieces of as many threads as one kernel. Its threadgroups belong to members, a member runs one of the
-/// pieces.
+/// Whether the piece is the work of one simdgroup, which waits for no other: several of its threadgroups can be one.
+bool is_simdgroup(const Piece& piece);
+
+/// Several pieces as one kernel, of as many threads as the largest has; those with fewer are simdgroups. Its
+/// threadgroups belong to members, a member runs one of the pieces.
 ///     struct Member_@ {
 ///       ulong places[most arguments of a piece];   // where memory lies: see Launch::places
 ///       Values_@_0 values0; ...                    // of each piece
-///       uint first, count, piece, width, height;   // its first threadgroup; members; its piece; its groups along x
-///       and y
+///       uint first, count, piece, width, height;   // its first threadgroup; members; its piece; its grid
 ///     };
 /// `order`: the pieces in the order of their values, wide ones first. `bytes`: the size of a member.
 Source source_of(const std::vector<Piece>& pieces, const std::vector<std::size_t>& order, std::size_t bytes,

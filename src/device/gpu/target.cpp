@@ -132,14 +132,14 @@ class Target final : public compile::Target {
     return {sizes[1] * sizes[2] * sizes[3], 1, sizes[3] * sizes[1], sizes[1]};  // channels last
   }
 
-  /// What runs as one launch shares it with all that has as many threads in a threadgroup. Tiles keep to tiles of their
-  /// size: they would take the threadgroup memory of both.
+  /// What runs as one launch shares it with all that has as many threads in a threadgroup, or is a simdgroup's. Tiles
+  /// keep to tiles of their size: they would take the threadgroup memory of both.
   compile::Sharing sharing(const Step& step) const override {
     const KernelPtr kernel = launchable(step);
     const auto* gpu = dynamic_cast<const GpuKernel*>(kernel.get());
     if (gpu == nullptr || gpu->calls().size() != 1 || !can_share(gpu->calls()[0])) return {};
     const Call& call = gpu->calls()[0];
-    std::string kind = std::to_string(call.piece->threads);
+    std::string kind = std::to_string(is_simdgroup(*call.piece) ? 256 : call.piece->threads);
     for (const Piece::Array& array : call.piece->arrays) {
       if (array.name == "memory") kind += array.count;
     }
@@ -147,7 +147,7 @@ class Target final : public compile::Target {
   }
 
   compile::BundleLimits bundle_limits() const override {
-    return {.members = 1024, .codes = 4, .waiting = 24, .held_bytes = std::size_t{64} << 20};
+    return {.members = 1024, .codes = 4, .waiting = 24, .window = 64, .held_bytes = std::size_t{64} << 20};
   }
 
   std::optional<compile::Stages> stages(const Step& step) const override {

@@ -58,14 +58,14 @@ class Writer {
     const Operand& x = primitive_.inputs[0];
     const Operand& output = primitive_.output;
     const Rows rows(x, primitive_.inputs[1], output, x);
+    const std::string bits(bits_type(output.access.dtype));
+    const std::string index(element_type(rows.index_type));
     std::vector<Call> calls;
-    calls.push_back(
-        call("take", rows, {place(x, false).region, rows.index_region, place(output, true).region},
-             fmt::format("IN({0}, x, 0), IN({1}, index, 1), OUT({0}, result, 2)", bits_type(output.access.dtype),
-                         element_type(rows.index_type)),
-             fmt::format("take_rows<{}, {}, {}>(x, index, result, values, position)", bits_type(output.access.dtype),
-                         element_type(rows.index_type), fits_uint(rows.count * rows.row_size) ? "uint" : "ulong"),
-             rows.count * rows.row_size));
+    calls.push_back(call("take", rows, {place(x, false).region, rows.index_region, place(output, true).region},
+                         {{bits, "x"}, {index, "index"}, {bits, "result", true}},
+                         fmt::format("take_rows<{}, {}, {}>(x, index, result, values, position)", bits, index,
+                                     fits_uint(rows.count * rows.row_size) ? "uint" : "ulong"),
+                         rows.count * rows.row_size));
     return std::make_unique<GpuKernel>(context_, "rows", std::move(calls));
   }
 
@@ -83,12 +83,12 @@ class Writer {
     if (rows.count > 0) add_sort(calls, lines, scratch, context_);
     const bool adds = attribute<ops::Accumulate>(primitive_).value;
     // Elements that only move are bits.
-    const std::string_view type = adds ? element_type(output.access.dtype) : bits_type(output.access.dtype);
-    const std::string_view index_type = element_type(rows.index_type);
+    const std::string type(adds ? element_type(output.access.dtype) : bits_type(output.access.dtype));
+    const std::string index_type(element_type(rows.index_type));
     calls.push_back(call(
         "put", rows,
         {scratch_region(0, order.bytes, false), rows.index_region, place(x, false).region, place(output, true).region},
-        fmt::format("IN(uint, order, 0), IN({}, index, 1), IN({}, x, 2), OUT({}, result, 3)", index_type, type, type),
+        {{"uint", "order"}, {index_type, "index"}, {type, "x"}, {type, "result", true}},
         fmt::format("put_rows<{}, {}, {}>(order, index, x, result, values, position)", type, index_type, adds),
         rows.count * rows.row_size));
     return std::make_unique<GpuKernel>(context_, "rows in the order of the index", std::move(calls),
@@ -97,9 +97,9 @@ class Writer {
 
  private:
   Call copy(const Rows& rows) const {
-    const std::string_view type = bits_type(rows.array.access.dtype);
+    const std::string type(bits_type(rows.array.access.dtype));
     return call("copy_rows", rows, {place(rows.base, false).region, place(rows.array, true).region},
-                fmt::format("IN({0}, base, 0), OUT({0}, result, 1)", type),
+                {{type, "base"}, {type, "result", true}},
                 fmt::format("copy_rows<{}, {}>(base, result, values, position)", type,
                             fits_uint(rows.rows * rows.row_size) ? "uint" : "ulong"),
                 rows.rows * rows.row_size);
@@ -109,7 +109,7 @@ class Writer {
   std::size_t copy_index(std::vector<Call>& calls, Rows& rows, std::size_t scratch) const {
     const Region line = scratch_region(scratch, static_cast<std::size_t>(rows.count) * sizeof(std::int64_t), true);
     calls.push_back(call("copy_index", rows, {rows.index_region, line},
-                         fmt::format("IN({}, index, 0), OUT(long, result, 1)", element_type(rows.index_type)),
+                         {{std::string(element_type(rows.index_type)), "index"}, {"long", "result", true}},
                          "copy_index(index, result, values, position)", rows.count));
     rows.index_region = line;
     rows.index_region.writes = false;
@@ -132,23 +132,17 @@ class Writer {
     return lines;
   }
 
-  Call call(std::string_view stem, const Rows& rows, std::vector<Region> regions, const std::string& arguments,
-            const std::string& body, std::int64_t threads) const {
-    Source source;
-    source.stem = std::string(stem);
-    source.threads = 256;
-    source.files = {"indexing.metal"};
-    source.text = fmt::format(R"(KERNEL(@, 256, {}, VALUES(IndexValues, values, {})) {{
-  const ulong position = ulong(group_id.x) * 256u + thread_id;
-  {};
-}})",
-                              arguments, regions.size(), body);
-    Call made;
-    made.function = context_.library.add(std::move(source));
-    made.regions = std::move(regions);
-    made.values = rows.values();
-    made.groups[0] = groups_for(threads);
-    return made;
+  Call call(std::string_view stem, const Rows& rows, std::vector<Region> regions,
+            std::vector<Piece::Argument> arguments, const std::string& body, std::int64_t threads) const {
+    Piece piece;
+    piece.stem = std::string(stem);
+    piece.threads = 256;
+    piece.files = {"indexing.metal"};
+    piece.arguments = std::move(arguments);
+    piece.values_type = "IndexValues";
+    piece.values_are_wide = true;
+    piece.body = fmt::format("  const ulong position = ulong(group_id.x) * 256u + thread_id;\n  {};\n", body);
+    return make_call(std::move(piece), {groups_for(threads), 1, 1}, std::move(regions), rows.values(), context_);
   }
 
   const Primitive& primitive_;

@@ -41,26 +41,24 @@ class Writer {
   KernelPtr make() const {
     const Operand& first = primitive_.inputs[0];
     const Operand& output = primitive_.output;
-    const std::string_view type = element_type(first.access.dtype);
-    const std::string_view result = element_type(output.access.dtype);
+    const std::string type(element_type(first.access.dtype));
+    const std::string result(element_type(output.access.dtype));
     std::vector<Call> calls;
     std::size_t scratch = 0;
     switch (primitive_.op) {
       case Op::sum_pool:
         calls.push_back(call({first, output, first}, output, {&first}, output_region(),
-                             fmt::format("IN({0}, large, 0), OUT({0}, small, 1)", result),
-                             "sum_pool(large, small, values, position)"));
+                             {{result, "large"}, {result, "small", true}}, "sum_pool(large, small, values, position)"));
         break;
       case Op::sum_unpool:
         calls.push_back(call({output, first, first}, output, {&first}, output_region(),
-                             fmt::format("IN({0}, small, 0), OUT({0}, large, 1)", result),
+                             {{result, "small"}, {result, "large", true}},
                              "sum_unpool(small, large, values, position)"));
         break;
       case Op::max_pool:
-        calls.push_back(
-            call({first, output, primitive_.inputs[1]}, output, {&first, &primitive_.inputs[1]}, output_region(),
-                 fmt::format("IN({}, large, 0), IN({}, chosen, 1), OUT({}, small, 2)", type, result, result),
-                 "max_pool(large, chosen, small, values, position)"));
+        calls.push_back(call({first, output, primitive_.inputs[1]}, output, {&first, &primitive_.inputs[1]},
+                             output_region(), {{type, "large"}, {result, "chosen"}, {result, "small", true}},
+                             "max_pool(large, chosen, small, values, position)"));
         break;
       default: scratch = unpool_maxima(calls);
     }
@@ -76,13 +74,13 @@ class Writer {
     const Operand& small = primitive_.inputs[1];
     const std::size_t bytes = static_cast<std::size_t>(numel(small.sizes)) * sizeof(std::int32_t);
     calls.push_back(call({large, small, small}, small, {&large}, scratch_region(0, bytes, true),
-                         fmt::format("IN({}, large, 0), OUT(int, taps, 1)", element_type(large.access.dtype)),
+                         {{std::string(element_type(large.access.dtype)), "large"}, {"int", "taps", true}},
                          "find_maxima(large, taps, values, position)"));
     const Pool pool{primitive_.output, small, small};
-    Call second =
-        call(pool, primitive_.output, {&small}, output_region(),
-             fmt::format("IN(int, taps, 0), IN({0}, small, 1), OUT({0}, result, 2)", element_type(small.access.dtype)),
-             "max_unpool(taps, small, result, values, position)");
+    const std::string type(element_type(small.access.dtype));
+    Call second = call(pool, primitive_.output, {&small}, output_region(),
+                       {{"int", "taps"}, {type, "small"}, {type, "result", true}},
+                       "max_unpool(taps, small, result, values, position)");
     second.regions.insert(second.regions.begin(), scratch_region(0, bytes, false));
     calls.push_back(std::move(second));
     return bytes;
@@ -90,25 +88,21 @@ class Writer {
 
   /// A thread an element of `threads`.
   Call call(const Pool& pool, const Operand& threads, std::vector<const Operand*> inputs, Region result,
-            const std::string& arguments, std::string_view body) const {
-    Source source;
-    source.stem = std::string(ops::row(primitive_.op).name);
-    source.threads = 256;
-    source.files = {"pool.metal"};
-    source.text = fmt::format(
-        R"(KERNEL(@, 256, {}, VALUES(PoolValues, values, {})) {{
-  const ulong position = ulong(group_id.x) * 256u + thread_id;
-  {};
-}})",
-        arguments, inputs.size() + 1 + (arguments.starts_with("IN(int, taps") ? 1 : 0), body);
-    Call made;
-    made.function = context_.library.add(std::move(source));
-    for (const Operand* input : inputs) made.regions.push_back(place(*input, false).region);
-    made.regions.push_back(result);
+            std::vector<Piece::Argument> arguments, std::string_view body) const {
+    Piece piece;
+    piece.stem = std::string(ops::row(primitive_.op).name);
+    piece.threads = 256;
+    piece.files = {"pool.metal"};
+    piece.arguments = std::move(arguments);
+    piece.values_type = "PoolValues";
+    piece.values_are_wide = true;
+    piece.body = fmt::format("  const ulong position = ulong(group_id.x) * 256u + thread_id;\n  {};\n", body);
+    std::vector<Region> regions;
+    for (const Operand* input : inputs) regions.push_back(place(*input, false).region);
+    regions.push_back(result);
     const bool channels_last = threads.access.strides[1] == 1 && threads.sizes[1] > 1;
-    made.values = values_of(attribute<ops::Window>(primitive_), pool, channels_last);
-    made.groups[0] = groups_for(numel(threads.sizes));
-    return made;
+    return make_call(std::move(piece), {groups_for(numel(threads.sizes)), 1, 1}, std::move(regions),
+                     values_of(attribute<ops::Window>(primitive_), pool, channels_last), context_);
   }
 
   const Primitive& primitive_;
