@@ -48,6 +48,10 @@ if [ ! -e "$root/etc/debian_version" ]; then
   cp /etc/apt/apt.conf.d/*proxy* "$root/etc/apt/apt.conf.d/" 2>/dev/null || true
   cp /etc/resolv.conf "$root/etc/resolv.conf"
 fi
+# What this machine's administrator trusts: a proxy may stand between it and the network.
+if cp /usr/local/share/ca-certificates/*.crt "$root/usr/local/share/ca-certificates/" 2>/dev/null; then
+  inside update-ca-certificates >/dev/null 2>&1
+fi
 passed "a Debian $suite from $mirror with $(inside dpkg-query -W | wc -l) packages"
 [ -z "${PACKAGES:-}" ] || cp "$PACKAGES"/*.deb "$root/var/cache/apt/archives/"
 
