@@ -28,8 +28,9 @@ struct Primitive {
   std::vector<Operand> inputs;
   Operand output;
   std::int32_t argument = -1;
-  /// Elementwise work on the result before it is stored; empty code means none. Access 0 stands for the result as the
-  /// contraction computed it (float32 for 16-bit types, before rounding); its space is the output's sizes.
+  /// Of a contraction or a pool: elementwise work on the result before it is stored; empty code means none. Access 0
+  /// stands for the result as it was computed (float32 for 16-bit types, before rounding); its space is the output's
+  /// sizes.
   Group epilogue;
   bool operator==(const Primitive&) const = default;
 };
@@ -130,8 +131,8 @@ class Target {
   virtual bool computes(DType /*dtype*/) const { return true; }
   /// The most accesses to memory that a group may have.
   virtual int max_accesses() const { return 1024; }
-  /// Whether a contraction takes this epilogue.
-  virtual bool accepts_epilogue(const Primitive& /*contraction with epilogue*/) const { return false; }
+  /// Whether a contraction or a pool takes this epilogue.
+  virtual bool accepts_epilogue(const Primitive& /*with epilogue*/) const { return false; }
   /// The dense strides that a contraction would like for its operand (input i, or -1 for the output).
   virtual Strides preferred_strides(const Primitive& contraction, int operand) const {
     return contiguous_strides(operand < 0 ? contraction.output.sizes

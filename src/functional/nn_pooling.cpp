@@ -90,18 +90,32 @@ Tensor divisors(const Tensor& like, const Tensor& x, Window window, bool count_i
   return pooled(Op::sum_pool, {constant(1, like, sizes)}, window);
 }
 
+// Sums times a number. The gradient multiplies last, where its reader can.
+Tensor scaled_sums(const Tensor& x, const Window& window, double scale) {
+  const Tensor result =
+      functional::outside_tape([&] { return pooled(Op::sum_pool, {x}, window) * constant(scale, x); });
+  return autograd::with_gradient("avg_pool", {x}, result, {}, false,
+                                 [window, scale, sizes = x.sizes()](const Tensor& g, std::span<const Tensor>) {
+                                   graph::NodeInfo info;
+                                   info.attributes = window;
+                                   info.shape = sizes;
+                                   const Tensor sums = autograd::apply(Op::sum_unpool, {g}, info);
+                                   return std::vector<Tensor>{sums * constant(scale, g)};
+                                 });
+}
+
 Tensor averages(const Tensor& x, const Window& window, const AvgPool2dOptions& options) {
   const Tensor wide = functional::wide(x);
-  const Tensor sums = pooled(Op::sum_pool, {wide}, window);
   const bool padded = window.padding != std::array{0, 0} || window.padding_after != std::array{0, 0};
   const bool even = !padded || (options.count_include_pad && window.padding == window.padding_after);
   if (options.divisor_override && *options.divisor_override == 0) throw ValueError("avg_pool: divisor_override is 0");
   if (!even && !options.divisor_override) {
+    const Tensor sums = pooled(Op::sum_pool, {wide}, window);
     return functional::cast(sums / divisors(wide, x, window, options.count_include_pad), x.dtype());
   }
   const std::int64_t area = std::int64_t{window.kernel[0]} * window.kernel[1];
-  return functional::cast(sums * constant(1.0 / static_cast<double>(options.divisor_override.value_or(area)), wide),
-                          x.dtype());
+  const auto divisor = static_cast<double>(options.divisor_override.value_or(area));
+  return functional::cast(scaled_sums(wide, window, 1.0 / divisor), x.dtype());
 }
 
 Tensor averaged(const char* function, const Tensor& x, const Size2& kernel, const AvgPool2dOptions& options) {

@@ -1,4 +1,5 @@
-// Epilogues: elementwise work on a contraction's result is done before the result is stored, where the device can.
+// Epilogues: elementwise work on the result of a contraction or a pool is done before it is stored, where the device
+// can.
 //   c = matmul(a, b); y = relu(c + bias)      ->      y = matmul(a, b) with epilogue (+ bias, relu)
 #include <algorithm>
 
@@ -24,7 +25,8 @@ class Epilogues {
       const Cluster& cluster = program_.clusters[id];
       if (cluster.dead || cluster.kind != Cluster::Kind::primitive) continue;
       const ValueId result = cluster.members.front();
-      if (ops::row(value_at(program_, result).op).family == ops::Family::contraction) {
+      const ops::Family family = ops::row(value_at(program_, result).op).family;
+      if (family == ops::Family::contraction || family == ops::Family::window) {
         consider(static_cast<std::int32_t>(id), result);
       }
     }
@@ -49,7 +51,7 @@ class Epilogues {
     return reader;
   }
 
-  void consider(std::int32_t contraction, ValueId result) {
+  void consider(std::int32_t producer, ValueId result) {
     const std::int32_t group = sole_reader(result);
     if (group < 0) return;
     const Cluster& tail = program_.clusters[static_cast<std::size_t>(group)];
@@ -57,19 +59,19 @@ class Epilogues {
     if (tail.kind != Cluster::Kind::group || tail.reduced != 0 || tail.stores.size() != 1) return;
     const Value& stored = value_at(program_, tail.stores.front());
     if (tail.space != value.shape || stored.shape != value.shape || stored.strides != value.strides) return;
-    if (reach_.reaches(contraction, group, true)) return;
+    if (reach_.reaches(producer, group, true)) return;
     if (!target_.accepts_epilogue(described(result, tail))) return;
-    Cluster& head = program_.clusters[static_cast<std::size_t>(contraction)];
+    Cluster& head = program_.clusters[static_cast<std::size_t>(producer)];
     head.epilogue = group;
     head.stores = tail.stores;
     for (const ValueId member : tail.members) {
       if (program_.owner[static_cast<std::size_t>(member)] == group) {
-        program_.owner[static_cast<std::size_t>(member)] = contraction;
+        program_.owner[static_cast<std::size_t>(member)] = producer;
       }
     }
     program_.clusters[static_cast<std::size_t>(group)].dead = true;
-    reach_.redirect(group, contraction);
-    reach_.absorb(contraction, group);
+    reach_.redirect(group, producer);
+    reach_.absorb(producer, group);
   }
 
   Primitive described(ValueId result, const Cluster& tail) const {

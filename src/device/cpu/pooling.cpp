@@ -352,6 +352,7 @@ class MaxPool final : public Pool {
 }  // namespace
 
 Verdict judge_pool(const Primitive& primitive) {
+  if (!primitive.epilogue.code.empty()) return decline("pools take no epilogue");
   return accept([&primitive]() -> KernelPtr {
     if (primitive.op == Op::sum_pool || primitive.op == Op::sum_unpool) return std::make_unique<SumPool>(primitive);
     return std::make_unique<MaxPool>(primitive);

@@ -90,14 +90,14 @@ class CpuTarget final : public compile::Target {
 
   /// Weight gradients take none: the fast implementations refuse it, and the result is small. Nor do products that are
   /// faster without.
-  bool accepts_epilogue(const Primitive& contraction) const override {
-    if (contraction.op == Op::convolution_weight) return false;
-    if (contraction.op == Op::matmul) {
-      Primitive bare = contraction;
+  bool accepts_epilogue(const Primitive& primitive) const override {
+    if (primitive.op == Op::convolution_weight) return false;
+    if (primitive.op == Op::matmul) {
+      Primitive bare = primitive;
       bare.epilogue = {};
       if (judge_faster_blas(bare).accepted()) return false;
     }
-    return choose(contraction, false).accepted();
+    return choose(primitive, false).accepted();
   }
 
   Strides preferred_strides(const Primitive& contraction, int operand) const override {

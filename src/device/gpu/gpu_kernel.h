@@ -83,6 +83,15 @@ class Values {
     const std::uint32_t at = form == Patch::Form::bits ? add(std::uint64_t{0}) : add(std::uint32_t{0});
     patches.push_back({at, argument, form});
   }
+  /// Adds the members of another struct, which begins with one of 8 bytes or follows an even number of others.
+  void append(const Values& more) {
+    const auto offset = static_cast<std::uint32_t>(bytes.size());
+    bytes.insert(bytes.end(), more.bytes.begin(), more.bytes.end());
+    for (Patch patch : more.patches) {
+      patch.at += offset;
+      patches.push_back(patch);
+    }
+  }
 
   std::vector<std::byte> bytes;
   std::vector<Patch> patches;

@@ -43,9 +43,20 @@ inline long pixel_offset(long start, constant long* strides, thread const Pixel&
   return plane_offset(start, strides, pixel) + long(pixel.y) * strides[2] + long(pixel.x) * strides[3];
 }
 
-/// Sum over each window of `large`.
+/// Stores results in their tensor. Epilogues are visitors too, which a kernel's own text declares.
 template <class T>
-void sum_pool(device const T* large, device T* small, constant PoolValues& values, ulong position) {
+struct StorePixel {
+  device T* small;
+  constant PoolValues* values;
+
+  void visit(thread const Pixel& pixel, typename SumOf<T>::type sum) const {
+    write_element(small, pixel_offset(values->small_start, values->small_strides, pixel), sum);
+  }
+};
+
+/// Gives the visitor the sum over each window of `large`.
+template <class T, class Visitor>
+void sum_pool(device const T* large, thread Visitor& visitor, constant PoolValues& values, ulong position) {
   typedef typename SumOf<T>::type Sum;
   Pixel pixel;
   find_pixel(pixel, values.small_sizes, values.channels_last != 0, position);
@@ -63,7 +74,7 @@ void sum_pool(device const T* large, device T* small, constant PoolValues& value
       sum += read_element<Sum>(large, plane + long(y) * values.large_strides[2] + long(x) * values.large_strides[3]);
     }
   }
-  write_element(small, pixel_offset(values.small_start, values.small_strides, pixel), sum);
+  visitor.visit(pixel, sum);
 }
 
 /// The window whose tap `i` reads position `at` along an axis, or -1.

@@ -138,36 +138,18 @@ class Writer {
     Piece piece;
     piece.stem = std::move(stem);
     piece.threads = threads;
-    piece.declarations = visitor.declarations;
     for (const std::string& name : names) piece.arguments.push_back({std::string(input_type), name, false});
-    std::string set_up = fmt::format("  {} visitor;\n  visitor.values = &values;\n", visitor.type);
-    for (std::size_t i = 0; i < visitor.types.size(); ++i) {
-      piece.arguments.push_back({visitor.types[i], visitor.pointers[i], visitor.regions[i].writes});
-      set_up += fmt::format("  visitor.{0} = {0};\n", visitor.pointers[i]);
-    }
-    piece.values_type = visitor.values_type;
-    piece.values_are_wide = true;
+    piece.body = body;
+    add_visitor(piece, visitor);
     if (division.tile > 0 && threads == tile_threads) {
       piece.arrays.push_back(
           {"float", "memory", fmt::format("(TileMemory<{0}, {0}, {1}>::count)", division.tile, slice)});
     }
-    piece.body = set_up + body;
-    piece.files = visitor.files;
     piece.files.emplace_back("contraction.metal");
     Values all = values(division);
-    append(all, visitor.values);
+    all.append(visitor.values);
     inputs.insert(inputs.end(), visitor.regions.begin(), visitor.regions.end());
     return make_call(std::move(piece), {grid_size(groups), 1, 1}, std::move(inputs), std::move(all), context_);
-  }
-
-  /// Members of an epilogue follow those of the product.
-  static void append(Values& values, const Values& more) {
-    const auto offset = static_cast<std::uint32_t>(values.bytes.size());
-    values.bytes.insert(values.bytes.end(), more.bytes.begin(), more.bytes.end());
-    for (Patch patch : more.patches) {
-      patch.at += offset;
-      values.patches.push_back(patch);
-    }
   }
 
   std::string stem(const char* suffix) const { return fmt::format("{}{}", ops::row(primitive_.op).name, suffix); }

@@ -34,6 +34,31 @@ Group ordered_epilogue(const Primitive& primitive) {
   return group;
 }
 
+/// How a kernel tells its visitor about an element.
+struct Place {
+  std::string_view values;     // the type of the kernel's own values
+  std::string_view arguments;  // of visit, before the result
+  std::string_view state;      // members that visit reads
+  std::string item;            // the element's number in the order of ordered_epilogue
+};
+
+Place place_in(const Primitive& primitive, std::string_view item) {
+  if (ops::row(primitive.op).family == ops::Family::window) {
+    return {"PoolValues", "thread const Pixel& pixel", "",
+            fmt::format("(({0}(pixel.image) * {0}(values->product.small_sizes[2]) + {0}(pixel.y)) * "
+                        "{0}(values->product.small_sizes[3]) + {0}(pixel.x)) * {0}(values->product.small_sizes[1]) + "
+                        "{0}(pixel.channel)",
+                        item)};
+  }
+  // Pixels come before groups of channels, everything else after batches.
+  const bool pixels = primitive.op == ops::Op::convolution || primitive.op == ops::Op::convolution_input;
+  const std::string row = pixels ? fmt::format("{0}(row) * {0}(values->product.batches) + {0}(batch)", item)
+                                 : fmt::format("{0}(batch) * {0}(values->product.rows) + {0}(row)", item);
+  return {"ContractionValues", "uint row, uint column",
+          "  uint batch;\n  void start(uint which, uint) { batch = which; }\n",
+          fmt::format("({}) * {}(values->product.columns) + {}(column)", row, item, item)};
+}
+
 }  // namespace
 
 std::string why_no_epilogue(const Primitive& primitive) {
@@ -73,33 +98,40 @@ VisitorText epilogue_visitor(const Primitive& primitive, std::size_t first) {
     visitor.regions.push_back(kernel.regions()[i]);
   }
   const std::string_view item = text.item_type();
-  // Pixels come before groups of channels, everything else after batches.
-  const bool pixels = primitive.op == ops::Op::convolution || primitive.op == ops::Op::convolution_input;
-  const std::string row = pixels ? fmt::format("{0}(row) * {0}(values->product.batches) + {0}(batch)", item)
-                                 : fmt::format("{0}(batch) * {0}(values->product.rows) + {0}(row)", item);
   const std::string_view sum = sum_type(primitive.inputs[0].access.dtype);
+  const Place place = place_in(primitive, item);
   visitor.declarations = fmt::format(
-      R"(struct Values_@ {{ ContractionValues product; {members}}};
-inline void epilogue_@({sum} sum, {item} item, {parameters}constant Values_@& values) {{
+      R"(struct Values_@ {{ {values} product; {members}}};
+inline void epilogue_@({sum} sum, {type} item, {parameters}constant Values_@& values) {{
 {body}}}
 struct Visitor_@ {{
 {pointers}  constant Values_@* values;
-  uint batch;
-  void start(uint which, uint) {{ batch = which; }}
-  void visit(uint row, uint column, {sum} sum) const {{
-    epilogue_@(sum, ({row}) * {item}(values->product.columns) + {item}(column), {arguments}*values);
-  }}
+{state}  void visit({place}, {sum} sum) const {{ epilogue_@(sum, {item}, {arguments}*values); }}
 }};
 )",
-      fmt::arg("members", kernel.values().members()), fmt::arg("sum", sum), fmt::arg("item", item),
-      fmt::arg("parameters", parameters), fmt::arg("body", kernel.body()), fmt::arg("pointers", members),
-      fmt::arg("row", row), fmt::arg("arguments", arguments));
+      fmt::arg("values", place.values), fmt::arg("members", kernel.values().members()), fmt::arg("sum", sum),
+      fmt::arg("type", item), fmt::arg("parameters", parameters), fmt::arg("body", kernel.body()),
+      fmt::arg("pointers", members), fmt::arg("state", place.state), fmt::arg("place", place.arguments),
+      fmt::arg("item", place.item), fmt::arg("arguments", arguments));
   visitor.type = "Visitor_@";
   visitor.values_type = "Values_@";
   visitor.product = "values.product";
   visitor.files = kernel.files();
   visitor.values = kernel.values().values();
   return visitor;
+}
+
+void add_visitor(Piece& piece, const VisitorText& visitor) {
+  std::string set_up = fmt::format("  {} visitor;\n  visitor.values = &values;\n", visitor.type);
+  for (std::size_t i = 0; i < visitor.types.size(); ++i) {
+    piece.arguments.push_back({visitor.types[i], visitor.pointers[i], visitor.regions[i].writes});
+    set_up += fmt::format("  visitor.{0} = {0};\n", visitor.pointers[i]);
+  }
+  piece.body = set_up + piece.body;
+  piece.declarations = visitor.declarations;
+  piece.values_type = visitor.values_type;
+  piece.values_are_wide = true;
+  piece.files.insert(piece.files.begin(), visitor.files.begin(), visitor.files.end());
 }
 
 }  // namespace russet::gpu

@@ -1,4 +1,5 @@
 // Launches of pooling.
+#include "device/gpu/templates/epilogue.h"
 #include "device/gpu/templates/templates.h"
 #include "device/gpu/templates/text.h"
 
@@ -46,10 +47,7 @@ class Writer {
     std::vector<Call> calls;
     std::size_t scratch = 0;
     switch (primitive_.op) {
-      case Op::sum_pool:
-        calls.push_back(call({first, output, first}, output, {&first}, output_region(),
-                             {{result, "large"}, {result, "small", true}}, "sum_pool(large, small, values, position)"));
-        break;
+      case Op::sum_pool: calls.push_back(sum_pool()); break;
       case Op::sum_unpool:
         calls.push_back(call({output, first, first}, output, {&first}, output_region(),
                              {{result, "small"}, {result, "large", true}},
@@ -67,6 +65,49 @@ class Writer {
 
  private:
   Region output_region() const { return place(primitive_.output, true).region; }
+
+  /// Stores sums, or runs the epilogue on them.
+  VisitorText sum_visitor(std::string_view type) const {
+    if (!primitive_.epilogue.code.empty()) return epilogue_visitor(primitive_, 1);
+    VisitorText visitor;
+    visitor.type = fmt::format("StorePixel<{}>", type);
+    visitor.values_type = "PoolValues";
+    visitor.types.emplace_back(type);
+    visitor.pointers.emplace_back("small");
+    visitor.regions.push_back(output_region());
+    return visitor;
+  }
+
+  Call sum_pool() const {
+    const Operand& large = primitive_.inputs[0];
+    const std::string_view type = element_type(large.access.dtype);
+    const VisitorText visitor = sum_visitor(type);
+    Piece piece = this->piece(fmt::format("sum_pool(large, visitor, {}, position)", visitor.product));
+    piece.arguments = {{std::string(type), "large"}};
+    add_visitor(piece, visitor);
+    std::vector<Region> regions{place(large, false).region};
+    regions.insert(regions.end(), visitor.regions.begin(), visitor.regions.end());
+    Values values = pool_values({large, primitive_.output, large}, primitive_.output);
+    values.append(visitor.values);
+    return make_call(std::move(piece), {groups_for(numel(primitive_.output.sizes)), 1, 1}, std::move(regions),
+                     std::move(values), context_);
+  }
+
+  Piece piece(std::string_view body) const {
+    Piece piece;
+    piece.stem = std::string(ops::row(primitive_.op).name);
+    piece.threads = 256;
+    piece.files = {"pool.metal"};
+    piece.values_type = "PoolValues";
+    piece.values_are_wide = true;
+    piece.body = fmt::format("  const ulong position = ulong(group_id.x) * 256u + thread_id;\n  {};\n", body);
+    return piece;
+  }
+
+  Values pool_values(const Pool& pool, const Operand& threads) const {
+    const bool channels_last = threads.access.strides[1] == 1 && threads.sizes[1] > 1;
+    return values_of(attribute<ops::Window>(primitive_), pool, channels_last);
+  }
 
   /// First which tap of each window is the maximum, then what falls to each position.
   std::size_t unpool_maxima(std::vector<Call>& calls) const {
@@ -89,20 +130,13 @@ class Writer {
   /// A thread an element of `threads`.
   Call call(const Pool& pool, const Operand& threads, std::vector<const Operand*> inputs, Region result,
             std::vector<Piece::Argument> arguments, std::string_view body) const {
-    Piece piece;
-    piece.stem = std::string(ops::row(primitive_.op).name);
-    piece.threads = 256;
-    piece.files = {"pool.metal"};
+    Piece piece = this->piece(body);
     piece.arguments = std::move(arguments);
-    piece.values_type = "PoolValues";
-    piece.values_are_wide = true;
-    piece.body = fmt::format("  const ulong position = ulong(group_id.x) * 256u + thread_id;\n  {};\n", body);
     std::vector<Region> regions;
     for (const Operand* input : inputs) regions.push_back(place(*input, false).region);
     regions.push_back(result);
-    const bool channels_last = threads.access.strides[1] == 1 && threads.sizes[1] > 1;
     return make_call(std::move(piece), {groups_for(numel(threads.sizes)), 1, 1}, std::move(regions),
-                     values_of(attribute<ops::Window>(primitive_), pool, channels_last), context_);
+                     pool_values(pool, threads), context_);
   }
 
   const Primitive& primitive_;
@@ -113,6 +147,8 @@ class Writer {
 
 Verdict judge_windows(const Primitive& primitive, const Context& context) {
   if (std::string reason = why_no_type(primitive); !reason.empty()) return decline(reason);
+  if (!primitive.epilogue.code.empty() && primitive.op != Op::sum_pool) return decline("it takes no epilogue");
+  if (std::string reason = why_no_epilogue(primitive); !reason.empty()) return decline(reason);
   for (const Operand* operand : {&primitive.inputs[0], &primitive.output}) {
     for (const std::int64_t size : operand->sizes) {
       if (size >= std::int64_t{1} << 30) return decline("an axis beyond 2^30");
