@@ -209,6 +209,16 @@ TEST(Contractions, Matmul) {
   EXPECT_EQ(run(Op::matmul, {floats({2, 0}, {}), floats({0, 1}, {})}).values, (List{0, 0}));
 }
 
+TEST(Contractions, MatmulOfFactorsWithDifferentNumbersOfAxes) {
+  const Values batches = floats({2, 2, 1, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+  const Values two = floats({2, 2, 1}, {1, 1, 10, 100});
+  const Values one = floats({2, 1}, {1, 10});
+  const ops::Description result{DType::float32, {2, 2, 1, 1}};
+  EXPECT_EQ(run.as(result, Op::matmul, {batches, two}).values, (List{3, 430, 11, 870}));
+  EXPECT_EQ(run.as(result, Op::matmul, {batches, one}).values, (List{21, 43, 65, 87}));
+  EXPECT_EQ(run.as({DType::float32, {2, 1, 1}}, Op::matmul, {floats({1, 2}, {2, 3}), two}).values, (List{5, 320}));
+}
+
 TEST(Contractions, ConvolutionByHand) {
   const Values x = floats({1, 1, 3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
   const Values w = floats({1, 1, 2, 2}, {1, 0, 0, -1});

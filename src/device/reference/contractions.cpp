@@ -7,21 +7,21 @@ namespace {
 
 using ops::Op;
 
-/// Strides of the batch axes of `shape`, 0 where it has one matrix for all.
-Strides batch_strides(const Shape& shape) {
-  Strides strides = contiguous_strides(shape);
-  for (int axis = 0; axis < shape.rank(); ++axis) {
-    if (shape[axis] == 1) strides[axis] = 0;
+/// Strides of the batch axes of `shape` over a result that has `rank` of them: 0 where it has one matrix for all.
+Strides batch_strides(const Shape& shape, int rank) {
+  const Strides own = contiguous_strides(shape);
+  Strides strides(rank, 0);
+  const int missing = rank - (shape.rank() - 2);
+  for (int axis = 0; axis < shape.rank() - 2; ++axis) {
+    if (shape[axis] != 1) strides[missing + axis] = own[axis];
   }
-  strides.pop_back();
-  strides.pop_back();
   return strides;
 }
 
 /// The position of each matrix in an array of `shape`, in row-major order of the result's batch axes.
 std::vector<std::int64_t> matrix_starts(const Shape& shape, const Shape& batch) {
   std::vector<std::int64_t> starts(static_cast<std::size_t>(numel(batch)));
-  walk(batch, batch_strides(shape),
+  walk(batch, batch_strides(shape, batch.rank()),
        [&](std::int64_t position, std::int64_t at) { starts[static_cast<std::size_t>(position)] = at; });
   return starts;
 }
