@@ -1,10 +1,7 @@
 #include "clang.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <russet/error.h>
-#include <sys/file.h>
-#include <unistd.h>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -16,6 +13,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "cache.h"
 #include "device/gpu/kernels.h"
 #include "process.h"
 
@@ -36,15 +34,6 @@ std::string compiler() {
   const std::string named = environment("RUSSET_SIMULATOR_CLANG");
   if (!named.empty()) return named;
   return *RUSSET_SIMULATOR_CLANG == '\0' ? "clang++" : RUSSET_SIMULATOR_CLANG;
-}
-
-fs::path cache_folder() {
-  if (const std::string named = environment("RUSSET_CACHE"); !named.empty()) return fs::path(named) / "simulator";
-  if (const std::string named = environment("XDG_CACHE_HOME"); !named.empty()) {
-    return fs::path(named) / "russet/simulator";
-  }
-  if (const std::string home = environment("HOME"); !home.empty()) return fs::path(home) / ".cache/russet/simulator";
-  return fs::temp_directory_path() / "russet-simulator";
 }
 
 /// Flags for this processor. No more than AVX2, so that results do not depend on which of today's machines ran.
@@ -94,28 +83,6 @@ void write_file(const fs::path& path, std::string_view text) {
   stream.close();
   if (!stream) throw FileError(fmt::format("simulated GPU: cannot write {}", path.string()));
 }
-
-/// A name of its own beside `path`, to be renamed when what it holds is whole.
-fs::path temporary(const fs::path& path) {
-  static std::atomic<std::uint64_t> count{0};
-  return fmt::format("{}.{}.{}", path.string(), getpid(), count++);
-}
-
-/// Held by one process at a time, as long as it lives.
-class FileLock {
- public:
-  explicit FileLock(const fs::path& path) : file_(open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666)) {
-    if (file_ < 0 || flock(file_, LOCK_EX) != 0) {
-      throw FileError(fmt::format("simulated GPU: cannot lock {}", path.string()));
-    }
-  }
-  ~FileLock() { close(file_); }
-  FileLock(const FileLock&) = delete;
-  FileLock& operator=(const FileLock&) = delete;
-
- private:
-  int file_;
-};
 
 void compile(const Words& words, std::string_view what) {
   const Finished finished = run_program(words);
@@ -203,7 +170,15 @@ const Prelude& prelude(bool checked) {
   Prelude& own = known[checked ? 1 : 0];
   // Who empties the cache while we run gets it anew.
   if (own.folder.empty() || !fs::exists(own.folder / "prelude.pch")) own = prepare(checked);
+  touch(own.folder / "prelude.pch");
   return own;
+}
+
+/// Looking through the folder takes as long as some compilations do.
+void trim_now_and_then() {
+  constexpr unsigned period = 256;
+  static std::atomic<unsigned> count{0};
+  if (count++ % period == 0) trim(cache_folder(), cache_limit);
 }
 
 }  // namespace
@@ -215,7 +190,10 @@ fs::path compiled(std::string_view text, bool checked) {
   const fs::path source = fs::path(base).concat(".metal");
   const std::string numbered = fmt::format("#line 1 \"kernel\"\n{}", text);
   // The source is put there after the object, so whoever finds it finds both.
-  if (read_file(source) == numbered && fs::exists(object)) return object;
+  if (read_file(source) == numbered && fs::exists(object)) {
+    touch(object);
+    return object;
+  }
   const fs::path fresh_source = temporary(source), fresh_object = temporary(object);
   write_file(fresh_source, numbered);
   Words words{compiler(), "-x", "c++"};
@@ -232,6 +210,7 @@ fs::path compiled(std::string_view text, bool checked) {
   }
   fs::rename(fresh_object, object);
   fs::rename(fresh_source, source);
+  trim_now_and_then();
   return object;
 }
 
