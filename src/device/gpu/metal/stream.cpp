@@ -30,19 +30,22 @@ bool conflicts(const Batch& batch, const Range& range, Stream::Access access) {
 
 }  // namespace
 
-bool Lost::holds(const Range& range) const { return any_overlaps(ranges_, range); }
+bool RangeSet::holds(const Range& range) const { return any_overlaps(ranges_, range); }
 
-void Lost::remove(const Range& range) {
+std::vector<Range> RangeSet::remove(const Range& range) {
   std::vector<Range> left;
-  for (const Range& lost : ranges_) {
-    if (!lost.overlaps(range)) {
-      left.push_back(lost);
+  std::vector<Range> removed;
+  for (const Range& own : ranges_) {
+    if (!own.overlaps(range)) {
+      left.push_back(own);
       continue;
     }
-    if (lost.begin < range.begin) left.push_back({lost.begin, range.begin});
-    if (range.end < lost.end) left.push_back({range.end, lost.end});
+    removed.push_back({std::max(own.begin, range.begin), std::min(own.end, range.end)});
+    if (own.begin < range.begin) left.push_back({own.begin, range.begin});
+    if (range.end < own.end) left.push_back({range.end, own.end});
   }
   ranges_ = std::move(left);
+  return removed;
 }
 
 Stream::Stream(const Gpu& gpu, Memory& memory) : gpu_(gpu), memory_(memory), capture_(gpu), length_(first_length) {
@@ -108,10 +111,13 @@ void Stream::encode(const gpu::Launch& launch) {
   } else {
     bind_buffers(launch);
   }
-  for (const Range& birth : births_) {
-    hooks->begin(encoder_.get(), birth.begin, static_cast<std::size_t>(birth.end - birth.begin));
+  // No sooner than it is touched: launches beside this one may still read what lay there.
+  for (const gpu::Binding& binding : launch.buffers) {
+    if (births_.empty()) break;
+    for (const Range& birth : births_.remove(range_of(binding.address, binding.bytes))) {
+      hooks->begin(encoder_.get(), birth.begin, static_cast<std::size_t>(birth.end - birth.begin));
+    }
   }
-  births_.clear();
   encoder_->dispatchThreadgroups(MTL::Size(launch.groups[0], launch.groups[1], launch.groups[2]),
                                  MTL::Size(launch.threads, 1, 1));
 }

@@ -24,14 +24,17 @@ struct Range {
 };
 inline Range range_of(const std::byte* begin, std::size_t bytes) { return {begin, begin + bytes}; }
 
-/// Ranges whose values are lost.
-class Lost {
+/// Memory of which something holds.
+class RangeSet {
  public:
   bool empty() const { return ranges_.empty(); }
   bool holds(const Range& range) const;
   void add(const Range& range) { ranges_.push_back(range); }
-  /// New values lie here.
-  void remove(const Range& range);
+  /// Returns what was there of the range.
+  std::vector<Range> remove(const Range& range);
+  void clear() { ranges_.clear(); }
+  auto begin() const { return ranges_.begin(); }
+  auto end() const { return ranges_.end(); }
 
  private:
   std::vector<Range> ranges_;
@@ -69,9 +72,11 @@ class Stream {
   void launch(const gpu::Launch& launch);
   void barrier();
   void commit();
-  /// A value begins here with the next launch: for the simulator's checks.
+  /// A value begins here with the next launch that touches the range, as far as it does: for the simulator's checks.
   void begin_value(const Range& range) {
-    if (hooks != nullptr) births_.push_back(range);
+    if (hooks == nullptr) return;
+    births_.remove(range);
+    births_.add(range);
   }
 
   enum class Access : std::uint8_t { read, write };
@@ -83,7 +88,10 @@ class Stream {
   /// Throws DeviceError if what lies in the range was lost with a failed command buffer.
   void check(const Range& range) const;
   /// The host wrote the range, or its memory starts a new life.
-  void forget(const Range& range) { lost_.remove(range); }
+  void forget(const Range& range) {
+    lost_.remove(range);
+    births_.remove(range);
+  }
 
   /// Launches a command buffer gets at most, as measured.
   int length() const { return length_; }
@@ -126,7 +134,7 @@ class Stream {
   const gpu::Pipeline* pipeline_ = nullptr;
   std::vector<Place> bound_;
   bool launched_since_barrier_ = false;
-  std::vector<Range> births_;
+  RangeSet births_;
   std::vector<Chunk> chunks_;     // that no command buffer reads
   std::vector<std::byte> table_;  // of the launch that is being encoded
 
@@ -135,7 +143,7 @@ class Stream {
   int length_;
   double seconds_ = 0;
   double seconds_per_launch_ = 0;
-  Lost lost_;
+  RangeSet lost_;        // what failed command buffers should have written
   std::string failure_;  // of the last command buffer that failed
   bool failure_is_new_ = false;
 };
