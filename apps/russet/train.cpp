@@ -55,6 +55,7 @@ void add_options(CLI::App& command, Arguments& arguments) {
   command.add_option("--clip-grad", o.clip_grad, "The largest norm of all gradients together; 0: any [0]");
   command.add_option("--label-smoothing", o.label_smoothing, "The share of a target spread over all classes [0]");
   command.add_option("--dropout", o.dropout, "The probability of dropout [the model's own]");
+  command.add_option("--width", o.width, "Multiplies the widths of the model's hidden layers, such as 0.125 [1]");
   command.add_option("--augment", o.augment, "standard: random crops and flips of folder: data; or none [standard]");
   command.add_option("--holdout", o.holdout, "The share of the training data that is kept for evaluation, by seed");
   command.add_option("--seed", o.seed, "The seed of all that is random [0]");

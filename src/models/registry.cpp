@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace russet::models {
 namespace {
@@ -46,8 +47,23 @@ std::int64_t mlp_features(const Options& options) {
   return options.in_channels.value_or(1) * *options.image_size * *options.image_size;
 }
 
+std::int64_t scaled(const Options& options, std::int64_t width) {
+  return std::max<std::int64_t>(std::llround(options.width.value_or(1) * static_cast<double>(width)), 1);
+}
+
+std::vector<std::int64_t> scaled(const Options& options, std::vector<std::int64_t> widths) {
+  for (std::int64_t& width : widths) width = scaled(options, width);
+  return widths;
+}
+
+/// A width that splits into heads.
+std::int64_t scaled(const Options& options, std::int64_t width, std::int64_t heads) {
+  return options.width && heads > 0 ? scaled(options, width / heads) * heads : width;
+}
+
 nn::AnyModule make_mlp(const Options& options, const Entry& entry) {
   return Mlp({.in_features = mlp_features(options),
+              .hidden = scaled(options, MlpOptions{}.hidden),
               .num_classes = classes_of(options, entry),
               .dropout = options.dropout.value_or(0)});
 }
@@ -58,6 +74,8 @@ std::vector<Input> mlp_inputs(const Options& options, const Entry&) {
 
 nn::AnyModule make_lenet5(const Options& options, const Entry& entry) {
   return LeNet5({.in_channels = channels_of(options, entry),
+                 .channels = scaled(options, LeNet5Options{}.channels),
+                 .hidden = scaled(options, LeNet5Options{}.hidden),
                  .image_size = size_of(options, entry),
                  .num_classes = classes_of(options, entry),
                  .dropout = options.dropout.value_or(0)});
@@ -66,13 +84,17 @@ nn::AnyModule make_lenet5(const Options& options, const Entry& entry) {
 template <ResNet (*Make)(ResNetOptions)>
 nn::AnyModule make_resnet(const Options& options, const Entry& entry) {
   return Make({.in_channels = channels_of(options, entry),
+               .width = scaled(options, ResNetOptions{}.width),
                .num_classes = classes_of(options, entry),
                .dropout = options.dropout.value_or(0)});
 }
 
 nn::AnyModule make_vit(const Options& options, const Entry& entry) {
   const double dropout = options.dropout.value_or(0);
+  const VisionTransformerOptions usual;
   return VisionTransformer({.image_size = size_of(options, entry),
+                            .hidden_dim = scaled(options, usual.hidden_dim, usual.num_heads),
+                            .mlp_dim = scaled(options, usual.mlp_dim),
                             .dropout = dropout,
                             .attention_dropout = dropout,
                             .in_channels = channels_of(options, entry),
@@ -81,6 +103,8 @@ nn::AnyModule make_vit(const Options& options, const Entry& entry) {
 
 BertConfig bert_config(const Options& options) {
   BertConfig config = options.bert.value_or(BertConfig{});
+  config.hidden_size = scaled(options, config.hidden_size, config.num_attention_heads);
+  config.intermediate_size = scaled(options, config.intermediate_size);
   if (options.num_classes) config.num_labels = *options.num_classes;
   if (options.dropout) config.hidden_dropout_prob = config.attention_probs_dropout_prob = *options.dropout;
   return config;
@@ -133,6 +157,9 @@ void check(const Options& options, const Entry& entry) {
   positive("image_size", options.image_size);
   if (options.dropout && !(*options.dropout >= 0 && *options.dropout <= 1)) {
     throw ValueError(fmt::format("{}: dropout {} is no probability", entry.name, *options.dropout));
+  }
+  if (options.width && !(*options.width > 0 && *options.width <= 8)) {
+    throw ValueError(fmt::format("{}: width {} is not above 0 and at most 8", entry.name, *options.width));
   }
 }
 

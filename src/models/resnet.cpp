@@ -98,7 +98,7 @@ std::int64_t expansion_of(ResNetBlock block) {
 
 std::int64_t last_channels(const ResNetOptions& options) {
   if (options.layers.empty()) throw ValueError("ResNet: there are no layers");
-  return (std::int64_t{64} << (options.layers.size() - 1)) * expansion_of(options.block);
+  return (options.width << (options.layers.size() - 1)) * expansion_of(options.block);
 }
 
 void initialise(nn::Module& module) {
@@ -114,15 +114,15 @@ void initialise(nn::Module& module) {
 // default of convolutions.
 ResNet::ResNet(const ResNetOptions& options)
     : options_(options),
-      conv1_(options.small_stem ? convolution(options.in_channels, 64, 3, 1)
-                                : convolution(options.in_channels, 64, 7, 2)),
-      bn1_(nn::BatchNorm2d(64)),
+      conv1_(options.small_stem ? convolution(options.in_channels, options.width, 3, 1)
+                                : convolution(options.in_channels, options.width, 7, 2)),
+      bn1_(nn::BatchNorm2d(options.width)),
       fc_(last_channels(options), options.num_classes) {
   register_module("conv1", conv1_);
   register_module("bn1", bn1_);
-  std::int64_t channels = 64;
+  std::int64_t channels = options.width;
   for (std::size_t i = 0; i < options.layers.size(); ++i) {
-    const std::int64_t width = std::int64_t{64} << i;
+    const std::int64_t width = options.width << i;
     const std::int64_t stride = i == 0 ? 1 : 2;
     layers_.push_back(options.block == ResNetBlock::basic
                           ? layer_of<BasicBlock>(channels, width, options.layers[i], stride)

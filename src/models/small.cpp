@@ -10,12 +10,20 @@
 #include <russet/nn_functional/dropout.h>
 
 namespace russet::models {
+namespace {
+
+const std::vector<std::int64_t>& pair(const char* model, const std::vector<std::int64_t>& widths) {
+  if (widths.size() == 2) return widths;
+  throw ValueError(fmt::format("{}: widths of two layers are needed, not of {}", model, widths.size()));
+}
+
+}  // namespace
 
 Mlp::Mlp(const MlpOptions& options)
     : options_(options),
-      fc1_(register_module("fc1", nn::Linear(options.in_features, 512))),
-      fc2_(register_module("fc2", nn::Linear(512, 256))),
-      fc3_(register_module("fc3", nn::Linear(256, options.num_classes))) {}
+      fc1_(register_module("fc1", nn::Linear(options.in_features, pair("mlp", options.hidden)[0]))),
+      fc2_(register_module("fc2", nn::Linear(options.hidden[0], options.hidden[1]))),
+      fc3_(register_module("fc3", nn::Linear(options.hidden[1], options.num_classes))) {}
 
 Tensor Mlp::forward(const Tensor& x) {
   const Tensor flat = x.dim() > 2 ? x.flatten(1) : x;
@@ -37,10 +45,12 @@ std::int64_t lenet_size(std::int64_t image) {
 
 LeNet5::LeNet5(const LeNet5Options& options) : options_(options) {
   const std::int64_t size = lenet_size(options.image_size);
-  f_ = nn::Sequential(nn::Conv2d(options.in_channels, 6, 5, {.padding = 2}), nn::Tanh(), nn::AvgPool2d(2),
-                      nn::Conv2d(6, 16, 5), nn::Tanh(), nn::AvgPool2d(2));
-  c_ = nn::Sequential(nn::Linear(16 * size * size, 120), nn::Tanh(), nn::Linear(120, 84), nn::Tanh(),
-                      nn::Linear(84, options.num_classes));
+  const std::vector<std::int64_t>& channels = pair("lenet5", options.channels);
+  const std::vector<std::int64_t>& hidden = pair("lenet5", options.hidden);
+  f_ = nn::Sequential(nn::Conv2d(options.in_channels, channels[0], 5, {.padding = 2}), nn::Tanh(), nn::AvgPool2d(2),
+                      nn::Conv2d(channels[0], channels[1], 5), nn::Tanh(), nn::AvgPool2d(2));
+  c_ = nn::Sequential(nn::Linear(channels[1] * size * size, hidden[0]), nn::Tanh(), nn::Linear(hidden[0], hidden[1]),
+                      nn::Tanh(), nn::Linear(hidden[1], options.num_classes));
   register_module("f", f_);
   register_module("c", c_);
 }

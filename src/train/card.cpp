@@ -73,6 +73,7 @@ Card card_from_json(const json& object) {
   card.class_names = object.value("class_names", std::vector<std::string>{});
   if (object.contains("in_channels")) card.in_channels = object["in_channels"].get<std::int64_t>();
   if (object.contains("image_size")) card.image_size = object["image_size"].get<std::int64_t>();
+  if (object.contains("width")) card.width = object["width"].get<double>();
   if (object.contains("image")) {
     const json& form = object["image"];
     card.image = ImageForm{form.at("size").get<std::int64_t>(), form.at("channels").get<int>(),
@@ -88,6 +89,7 @@ io::Metadata to_metadata(const Card& card) {
   if (card.regression) object["regression"] = true;
   if (card.in_channels) object["in_channels"] = *card.in_channels;
   if (card.image_size) object["image_size"] = *card.image_size;
+  if (card.width) object["width"] = *card.width;
   if (card.image) object["image"] = json_of(*card.image);
   return {{"format", "pt"}, {key, object.dump(-1, ' ', false, json::error_handler_t::replace)}};
 }

@@ -86,6 +86,8 @@ void check(const Options& options) {
   require_share("momentum", options.momentum);
   require_share("label-smoothing", options.label_smoothing);
   require_share("dropout", options.dropout);
+  require(!options.width || (*options.width > 0 && *options.width <= 8), "width", options.width,
+          "above 0 and at most 8");
   require_share("holdout", options.holdout);
   if (options.epochs && options.steps) throw ValueError("--epochs and --steps: one of them says how long to train");
   if (options.model.empty()) throw ValueError("the model is missing");

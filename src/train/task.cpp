@@ -95,6 +95,7 @@ std::int64_t outputs_of(const Options& options, const data::Dataset& dataset, Ca
 Card card_for(const Options& options, const data::Dataset& dataset) {
   Card card;
   card.model = options.model;
+  card.width = options.width;
   const data::Field input = dataset.input();
   if (options.data.starts_with("tensors:")) {
     fit_to_tensors(options, input, card);
@@ -113,6 +114,10 @@ Card reconcile(const Card& known, const Card& wanted, const Options& options) {
     throw ValueError(fmt::format("{} has {} classes, but the weights are for {}", options.data, wanted.num_classes,
                                  known.num_classes));
   }
+  if (wanted.width && *wanted.width != known.width.value_or(1)) {
+    throw ValueError(fmt::format("--width {}: the weights are those of a model of width {}", *wanted.width,
+                                 known.width.value_or(1)));
+  }
   if (!inputs || wanted.image.has_value() != known.image.has_value()) {
     throw ValueError(fmt::format("{}: the weights were trained on inputs of another form", options.data));
   }
@@ -124,6 +129,7 @@ Card reconcile(const Card& known, const Card& wanted, const Options& options) {
 models::Options Card::model_options(Device device) const {
   models::Options options;
   options.num_classes = num_classes;
+  options.width = width;
   options.device = device;
   const bool convolutional = model.starts_with("resnet");
   if (model != "bert_base") options.in_channels = in_channels;

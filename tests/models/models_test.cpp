@@ -115,6 +115,21 @@ TEST(Models, TypesAndOptions) {
   EXPECT_EQ(model(randn({1, 1, 32, 32}, {DType::float64, reference})).sizes(), (Shape{1, 4}));
 }
 
+TEST(Models, WidthScalesHiddenLayers) {
+  const auto sizes = [](const char* name, const char* weight) {
+    const models::Model model = models::create(name, {.width = 0.125, .device = null});
+    return model.state_dict().at(weight).sizes();
+  };
+  EXPECT_EQ(sizes("mlp", "fc2.weight"), (Shape{32, 64}));
+  EXPECT_EQ(sizes("lenet5", "f.3.weight"), (Shape{2, 1, 5, 5}));
+  EXPECT_EQ(sizes("lenet5", "c.2.weight"), (Shape{11, 15}));
+  EXPECT_EQ(sizes("resnet18_cifar", "conv1.weight"), (Shape{8, 3, 3, 3}));
+  EXPECT_EQ(sizes("resnet18", "layer4.1.conv2.weight"), (Shape{64, 64, 3, 3}));
+  EXPECT_EQ(sizes("resnet50", "fc.weight"), (Shape{1000, 256}));
+  EXPECT_EQ(sizes("vit_b_16", "conv_proj.weight"), (Shape{96, 3, 16, 16}));
+  EXPECT_EQ(sizes("bert_base", "bert.encoder.layer.0.intermediate.dense.weight"), (Shape{384, 96}));
+}
+
 TEST(Models, ErrorsSpeak) {
   const auto message_of = [](std::string_view name, const models::Options& options) -> std::string {
     try {
@@ -129,6 +144,7 @@ TEST(Models, ErrorsSpeak) {
             "bert_base");
   EXPECT_NE(message_of("mlp", {.num_classes = 0}), "");
   EXPECT_NE(message_of("mlp", {.dropout = 2}), "");
+  EXPECT_NE(message_of("mlp", {.width = 0}), "");
   EXPECT_NE(message_of("lenet5", {.image_size = 8}), "");
   EXPECT_NE(message_of("vit_b_16", {.image_size = 100}), "");
 }

@@ -141,9 +141,9 @@ class Mistakes(Case):
         for option, value in [("--epochs", "0"), ("--steps", "-1"), ("--batch", "0"), ("--batch", "many"),
                               ("--accumulate", "0"), ("--lr", "nan"), ("--lr", "-1"), ("--momentum", "1"),
                               ("--weight-decay", "inf"), ("--warmup", "-1"), ("--clip-grad", "-1"),
-                              ("--label-smoothing", "1"), ("--dropout", "2"), ("--holdout", "1"), ("--seed", "-1"),
-                              ("--checkpoint-every", "0"), ("--memory", "much"), ("--memory", "1GiBB"),
-                              ("--memory", "-1MB")]:
+                              ("--label-smoothing", "1"), ("--dropout", "2"), ("--width", "0"), ("--holdout", "1"),
+                              ("--seed", "-1"), ("--checkpoint-every", "0"), ("--memory", "much"),
+                              ("--memory", "1GiBB"), ("--memory", "-1MB")]:
             self.mistake("train", "lenet5", "--data", "shapes", option, value, "--out", "run")
         self.mistake("plan", "mlp", "--batch", "-3", says="--batch")
         self.mistake("bench", "mlp", "--seconds", "-3", says="--seconds")

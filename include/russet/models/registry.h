@@ -18,6 +18,9 @@ struct Options {
   std::optional<std::int64_t> in_channels{};
   /// Height and width of the images. mlp: its inputs are in_channels * image_size^2 numbers.
   std::optional<std::int64_t> image_size{};
+  /// Multiplies the widths of hidden layers, which are rounded and at least 1 (vit_b_16 and bert_base keep the number
+  /// of heads). Above 0 and at most 8.
+  std::optional<double> width{};
   /// bert_base: sizes other than BERT-base's. num_classes and dropout above go first.
   std::optional<BertConfig> bert{};
   Device device{};

@@ -12,12 +12,14 @@ namespace russet::models {
 
 struct MlpOptions {
   std::int64_t in_features = 1024;
+  std::vector<std::int64_t> hidden{512, 256};  // two
   std::int64_t num_classes = 10;
   double dropout = 0;
 };
-/// fc1, fc2, fc3: in-512-256-classes, with relu between.
+/// fc1, fc2, fc3: in_features, hidden and num_classes, with relu between.
 class Mlp : public nn::Module {
  public:
+  /// Throws ValueError unless there are two hidden layers.
   explicit Mlp(const MlpOptions& options = {});
   /// x: [n, in_features], or [n, ...] with as many elements a sample.
   Tensor forward(const Tensor& x) override;
@@ -29,6 +31,8 @@ class Mlp : public nn::Module {
 
 struct LeNet5Options {
   std::int64_t in_channels = 1;
+  std::vector<std::int64_t> channels{6, 16};  // of the two convolutions
+  std::vector<std::int64_t> hidden{120, 84};  // of the first two linear layers
   std::int64_t image_size = 28;
   std::int64_t num_classes = 10;
   double dropout = 0;
@@ -36,7 +40,7 @@ struct LeNet5Options {
 /// Two convolutions with average pooling (f), three linear layers (c), tanh between. LeCun et al. 1998.
 class LeNet5 : public nn::Module {
  public:
-  /// Throws ValueError for images smaller than 12.
+  /// Throws ValueError for images smaller than 12, and other numbers of layers.
   explicit LeNet5(const LeNet5Options& options = {});
   /// x: [n, in_channels, image_size, image_size].
   Tensor forward(const Tensor& x) override;
@@ -51,6 +55,7 @@ struct ResNetOptions {
   ResNetBlock block = ResNetBlock::basic;
   std::vector<std::int64_t> layers{2, 2, 2, 2};
   std::int64_t in_channels = 3;
+  std::int64_t width = 64;  // channels of the stem and of the first stage; each further stage has twice as many
   std::int64_t num_classes = 1000;
   /// A stem for small images: 3x3, stride 1, no pooling.
   bool small_stem = false;

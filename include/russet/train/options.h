@@ -30,6 +30,7 @@ struct Options {
   std::optional<double> clip_grad{};      // 0: no clipping
   std::optional<double> label_smoothing{};
   std::optional<double> dropout{};
+  std::optional<double> width{};         // multiplies those of the model's hidden layers
   std::optional<std::string> augment{};  // standard, none
   std::optional<double> holdout{};       // 0: train on everything, evaluate nothing
   std::optional<std::int64_t> seed{};
@@ -66,6 +67,7 @@ void visit_deciding(Self& options, Visit&& visit) {
   visit("clip-grad", options.clip_grad);
   visit("label-smoothing", options.label_smoothing);
   visit("dropout", options.dropout);
+  visit("width", options.width);
   visit("augment", options.augment);
   visit("holdout", options.holdout);
   visit("seed", options.seed);

@@ -27,6 +27,7 @@ struct Card {
   std::int64_t num_classes = 0;
   std::optional<std::int64_t> in_channels{};
   std::optional<std::int64_t> image_size{};
+  std::optional<double> width{};  // see models::Options
   std::optional<ImageForm> image{};
   std::vector<std::string> class_names{};
   bool regression = false;
