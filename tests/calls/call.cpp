@@ -1,5 +1,8 @@
 #include "calls/call.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 
 namespace golden {
@@ -45,7 +48,7 @@ Tensor Call::values_of(const Json& spec, const russet::Shape& shape, russet::DTy
     if (type == "float" && !is_floating(dtype)) {
       for (double& value : values) value = std::isfinite(value) && std::abs(value) < 100 ? std::abs(value) : 1;
     }
-    return Tensor::from(values, shape, making_.device).to(dtype);
+    return golden::given(values, shape, dtype, making_.device);
   }
   if (type == "bool" || dtype == russet::DType::boolean) return golden::boolean(seed, offset_, shape, making_.device);
   if (type != "float")
@@ -54,21 +57,34 @@ Tensor Call::values_of(const Json& spec, const russet::Shape& shape, russet::DTy
   const double high = spec.at("hi");
   if (is_floating(dtype)) return golden::real(seed, offset_, shape, low, high, dtype, making_.device);
   const bool negative = low < 0 && dtype != russet::DType::uint8;
-  const Tensor whole =
-      golden::integer(seed, offset_, shape, negative ? -2 : 1, negative ? 3 : 5, dtype, making_.device);
-  return where(whole == Scalar(0), 3, whole).to(dtype);
+  std::vector<double> values = golden::integers(seed, offset_, shape, negative ? -2 : 1, negative ? 3 : 5);
+  for (double& value : values) value = value == 0 ? 3 : value;
+  return golden::given(values, shape, dtype, making_.device);
 }
 
 Tensor Call::make(const Json& spec) {
   ++offset_;
   const russet::Shape shape = resized(shape_of(spec.at("s")), making_.sizes);
   const russet::DType dtype = dtype_of(spec.at("t"), making_.floating);
-  Tensor tensor = values_of(spec, shape, dtype);
   const bool leaf = spec.contains("g") && is_floating(dtype);
+  const std::string key =
+      making_.pool == nullptr ? "" : fmt::format("{} {} {}", offset_, spec.dump(), to_string(shape));
+  const Tensor tensor = russet::test::take(making_.pool, key, [&] { return made(spec, shape, dtype, leaf); });
+  if (leaf) leaves_.push_back(tensor);
+  made_.emplace_back(tensor, tensor.version());
+  return tensor;
+}
+
+Tensor Call::made(const Json& spec, const russet::Shape& shape, russet::DType dtype, bool leaf) const {
+  Tensor tensor = values_of(spec, shape, dtype);
   if (leaf && making_.nudge != 0) tensor = tensor + direction(tensor, leaves_.size()) * making_.nudge;
   tensor = russet::test::laid_out(tensor, making_.layout);
-  if (leaf) leaves_.push_back(tensor.requires_grad_());
-  return tensor;
+  return leaf ? tensor.requires_grad_() : tensor;
+}
+
+bool Call::is_stale() const {
+  return std::any_of(made_.begin(), made_.end(),
+                     [](const auto& entry) { return entry.first.version() != entry.second; });
 }
 
 Tensor Call::direction(const Tensor& leaf, std::size_t index) {

@@ -9,6 +9,7 @@
 
 #include "calls/golden.h"
 #include "calls/layout.h"
+#include "calls/pool.h"
 
 namespace golden {
 
@@ -29,6 +30,8 @@ struct Making {
   Sizes sizes = Sizes::given;
   /// Tensors that take a gradient are moved by this times direction().
   double nudge = 0;
+  /// Calls that share a pool share inputs of the same description.
+  russet::test::Pool* pool = nullptr;
 };
 
 /// The arguments of a recorded call, by position.
@@ -63,6 +66,8 @@ class Call {
 
   /// The tensors that take a gradient, in order.
   const std::vector<Tensor>& leaves() const { return leaves_; }
+  /// Whether any input was written since it was made.
+  bool is_stale() const;
   /// Numbers between -1 and 1, of a leaf's shape and type.
   static Tensor direction(const Tensor& leaf, std::size_t index);
   /// The generator's offset of the last tensor.
@@ -75,12 +80,14 @@ class Call {
     std::vector<Tensor> tensors;
   };
   Tensor make(const Json& spec);
+  Tensor made(const Json& spec, const russet::Shape& shape, russet::DType dtype, bool leaf) const;
   Tensor values_of(const Json& spec, const russet::Shape& shape, russet::DType dtype) const;
 
   Making making_;
   std::uint64_t offset_ = 0;
   std::vector<Argument> arguments_;
   std::vector<Tensor> leaves_;
+  std::vector<std::pair<Tensor, std::uint64_t>> made_;  // with their versions
 };
 
 using Results = std::vector<Tensor>;

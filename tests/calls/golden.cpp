@@ -70,11 +70,28 @@ Tensor real(std::uint64_t seed, std::uint64_t offset, const Shape& shape, double
   });
 }
 
+Tensor given(const std::vector<double>& values, const Shape& shape, DType dtype, russet::Device device) {
+  if (static_cast<std::int64_t>(values.size()) != russet::numel(shape)) {
+    throw std::runtime_error(fmt::format("{} values for the shape {}", values.size(), to_string(shape)));
+  }
+  const auto value = [&](std::uint64_t i) { return values[i]; };
+  if (is_integral(dtype)) return filled<std::int64_t>(shape, dtype, device, value);
+  return filled<double>(shape, dtype, device, value);
+}
+
+std::vector<double> integers(std::uint64_t seed, std::uint64_t offset, const Shape& shape, std::int64_t low,
+                             std::int64_t high) {
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < russet::numel(shape); ++i) {
+    values.push_back(static_cast<double>(low) + std::floor(static_cast<double>(high - low) *
+                                                           uniform(seed, offset, static_cast<std::uint64_t>(i))));
+  }
+  return values;
+}
+
 Tensor integer(std::uint64_t seed, std::uint64_t offset, const Shape& shape, std::int64_t low, std::int64_t high,
                DType dtype, russet::Device device) {
-  return filled<std::int64_t>(shape, dtype, device, [&](std::uint64_t i) {
-    return low + static_cast<std::int64_t>(std::floor(static_cast<double>(high - low) * uniform(seed, offset, i)));
-  });
+  return given(integers(seed, offset, shape, low, high), shape, dtype, device);
 }
 
 Tensor boolean(std::uint64_t seed, std::uint64_t offset, const Shape& shape, russet::Device device) {

@@ -18,7 +18,12 @@ Json read_json(const std::string& name);
 /// low + (high - low) * uniform, rounded to float32, then converted to `dtype`.
 russet::Tensor real(std::uint64_t seed, std::uint64_t offset, const russet::Shape& shape, double low, double high,
                     russet::DType dtype, russet::Device device = {});
+/// These numbers as `dtype`: rounded, or without their fractions.
+russet::Tensor given(const std::vector<double>& values, const russet::Shape& shape, russet::DType dtype,
+                     russet::Device device = {});
 /// low + floor((high - low) * uniform).
+std::vector<double> integers(std::uint64_t seed, std::uint64_t offset, const russet::Shape& shape, std::int64_t low,
+                             std::int64_t high);
 russet::Tensor integer(std::uint64_t seed, std::uint64_t offset, const russet::Shape& shape, std::int64_t low,
                        std::int64_t high, russet::DType dtype, russet::Device device = {});
 /// Whether uniform is below a half.

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/philox.h"
+#include "calls/golden.h"
 
 namespace russet::conformance {
 namespace {
@@ -289,11 +290,22 @@ std::vector<Sample> samples(const ops::OpRow& row, DType dtype) {
   }
 }
 
-Tensor make(const Input& input, DType dtype, DType stored, Layout layout, int seed, Device device) {
+Tensor make(const Input& input, DType dtype, DType stored, Layout layout, int seed, Device device, test::Pool* pool) {
   if (input.dtype) dtype = stored = *input.dtype;
-  std::vector<double> values;
-  for (std::int64_t i = 0; i < numel(input.shape); ++i) values.push_back(value_at(input.domain, seed, i));
-  return test::laid_out(Tensor::from(values, input.shape, device).to(dtype).to(stored), layout);
+  const Domain& d = input.domain;
+  const std::string key = pool == nullptr
+                              ? ""
+                              : fmt::format("{} {} {} {} {} {} {} {}", to_string(input.shape), d.low, d.high, d.whole,
+                                            d.away_from, name_of(dtype), name_of(stored), seed);
+  return test::take(pool, key, [&] {
+    std::vector<double> values;
+    for (std::int64_t i = 0; i < numel(input.shape); ++i) {
+      const double value = value_at(d, seed, i);
+      visit_dtype(dtype,
+                  [&]<class Element>() { values.push_back(convert_element<double>(convert_element<Element>(value))); });
+    }
+    return test::laid_out(golden::given(values, input.shape, stored, device), layout);
+  });
 }
 
 double tolerance(const ops::OpRow& row, DType dtype) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "calls/layout.h"
+#include "calls/pool.h"
 #include "graph/node.h"
 #include "ops/table.h"
 
@@ -42,8 +43,9 @@ struct Sample {
 std::vector<Sample> samples(const ops::OpRow& row, DType dtype);
 
 /// A tensor of the input's values on a device: the same numbers for the same seed, rounded to `dtype` first and then
-/// stored as `stored`, in the given layout.
-Tensor make(const Input& input, DType dtype, DType stored, Layout layout, int seed, Device device);
+/// stored as `stored`, in the given layout. A pool is for one layout and one device.
+Tensor make(const Input& input, DType dtype, DType stored, Layout layout, int seed, Device device,
+            test::Pool* pool = nullptr);
 
 /// Largest difference allowed, relative to the largest reference value, for results of this type.
 double tolerance(const ops::OpRow& row, DType dtype);

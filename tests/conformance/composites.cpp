@@ -11,31 +11,34 @@ namespace russet::conformance {
 namespace {
 
 using golden::Call;
-using golden::Results;
 
-void add_line(const std::string& line, std::set<std::string>& known,
+void add_line(const std::string& line, const std::string& family, std::set<std::string>& known,
               std::map<std::string, std::vector<Composite>>& calls) {
   const golden::Json record = golden::Json::parse(line);
   const std::string name = record.at("f");
-  Composite call{golden::functions().at(name), record.at("a"), name + record.at("a").dump()};
+  Composite call{golden::functions().at(name), record.at("a"), name, name + record.at("a").dump(), family};
   if (known.insert(call.text).second) calls[name].push_back(std::move(call));
 }
 
 /// The weights of a result's elements in what is differentiated.
-Tensor weights(const Tensor& like, std::uint64_t index) {
-  return golden::real(Call::seed, 1000 + index, like.sizes(), 0.5, 1.5, like.dtype(), like.device());
+Tensor weights(const Tensor& like, std::uint64_t index, test::Pool* pool) {
+  const std::string key =
+      pool == nullptr ? "" : fmt::format("weights {} {} {}", index, to_string(like.sizes()), name_of(like.dtype()));
+  return test::take(pool, key, [&] {
+    return golden::real(Call::seed, 1000 + index, like.sizes(), 0.5, 1.5, like.dtype(), like.device());
+  });
 }
 
 struct Weighted {
   std::vector<Tensor> tensors;
   std::vector<Tensor> weights;
 
-  Weighted(const std::vector<Tensor>& from, std::uint64_t first_index) {
+  Weighted(const std::vector<Tensor>& from, std::uint64_t first_index, test::Pool* pool = nullptr) {
     for (const Tensor& tensor : from) {
       if (!tensor.defined() || !is_floating(tensor.dtype())) continue;
       const std::uint64_t index = first_index + tensors.size();
       tensors.push_back(tensor);
-      weights.push_back(conformance::weights(tensor, index));
+      weights.push_back(conformance::weights(tensor, index, pool));
     }
   }
   double value() const {
@@ -85,70 +88,103 @@ std::string compare(const char* what, const std::vector<Tensor>& gradients, Valu
 
 }  // namespace
 
+const std::vector<std::string>& families() {
+  static const std::vector<std::string> all = {"elementwise", "reduction", "movement", "indexing", "contraction",
+                                               "nn",          "losses",    "creation", "more"};
+  return all;
+}
+
 const std::map<std::string, std::vector<Composite>>& composites() {
   static const auto calls = [] {
     std::map<std::string, std::vector<Composite>> made;
     std::set<std::string> known;
-    for (const char* family :
-         {"elementwise", "reduction", "movement", "indexing", "contraction", "nn", "losses", "creation"}) {
+    for (const std::string& family : families()) {
+      if (family == "more") continue;
       for (const std::string& line : golden::read_lines(fmt::format("composites_{}.jsonl.gz", family))) {
-        add_line(line, known, made);
+        add_line(line, family, known, made);
       }
     }
     std::ifstream file(RUSSET_SOURCE_DIR "/tests/conformance/calls.jsonl");
-    for (std::string line; std::getline(file, line);) add_line(line, known, made);
+    for (std::string line; std::getline(file, line);) add_line(line, "more", known, made);
     return made;
   }();
   return calls;
 }
 
-Outcome outcome(const Composite& call, const Making& making) {
-  try {
-    const Call made(call.arguments, making);
-    Outcome found{call.function(made), ""};
-    for (const Tensor& result : found.results) {
-      if (result.defined()) result.to_bytes();
+std::vector<const Composite*> calls_of(const std::string& family) {
+  std::vector<const Composite*> found;
+  for (const auto& [name, calls] : composites()) {
+    for (const Composite& call : calls) {
+      if (call.family == family) found.push_back(&call);
     }
-    return found;
+  }
+  return found;
+}
+
+template <class Work>
+void Attempt::attempt(Work&& work) {
+  if (!error_.empty()) return;
+  try {
+    work();
   } catch (const InternalError& error) {
-    return {{}, fmt::format("an internal error: {}", error.what())};
-  } catch (const Error&) {
-    return {{}, "an error"};
-  } catch (const std::exception&) {
-    return {{}, "no such call"};  // the description does not fit the function
+    error_ = fmt::format("an internal error: {}", error.what());
+  } catch (const Error& error) {
+    error_ = fmt::format("an error: {}", error.what());
+  } catch (const std::exception& error) {
+    error_ = fmt::format("no such call: {}", error.what());
   }
 }
 
-Gradients gradients(const Composite& call, const Making& making) {
-  try {
-    const Call made(call.arguments, making);
-    const Weighted results(call.function(made), 0);
-    Gradients found;
-    found.first = gradients_of(results, made.leaves(), true);
-    found.second = gradients_of(Weighted(found.first, 100), made.leaves(), false);
-    for (const auto* tensors : {&found.first, &found.second}) {
+Attempt::Attempt(const Composite& call, const Making& making) : composite_(call), making_(making) {
+  if (call.writes()) making_.pool = nullptr;
+  attempt([&] { made_.emplace(composite_.arguments, making_); });
+}
+
+/// Calls the function; not with arguments that another call wrote.
+Results Attempt::call() {
+  if (made_->is_stale()) made_.emplace(composite_.arguments, making_);
+  return composite_.function(*made_);
+}
+
+void Attempt::record() {
+  attempt([&] {
+    results_ = call();
+    // Not even to lay it out in memory.
+    if (!composite_.has_values()) results_.assign(results_.size(), Tensor());
+  });
+}
+
+void Attempt::record_gradients() {
+  attempt([&] {
+    const Weighted results(call(), 0, making_.pool);
+    first_ = gradients_of(results, made_->leaves(), true);
+    second_ = gradients_of(Weighted(first_, 100, making_.pool), made_->leaves(), false);
+  });
+}
+
+void Attempt::read() {
+  attempt([&] {
+    for (const auto* tensors : {&results_, &first_, &second_}) {
       for (const Tensor& tensor : *tensors) {
         if (tensor.defined()) tensor.to_bytes();
       }
     }
-    return found;
-  } catch (const InternalError& error) {
-    return {{}, {}, fmt::format("an internal error: {}", error.what())};
-  } catch (const Error& error) {
-    return {{}, {}, fmt::format("an error: {}", error.what())};
-  }
+  });
+  if (!error_.empty()) results_ = first_ = second_ = {};
 }
 
 std::string differ_from_differences(const Composite& call) {
   Making making{.floating = DType::float64, .device = DeviceType::reference};
-  const Gradients found = gradients(call, making);
-  if (!found.error.empty()) return found.error;
-  const std::string first = compare("gradient", found.first, [&](double nudge) {
+  Attempt found(call, making);
+  found.record_gradients();
+  found.read();
+  if (!found.error().empty()) return found.error();
+  const std::string first = compare("gradient", found.first(), [&](double nudge) {
     making.nudge = nudge;
     return Weighted(call.function(Call(call.arguments, making)), 0).differentiable().value();
   });
   if (!first.empty()) return first;
-  return compare("second gradient", found.second, [&](double nudge) {
+  return compare("second gradient", found.second(), [&](double nudge) {
     making.nudge = nudge;
     const Call made(call.arguments, making);
     const std::vector<Tensor> first = gradients_of(Weighted(call.function(made), 0), made.leaves(), true);

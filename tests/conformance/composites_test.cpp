@@ -4,13 +4,14 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <russet/runtime.h>
 
 #include <fstream>
 #include <regex>
 #include <set>
 
 #include "autograd/rules.h"
-#include "conformance/tested.h"
+#include "devices/tested.h"
 #include "ops/table.h"
 
 namespace russet::conformance {
@@ -40,92 +41,191 @@ double tolerance(DType dtype) {
   }
 }
 
-using Parameters = std::tuple<std::string, std::string>;
+/// Calls that are tested in one go.
+struct Group {
+  std::string device;
+  std::string name;
+  std::vector<const Composite*> calls;
+};
+void PrintTo(const Group& group, std::ostream* stream) { *stream << group.device << " " << group.name; }
 
-class Composites : public testing::TestWithParam<Parameters> {
- protected:
-  Device device() const { return Device(std::get<0>(GetParam())); }
-  const std::vector<Composite>& calls() const { return composites().at(std::get<1>(GetParam())); }
-  /// Memory without values: nothing to compare.
-  bool has_values() const { return !std::get<1>(GetParam()).starts_with("empty"); }
-
-  /// Runs a call on both devices; they must end alike.
-  void compare(const Composite& call, Making making) {
-    ++case_count();
-    making.device = device();
-    const Outcome actual = outcome(call, making);
-    making.device = DeviceType::reference;
-    const Outcome expected = outcome(call, making);
-    const std::string where = fmt::format("{} {} {} sizes {}", call.text.substr(0, 300), name_of(making.floating),
-                                          name_of(making.layout), static_cast<int>(making.sizes));
-    ASSERT_EQ(actual.error, expected.error) << where;
-    ASSERT_EQ(actual.results.size(), expected.results.size()) << where;
-    for (std::size_t i = 0; i < actual.results.size() && has_values(); ++i) {
-      const Tensor& result = expected.results[i];
-      const double bound = result.defined() ? tolerance(result.dtype()) : 0;
-      EXPECT_EQ(difference(actual.results[i], result, bound), "") << "result " << i << " of " << where;
+/// A function at a time; on a device that compiles kernels, parts of a family: calls that are recorded together share
+/// kernels and compilations.
+std::vector<Group> groups() {
+  constexpr std::size_t part = 48;
+  std::vector<Group> all;
+  for (const std::string& device : tested_devices()) {
+    if (!compiles_kernels(device)) {
+      for (const auto& [name, calls] : composites()) {
+        all.push_back({device, name, {}});
+        for (const Composite& call : calls) all.back().calls.push_back(&call);
+      }
+      continue;
     }
+    for (const std::string& family : families()) {
+      const std::vector<const Composite*> calls = calls_of(family);
+      for (std::size_t i = 0; i < calls.size(); i += part) {
+        const auto end = calls.begin() + static_cast<std::ptrdiff_t>(std::min(i + part, calls.size()));
+        all.push_back(
+            {device, fmt::format("{}_{}", family, i / part), {calls.begin() + static_cast<std::ptrdiff_t>(i), end}});
+      }
+    }
+  }
+  return all;
+}
+
+class Composites : public testing::TestWithParam<Group> {
+ protected:
+  struct Task {
+    const Composite* call;
+    Making making;
+  };
+
+  Device device() const { return Device(GetParam().device); }
+  const std::vector<const Composite*>& calls() const { return GetParam().calls; }
+  bool together() const { return compiles_kernels(GetParam().device); }
+
+  static std::string describe(const Task& task) {
+    return fmt::format("{} {} {} sizes {}", task.call->text.substr(0, 300), name_of(task.making.floating),
+                       name_of(task.making.layout), static_cast<int>(task.making.sizes));
+  }
+
+  /// Runs calls on the device and on the reference device, and gives both to `compare`. Where kernels are compiled,
+  /// what is given here runs together, over inputs that are in memory before.
+  template <class Compare>
+  void run(const std::vector<Task>& tasks, void (Attempt::*record)(), Compare&& compare) {
+    test::Pool pool;
+    std::vector<Attempt> attempts;
+    attempts.reserve(tasks.size());
+    for (const Task& task : tasks) {
+      Making making = task.making;
+      making.device = device();
+      if (together()) making.pool = &pool;
+      attempts.emplace_back(*task.call, making);
+      if (together()) continue;
+      (attempts.back().*record)();
+      attempts.back().read();
+    }
+    if (together()) {
+      start();
+      for (Attempt& attempt : attempts) (attempt.*record)();
+      start();
+    }
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      ++case_count();
+      Making making = tasks[i].making;
+      making.device = DeviceType::reference;
+      Attempt expected(*tasks[i].call, making);
+      (expected.*record)();
+      expected.read();
+      attempts[i].read();
+      compare(attempts[i], expected, tasks[i]);
+      if (HasFatalFailure()) return;
+    }
+  }
+
+  /// Starts what is recorded. What fails is said to those that read it.
+  static void start() {
+    try {
+      flush();
+    } catch (const Error&) {
+    }
+  }
+
+  static bool names_no_row(const std::string& error) {
+    return error.find(" is out of range for ") != std::string::npos;
+  }
+
+  /// Results, or errors, must be alike.
+  void compare_results(const std::vector<Task>& tasks) {
+    run(tasks, &Attempt::record, [&](const Attempt& actual, const Attempt& expected, const Task& task) {
+      const std::string where = describe(task);
+      // No kernel can throw: a row that is not there reads as zeros.
+      if (together() && actual.error().empty() && names_no_row(expected.error())) return;
+      ASSERT_EQ(actual.kind_of_error(), expected.kind_of_error())
+          << where << ": " << actual.error() << " | " << expected.error();
+      ASSERT_EQ(actual.results().size(), expected.results().size()) << where;
+      for (std::size_t i = 0; i < actual.results().size() && task.call->has_values(); ++i) {
+        const Tensor& result = expected.results()[i];
+        const double bound = result.defined() ? tolerance(result.dtype()) : 0;
+        EXPECT_EQ(difference(actual.results()[i], result, bound), "") << "result " << i << " of " << where;
+      }
+    });
+  }
+
+  void compare_gradients(const std::vector<Task>& tasks) {
+    run(tasks, &Attempt::record_gradients, [](const Attempt& actual, const Attempt& expected, const Task& task) {
+      const std::string where = describe(task);
+      EXPECT_EQ(actual.error(), expected.error()) << where;
+      ASSERT_EQ(actual.first().size(), expected.first().size()) << where;
+      ASSERT_EQ(actual.second().size(), expected.second().size()) << where;
+      for (std::size_t i = 0; i < actual.first().size(); ++i) {
+        EXPECT_EQ(difference(actual.first()[i], expected.first()[i], 5e-5), "") << "gradient " << i << " of " << where;
+        EXPECT_EQ(difference(actual.second()[i], expected.second()[i], 5e-4), "") << "second gradient of " << where;
+      }
+    });
+  }
+
+  /// Each call with one of the variants in turn, so that each is met by many calls; where calls run one by one, with
+  /// the first one too.
+  std::vector<std::vector<Task>> in_turn(const std::vector<Making>& variants) const {
+    std::vector<std::vector<Task>> all(variants.size());
+    for (std::size_t i = 0; i < calls().size(); ++i) {
+      for (std::size_t v = 0; v < variants.size(); ++v) {
+        const bool turn = together() ? i % variants.size() == v : v == 0 || i % (variants.size() - 1) == v - 1;
+        if (turn) all[v].push_back({calls()[i], variants[v]});
+      }
+    }
+    return all;
   }
 };
 
 TEST_P(Composites, AgreeInEveryLayout) {
-  for (const Composite& call : calls()) {
-    for (const Layout layout : test::layouts) compare(call, {.floating = DType::float32, .layout = layout});
+  for (const Layout layout : test::layouts) {
+    std::vector<Task> tasks;
+    for (const Composite* call : calls()) tasks.push_back({call, {.floating = DType::float32, .layout = layout}});
+    compare_results(tasks);
   }
 }
 
 TEST_P(Composites, AgreeInEveryType) {
-  std::size_t turn = 0;
-  for (const Composite& call : calls()) {
-    for (int type = 0; type < dtype_count; ++type) {
-      const auto dtype = static_cast<DType>(type);
-      if (!has_type(device(), dtype)) continue;
-      compare(call, {.floating = dtype});
-      compare(call, {.floating = dtype, .layout = test::layouts[1 + turn++ % 3]});
-    }
+  for (int type = 0; type < dtype_count; ++type) {
+    const auto dtype = static_cast<DType>(type);
+    if (!has_type(device(), dtype) || (together() && dtype == DType::float32)) continue;
+    std::vector<Making> variants;
+    for (const Layout layout : test::layouts) variants.push_back({.floating = dtype, .layout = layout});
+    for (const std::vector<Task>& tasks : in_turn(variants)) compare_results(tasks);
   }
 }
 
 TEST_P(Composites, AgreeInSizesOfAllKinds) {
-  std::size_t turn = 0;
-  for (const Composite& call : calls()) {
-    for (const Sizes sizes : {Sizes::none_first, Sizes::none_last, Sizes::scalar, Sizes::odd}) {
-      compare(call, {.floating = DType::float32, .sizes = sizes});
-      compare(call, {.floating = DType::float32, .layout = test::layouts[1 + turn++ % 3], .sizes = sizes});
+  for (const Sizes sizes : {Sizes::none_first, Sizes::none_last, Sizes::scalar, Sizes::odd}) {
+    std::vector<Making> variants;
+    for (const Layout layout : test::layouts) {
+      variants.push_back({.floating = DType::float32, .layout = layout, .sizes = sizes});
     }
+    for (const std::vector<Task>& tasks : in_turn(variants)) compare_results(tasks);
   }
 }
 
 TEST_P(Composites, GradientsAgreeInEveryLayout) {
-  for (const Composite& call : calls()) {
-    if (call.text.find("\"g\"") == std::string::npos) continue;
-    for (const Layout layout : test::layouts) {
-      ++case_count();
-      Making making{.floating = DType::float32, .device = device(), .layout = layout};
-      const Gradients actual = gradients(call, making);
-      making.device = DeviceType::reference;
-      const Gradients expected = gradients(call, making);
-      const std::string where = fmt::format("{} {}", call.text.substr(0, 300), name_of(layout));
-      EXPECT_EQ(actual.error, expected.error) << where;
-      ASSERT_EQ(actual.first.size(), expected.first.size()) << where;
-      ASSERT_EQ(actual.second.size(), expected.second.size()) << where;
-      for (std::size_t i = 0; i < actual.first.size(); ++i) {
-        EXPECT_EQ(difference(actual.first[i], expected.first[i], 5e-5), "") << "gradient " << i << " of " << where;
-        EXPECT_EQ(difference(actual.second[i], expected.second[i], 5e-4), "") << "second gradient of " << where;
-      }
+  for (const Layout layout : test::layouts) {
+    std::vector<Task> tasks;
+    for (const Composite* call : calls()) {
+      if (call->has_gradient()) tasks.push_back({call, {.floating = DType::float32, .layout = layout}});
     }
+    compare_gradients(tasks);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Devices, Composites, testing::ValuesIn(groups()),
+                         [](const auto& info) { return info.param.device + "_" + info.param.name; });
 
 std::vector<std::string> names() {
   std::vector<std::string> result;
   for (const auto& [name, calls] : composites()) result.push_back(name);
   return result;
 }
-
-INSTANTIATE_TEST_SUITE_P(Devices, Composites,
-                         testing::Combine(testing::ValuesIn(tested_devices()), testing::ValuesIn(names())),
-                         [](const auto& info) { return std::get<0>(info.param) + "_" + std::get<1>(info.param); });
 
 /// Whether differences say what the gradients are: not at chosen values (kinks and poles), not where a function rounds
 /// to another type, and not for rows of an embedding that are to stay as they are or are limited.
@@ -141,7 +241,7 @@ class Differences : public testing::TestWithParam<std::string> {};
 
 TEST_P(Differences, AgreeWithGradientsOfGradients) {
   for (const Composite& call : composites().at(GetParam())) {
-    if (call.text.find("\"g\"") == std::string::npos || !is_smooth(GetParam(), call)) continue;
+    if (!call.has_gradient() || !is_smooth(GetParam(), call)) continue;
     ++case_count();
     EXPECT_EQ(differ_from_differences(call), "") << call.text.substr(0, 400);
   }
@@ -153,7 +253,7 @@ INSTANTIATE_TEST_SUITE_P(Table, Differences, testing::ValuesIn(names()), [](cons
 std::set<std::string, std::less<>> rules_of(const Composite& call) {
   std::set<std::string, std::less<>> names;
   autograd::watch_gradient_rules(&names);
-  gradients(call, {.floating = DType::float64, .device = DeviceType::reference});
+  Attempt(call, {.floating = DType::float64, .device = DeviceType::reference}).record_gradients();
   autograd::watch_gradient_rules(nullptr);
   std::erase_if(names, [](const std::string& name) { return ops::find(name) != nullptr; });
   return names;
@@ -164,7 +264,7 @@ TEST(Composites, FlippedGradientRulesAreNoticed) {
   std::set<std::string> noticed;
   for (const auto& [name, calls] : composites()) {
     for (const Composite& call : calls) {
-      if (call.text.find("\"g\"") == std::string::npos || !is_smooth(name, call)) continue;
+      if (!call.has_gradient() || !is_smooth(name, call)) continue;
       for (const std::string& rule : rules_of(call)) {
         rules.insert(rule);
         if (noticed.contains(rule)) continue;

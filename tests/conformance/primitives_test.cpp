@@ -4,13 +4,15 @@
 #include <gtest/gtest.h>
 #include <russet/autograd.h>
 #include <russet/functional.h>
+#include <russet/runtime.h>
 
 #include <cmath>
+#include <map>
 
 #include "autograd/rules.h"
 #include "autograd/tape.h"
 #include "conformance/cases.h"
-#include "conformance/tested.h"
+#include "devices/tested.h"
 #include "unit/gradcheck.h"
 
 namespace russet::conformance {
@@ -24,10 +26,11 @@ Tensor run(const ops::OpRow& row, const std::vector<Tensor>& inputs, const graph
   return autograd::apply(row.op, {inputs[0], inputs[1], inputs[2]}, given);
 }
 
-std::vector<Tensor> inputs_of(const Sample& sample, DType dtype, DType stored, Layout layout, Device device) {
+std::vector<Tensor> inputs_of(const Sample& sample, DType dtype, DType stored, Layout layout, Device device,
+                              test::Pool* pool = nullptr) {
   std::vector<Tensor> inputs;
   for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
-    inputs.push_back(make(sample.inputs[i], dtype, stored, layout, static_cast<int>(i), device));
+    inputs.push_back(make(sample.inputs[i], dtype, stored, layout, static_cast<int>(i), device, pool));
   }
   return inputs;
 }
@@ -59,30 +62,110 @@ double magnitude_of_terms(const ops::OpRow& row, const Sample& sample) {
 
 bool rounds(DType dtype) { return is_floating(dtype) && dtype != DType::float64; }
 
-class Primitives : public testing::TestWithParam<std::tuple<std::string, std::string>> {
+/// Operators that are tested in one go.
+struct Group {
+  std::string device;
+  std::string name;
+  std::vector<const ops::OpRow*> rows;
+};
+void PrintTo(const Group& group, std::ostream* stream) { *stream << group.device << " " << group.name; }
+
+std::string name_of(ops::Family family) {
+  switch (family) {
+    case ops::Family::elementwise: return "elementwise";
+    case ops::Family::reduction: return "reductions";
+    case ops::Family::contraction: return "contractions";
+    case ops::Family::window: return "windows";
+    case ops::Family::indexing: return "indexing";
+    case ops::Family::ordering: return "ordering";
+    case ops::Family::movement: return "movement";
+    default: return "others";
+  }
+}
+
+/// One by one; a family at a time on a device that compiles kernels: operators that are recorded together, on the same
+/// inputs, share kernels and compilations.
+std::vector<Group> groups() {
+  std::vector<Group> all;
+  for (const std::string& device : tested_devices()) {
+    std::map<std::string, std::vector<const ops::OpRow*>> named;
+    for (const ops::OpRow& row : ops::table()) {
+      if (row.inputs > 0) named[compiles_kernels(device) ? name_of(row.family) : std::string(row.name)].push_back(&row);
+    }
+    for (auto& [name, rows] : named) all.push_back({device, name, std::move(rows)});
+  }
+  return all;
+}
+
+/// An operator on one sample.
+struct Case {
+  const ops::OpRow* row;
+  Sample sample;
+  DType dtype;
+  Layout layout;
+
+  std::string describe() const {
+    return fmt::format("{} {} {} {}", row->name, russet::name_of(dtype), sample.name, name_of(layout));
+  }
+};
+
+class Primitives : public testing::TestWithParam<Group> {
  protected:
-  const Device device{std::get<0>(GetParam())};
-  const ops::OpRow& row = *ops::find(std::get<1>(GetParam()));
+  const Device device{GetParam().device};
+  const bool together = compiles_kernels(GetParam().device);
+
+  /// The group's cases of a type in a layout, in lots that are recorded together.
+  std::vector<std::vector<Case>> lots(DType dtype, Layout layout, bool with_gradients) const {
+    std::map<std::string, std::vector<Case>> lots;
+    for (const ops::OpRow* row : GetParam().rows) {
+      if (with_gradients && !autograd::gradient_of(row->op)) continue;
+      const std::vector<Sample> all = samples(*row, dtype);
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        // float32 is tested in all layouts; where kernels are compiled, a sample of another type in one of them in
+        // turn.
+        const bool turn =
+            (i + static_cast<std::size_t>(dtype)) % std::size(layouts) == static_cast<std::size_t>(layout);
+        if (together && dtype != DType::float32 && !turn) continue;
+        if (row->op == ops::Op::cast && !has_type(device, all[i].given.dtype)) continue;
+        // The gradient of a cast to whole numbers is none.
+        if (with_gradients && row->op == ops::Op::cast && !is_floating(all[i].given.dtype)) continue;
+        const std::string lot = together ? to_string(all[i].inputs[0].shape) : fmt::format("{} {}", row->name, i);
+        lots[lot].push_back({row, all[i], dtype, layout});
+      }
+    }
+    std::vector<std::vector<Case>> result;
+    for (auto& [key, cases] : lots) result.push_back(std::move(cases));
+    return result;
+  }
 };
 
 TEST_P(Primitives, ForwardAgreesWithTheReference) {
+  const auto compare = [](const Case& c, const Tensor& actual) {
+    // The oracle takes the same rounded numbers in float64; integers and booleans as they are.
+    const bool to_number = c.row->op != ops::Op::cast || is_floating(c.sample.given.dtype);
+    const DType oracle = to_number && rounds(c.dtype) ? DType::float64 : c.dtype;
+    const Tensor expected = run(*c.row, inputs_of(c.sample, c.dtype, oracle, c.layout, reference), c.sample.given);
+    double bound = is_floating(actual.dtype()) ? tolerance(*c.row, actual.dtype()) : 0;
+    // Each factor of a product may add half an ulp, all in one direction where the factors are equal.
+    if (c.row->op == ops::Op::prod && bound > 0)
+      bound *= 1 + static_cast<double>(numel(c.sample.inputs[0].shape)) / 100;
+    EXPECT_EQ(difference(actual, expected, bound, magnitude_of_terms(*c.row, c.sample)), "") << c.describe();
+  };
   for (int type = 0; type < dtype_count; ++type) {
     const auto dtype = static_cast<DType>(type);
     if (!has_type(device, dtype)) continue;
-    // The oracle takes the same rounded numbers in float64; integers and booleans as they are.
-    const DType exact = rounds(dtype) ? DType::float64 : dtype;
-    for (const Sample& sample : samples(row, dtype)) {
-      const bool to_number = row.op != ops::Op::cast || is_floating(sample.given.dtype);
-      for (const Layout layout : layouts) {
-        graph::NodeInfo given = sample.given;
-        const Tensor actual = run(row, inputs_of(sample, dtype, dtype, layout, device), given);
-        const DType oracle = to_number ? exact : dtype;
-        const Tensor expected = run(row, inputs_of(sample, dtype, oracle, layout, reference), given);
-        double bound = is_floating(actual.dtype()) ? tolerance(row, actual.dtype()) : 0;
-        // Each factor of a product may add half an ulp, all in one direction where the factors are equal.
-        if (row.op == ops::Op::prod && bound > 0) bound *= 1 + static_cast<double>(numel(sample.inputs[0].shape)) / 100;
-        EXPECT_EQ(difference(actual, expected, bound, magnitude_of_terms(row, sample)), "")
-            << row.name << " " << name_of(dtype) << " " << sample.name << " " << name_of(layout);
+    for (const Layout layout : layouts) {
+      for (const std::vector<Case>& lot : lots(dtype, layout, false)) {
+        test::Pool pool;
+        std::vector<std::vector<Tensor>> inputs;
+        for (const Case& c : lot) inputs.push_back(inputs_of(c.sample, dtype, dtype, layout, device, &pool));
+        flush();  // the operators read what is in memory, in its layout
+        std::vector<Tensor> results;
+        for (std::size_t i = 0; i < lot.size(); ++i) {
+          results.push_back(run(*lot[i].row, inputs[i], lot[i].sample.given));
+        }
+        flush();
+        for (std::size_t i = 0; i < lot.size(); ++i) compare(lot[i], results[i]);
         if (HasFailure()) return;
       }
     }
@@ -90,8 +173,8 @@ TEST_P(Primitives, ForwardAgreesWithTheReference) {
 }
 
 /// Weights of the outputs in the number that is differentiated.
-Tensor weights(const Tensor& like, int seed, DType stored) {
-  return make({like.sizes(), {0.5, 1.5}, {}}, DType::float32, stored, Layout::contiguous, seed, like.device());
+Tensor weights(const Tensor& like, int seed, DType stored, test::Pool* pool) {
+  return make({like.sizes(), {0.5, 1.5}, {}}, DType::float32, stored, Layout::contiguous, seed, like.device(), pool);
 }
 
 struct Gradients {
@@ -100,26 +183,31 @@ struct Gradients {
 };
 
 /// Gradients of sum(w * f) for the floating inputs, and gradients of sum(v * those).
-Gradients gradients(const ops::OpRow& row, const Sample& sample, DType stored, Layout layout, Device device) {
-  std::vector<Tensor> inputs = inputs_of(sample, DType::float32, stored, layout, device);
+Gradients gradients(const ops::OpRow& row, const Sample& sample, const std::vector<Tensor>& inputs, DType stored,
+                    test::Pool* pool = nullptr) {
   std::vector<Tensor> wanted;
-  for (Tensor& input : inputs) {
-    if (is_floating(input.dtype())) wanted.push_back(input.requires_grad_());
+  for (const Tensor& input : inputs) {
+    if (is_floating(input.dtype())) wanted.push_back(Tensor(input).requires_grad_());
   }
   const Tensor y = run(row, inputs, sample.given);
   Gradients result;
   if (!y.requires_grad()) return result;
   // The weights are the result's gradient itself: no other operator's rule takes part in the first gradients.
-  result.first = autograd::grad({y}, wanted, {weights(y, 40, y.dtype())}, {.create_graph = true, .allow_unused = true});
+  result.first =
+      autograd::grad({y}, wanted, {weights(y, 40, y.dtype(), pool)}, {.create_graph = true, .allow_unused = true});
   Tensor total;
   for (std::size_t i = 0; i < result.first.size(); ++i) {
     const Tensor& g = result.first[i];
     if (!g.defined() || !g.requires_grad()) continue;
-    const Tensor term = sum(g * weights(g, 50 + static_cast<int>(i), stored));
+    const Tensor term = sum(g * weights(g, 50 + static_cast<int>(i), stored, pool));
     total = total.defined() ? total + term : term;
   }
   if (total.defined()) result.second = autograd::grad({total}, wanted, {}, {.allow_unused = true});
   return result;
+}
+
+Gradients gradients(const ops::OpRow& row, const Sample& sample, DType stored, Layout layout, Device device) {
+  return gradients(row, sample, inputs_of(sample, DType::float32, stored, layout, device), stored);
 }
 
 void expect_alike(const std::vector<Tensor>& actual, const std::vector<Tensor>& expected, double bound,
@@ -133,21 +221,34 @@ void expect_alike(const std::vector<Tensor>& actual, const std::vector<Tensor>& 
 }
 
 TEST_P(Primitives, GradientsAgreeWithTheReference) {
-  if (!autograd::gradient_of(row.op)) return;
-  for (const Sample& sample : samples(row, DType::float32)) {
-    if (row.op == ops::Op::cast && !is_floating(sample.given.dtype)) continue;
-    for (const Layout layout : layouts) {
-      const Gradients actual = gradients(row, sample, DType::float32, layout, device);
-      const Gradients expected = gradients(row, sample, DType::float64, layout, reference);
-      const bool narrow = row.op == ops::Op::cast && size_of(sample.given.dtype) < 4;
-      const double bound = narrow ? 1.0 / 128 : std::max(row.tolerance.float32, 1e-6) * 10;
-      const std::string where = fmt::format("{} {} {}", row.name, sample.name, name_of(layout));
-      expect_alike(actual.first, expected.first, bound, "gradient of " + where);
-      expect_alike(actual.second, expected.second, bound, "second gradient of " + where);
+  const auto compare = [](const Case& c, const Gradients& actual) {
+    const Gradients expected = gradients(*c.row, c.sample, DType::float64, c.layout, reference);
+    const bool narrow = c.row->op == ops::Op::cast && size_of(c.sample.given.dtype) < 4;
+    const double bound = narrow ? 1.0 / 128 : std::max(c.row->tolerance.float32, 1e-6) * 10;
+    expect_alike(actual.first, expected.first, bound, "gradient of " + c.describe());
+    expect_alike(actual.second, expected.second, bound, "second gradient of " + c.describe());
+  };
+  for (const Layout layout : layouts) {
+    for (const std::vector<Case>& lot : lots(DType::float32, layout, true)) {
+      test::Pool pool;
+      std::vector<std::vector<Tensor>> inputs;
+      for (const Case& c : lot) {
+        inputs.push_back(inputs_of(c.sample, DType::float32, DType::float32, layout, device, &pool));
+      }
+      flush();
+      std::vector<Gradients> found;
+      for (std::size_t i = 0; i < lot.size(); ++i) {
+        found.push_back(gradients(*lot[i].row, lot[i].sample, inputs[i], DType::float32, &pool));
+      }
+      flush();
+      for (std::size_t i = 0; i < lot.size(); ++i) compare(lot[i], found[i]);
       if (HasFailure()) return;
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Devices, Primitives, testing::ValuesIn(groups()),
+                         [](const auto& info) { return info.param.device + "_" + info.param.name; });
 
 /// Whether any gradient is anything but zero: the sign of zero is nothing to notice.
 bool any_nonzero(const std::vector<Tensor>& gradients) {
@@ -157,7 +258,12 @@ bool any_nonzero(const std::vector<Tensor>& gradients) {
   return false;
 }
 
-TEST_P(Primitives, AFlippedGradientRuleIsNoticed) {
+/// That the comparison notices a wrong rule. Rules know no devices.
+class FlippedRules : public testing::TestWithParam<std::string> {};
+
+TEST_P(FlippedRules, AreNoticed) {
+  const ops::OpRow& row = *ops::find(GetParam());
+  const Device device("cpu");
   if (!autograd::gradient_of(row.op)) return;
   bool noticed = false;
   bool matters = false;
@@ -185,9 +291,7 @@ std::vector<std::string> names() {
   return result;
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, Primitives,
-                         testing::Combine(testing::ValuesIn(tested_devices()), testing::ValuesIn(names())),
-                         [](const auto& info) { return std::get<0>(info.param) + "_" + std::get<1>(info.param); });
+INSTANTIATE_TEST_SUITE_P(Table, FlippedRules, testing::ValuesIn(names()), [](const auto& info) { return info.param; });
 
 /// Whether differences say what the gradients are: not of casts that round, and not where writes meet in one place.
 bool is_smooth(const ops::OpRow& row, const Sample& sample) {

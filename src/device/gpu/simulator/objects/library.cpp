@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <mutex>
+#include <set>
 #include <sstream>
 
 #include "device/gpu/metal/hooks.h"
@@ -47,6 +49,20 @@ Object* new_function(Library* library, Selector, String* name) {
   return kernel == nullptr ? nullptr : make<KernelFunction>("MTLFunction", *library, *kernel, name->text);
 }
 
+struct Names {
+  std::mutex mutex;
+  std::set<std::string> all;
+};
+Names& names() {
+  static auto* const made = new Names;
+  return *made;
+}
+
+void remember(const std::string& name) {
+  const std::lock_guard lock(names().mutex);
+  names().all.insert(name);
+}
+
 std::string identity(const KernelFunction& function) {
   return fmt::format("{:016x} {}", function.library->source, function.name);
 }
@@ -76,6 +92,7 @@ Object* new_pipeline(Device*, Selector, PipelineDescriptor* descriptor, unsigned
                            function.name, wanted, stated, simulator::options().max_threads));
     return nullptr;
   }
+  remember(function.name);
   const bool known = in_archives(*descriptor);
   if (!known && (options & fail_on_archive_miss) != 0) {
     give_error(error, 3, fmt::format("{} is in none of the archives", function.name));
@@ -128,6 +145,11 @@ bool write_archive(Archive* archive, Selector, Url* url, Error** error) {
 }
 
 }  // namespace
+
+std::size_t distinct_kernels() {
+  const std::lock_guard lock(names().mutex);
+  return names().all.size();
+}
 
 // Since when: API_AVAILABLE in MTLLibrary.h, MTLComputePipeline.h, MTLBinaryArchive.h and MTLDevice.h of the macOS SDKs
 // 11.3 and 15.0.

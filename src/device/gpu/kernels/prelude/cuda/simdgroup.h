@@ -148,14 +148,15 @@ RUSSET_BITS(ushort)
   inline T##4 name(T##4 x, ushort which) {                                                      \
     return make_##T##4(name(x.x, which), name(x.y, which), name(x.z, which), name(x.w, which)); \
   }
-#define RUSSET_SHUFFLES(T)                                                                                            \
-  RUSSET_SHUFFLE_2(simd_shuffle, T)                                                                                   \
-  RUSSET_SHUFFLE_4(simd_shuffle, T)                                                                                   \
-  RUSSET_SHUFFLE_2(simd_broadcast, T)                                                                                 \
-  RUSSET_SHUFFLE_4(simd_broadcast, T)                                                                                 \
-  RUSSET_SHUFFLE_2(simd_shuffle_xor, T)                                                                               \
-  RUSSET_SHUFFLE_4(simd_shuffle_xor, T) RUSSET_SHUFFLE_2(simd_shuffle_down, T) RUSSET_SHUFFLE_4(simd_shuffle_down, T) \
-      RUSSET_SHUFFLE_2(simd_shuffle_up, T) RUSSET_SHUFFLE_4(simd_shuffle_up, T)
+#define RUSSET_SHUFFLES(T)               \
+  RUSSET_SHUFFLE_2(simd_shuffle, T)      \
+  RUSSET_SHUFFLE_4(simd_shuffle, T)      \
+  RUSSET_SHUFFLE_2(simd_broadcast, T)    \
+  RUSSET_SHUFFLE_4(simd_broadcast, T)    \
+  RUSSET_SHUFFLE_2(simd_shuffle_xor, T)  \
+  RUSSET_SHUFFLE_4(simd_shuffle_xor, T)  \
+  RUSSET_SHUFFLE_2(simd_shuffle_down, T) \
+  RUSSET_SHUFFLE_4(simd_shuffle_down, T) RUSSET_SHUFFLE_2(simd_shuffle_up, T) RUSSET_SHUFFLE_4(simd_shuffle_up, T)
 RUSSET_SHUFFLES(int)
 RUSSET_SHUFFLES(uint)
 RUSSET_SHUFFLES(half)

@@ -1,0 +1,36 @@
+// What the simulated GPU reports while a test runs fails that test; and at the end, how many kernels there were.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <russet/runtime.h>
+
+#ifndef __APPLE__  // where the library holds the simulator
+#include "device/gpu/simulator/machine.h"
+#include "device/gpu/simulator/objects/metal.h"
+
+namespace russet::conformance {
+namespace {
+
+class Reports : public testing::EmptyTestEventListener {
+  void OnTestStart(const testing::TestInfo&) override { simulator::take_reports(); }
+  void OnTestEnd(const testing::TestInfo&) override {
+    synchronize();
+    for (const simulator::Report& report : simulator::take_reports()) {
+      ADD_FAILURE() << "the simulated GPU reports: " << report.check << ": " << report.kernel << ": " << report.message;
+    }
+  }
+  void OnTestProgramEnd(const testing::UnitTest&) override {
+    const objects::Statistics& statistics = objects::statistics();
+    if (statistics.libraries == 0) return;
+    fmt::print("{} distinct kernels, built in {} compilations; {} fallbacks to the cpu\n", objects::distinct_kernels(),
+               statistics.libraries.load(), counters().fallbacks);
+  }
+};
+
+const bool listening = [] {
+  testing::UnitTest::GetInstance()->listeners().Append(new Reports);
+  return true;
+}();
+
+}  // namespace
+}  // namespace russet::conformance
+#endif
