@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <fstream>
+#include <set>
 #include <thread>
 
 #include "metal/fixture.h"
@@ -70,6 +71,30 @@ TEST_F(Metal, ReachesManyTensorsThroughATable) {
   EXPECT_EQ(all[400]->read()[63], 1 + rounds);
   EXPECT_EQ(all[400]->read()[64], 1);
   EXPECT_EQ(all[401]->read()[0], 2 + rounds);
+}
+
+// A launch binds blocks: those of a large model's parameters, gradients and state must be few.
+TEST_F(Metal, TensorsOfAModelLieInFewBuffers) {
+  restart([] { settings().working_set = std::size_t{8} << 30; });
+  std::vector<std::pair<std::byte*, std::size_t>> all;
+  std::set<const void*> blocks;
+  for (int copy = 0; copy < 4; ++copy) {
+    all.emplace_back(nullptr, std::size_t{94} << 20);
+    for (int layer = 0; layer < 12; ++layer) {
+      for (const std::size_t bytes : {3072, 12288, 2359296, 2359296, 2359296, 2359296, 9437184, 9437184, 3072}) {
+        all.emplace_back(nullptr, bytes);
+      }
+    }
+  }
+  std::size_t sum = 0;
+  for (auto& [memory, bytes] : all) {
+    memory = driver().allocate(bytes);
+    blocks.insert(driver().block_of(memory, bytes));
+    sum += bytes;
+  }
+  EXPECT_GT(sum, 1700000000U);
+  EXPECT_LE(blocks.size(), 24U);
+  for (const auto& [memory, bytes] : all) driver().release(memory, bytes);
 }
 
 // Neighbours in one buffer are told apart.

@@ -269,6 +269,74 @@ TEST(Passes, StagesLetResultsShareAStep) {
   EXPECT_GE(plan.program.arena_bytes, 3 * 1024U);
 }
 
+/// A device on which all column sums may share a step, wherever they are.
+class AllTogether final : public compile::Target {
+ public:
+  explicit AllTogether(std::size_t members) : members_(members) {}
+  std::unique_ptr<compile::Kernel> compile(const compile::Step&) const override { return std::make_unique<Nothing>(); }
+  compile::Sharing sharing(const compile::Step& step) const override {
+    return std::holds_alternative<compile::Group>(step) ? compile::Sharing{"sum", "sum"} : compile::Sharing{};
+  }
+  compile::BundleLimits bundle_limits() const override {
+    return {.members = members_, .codes = 1, .window = 64, .held_bytes = std::size_t{1} << 30};
+  }
+
+ private:
+  class Nothing final : public compile::Kernel {
+   public:
+    void run(const compile::Bindings&) const override {}
+    std::string name() const override { return "nothing"; }
+  };
+  std::size_t members_;
+};
+
+/// A chain of running sums over [1000, 256], of each of which the columns are added, too; and then, of as many rows as
+/// are asked for, one running sum more.
+compile::Program chain(int length, std::int64_t rows_at_the_end) {
+  compile::Program program;
+  const auto add = [&](ops::Op op, const Shape& shape, compile::ValueId input) {
+    ops::Attributes attributes;
+    if (op == ops::Op::cumsum) attributes = ops::Axes{2};
+    if (op == ops::Op::sum) attributes = ops::Axes{1};
+    program.values.push_back(
+        {op, DType::float32, shape, attributes, {input, -1, -1}, -1, -1, contiguous_strides(shape)});
+    return static_cast<compile::ValueId>(program.values.size() - 1);
+  };
+  const auto add_leaf = [&](const Shape& shape) {
+    const compile::ValueId id = add(ops::Op::leaf, shape, -1);
+    program.values.back().leaf = static_cast<std::int32_t>(program.leaves.size());
+    program.leaves.push_back({id, false, false});
+    return id;
+  };
+  const auto add_sums = [&](const Shape& shape, compile::ValueId input) {
+    const compile::ValueId running = add(ops::Op::cumsum, shape, input);
+    program.outputs.push_back({add(ops::Op::sum, Shape{256}, running), -1});
+    return running;
+  };
+  const Shape shape{1000, 256};
+  compile::ValueId last = add_leaf(shape);
+  for (int i = 0; i < length; ++i) last = add_sums(shape, last);
+  if (rows_at_the_end > 0) add_sums({rows_at_the_end, 256}, add_leaf({rows_at_the_end, 256}));
+  return program;
+}
+
+TEST(Passes, BundlesHoldNoTemporariesWhereThePeakIs) {
+  const compile::Plan alone = compile::make_plan(chain(6, 0), AllTogether(1));
+  const compile::Plan together = compile::make_plan(chain(6, 0), AllTogether(64));
+  EXPECT_EQ(alone.program.steps.size(), 12U);
+  // Two arrays live at a time; one for a sum that waits would be the third.
+  EXPECT_LE(together.program.arena_bytes, alone.program.arena_bytes + alone.program.arena_bytes / 100);
+}
+
+TEST(Passes, BundlesHoldTemporariesWhereThePeakIsNot) {
+  const compile::Plan alone = compile::make_plan(chain(6, 20000), AllTogether(1));
+  const compile::Plan together = compile::make_plan(chain(6, 20000), AllTogether(64));
+  EXPECT_EQ(alone.program.steps.size(), 14U);
+  // Five sums share a step; the peak comes before the sixth could join them.
+  EXPECT_EQ(together.program.steps.size(), 10U);
+  EXPECT_EQ(together.program.arena_bytes, alone.program.arena_bytes);
+}
+
 TEST(Views, ComposeOnlyWhereTheResultIsAffine) {
   using compile::compose_views;
   const Shape base_order{4, 6};
