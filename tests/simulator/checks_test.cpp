@@ -148,9 +148,24 @@ constexpr Case cases[] = {
       y[int(thread_id) - 1000000] = 1;)"},
     {"FarBeyond", "bounds", R"(
       y[thread_id * 16777216u] = 1;)"},
-    {"GroupMemoryBeyond", "bounds: line 2: thread 63 of threadgroup (0, 0, 0) writes 4 bytes at byte 256 of 'part'", R"(
+    {"GroupMemoryBeyond", "bounds: line 2: index 64 is outside of an array 'float[64]', by thread 63", R"(
       part[thread_id + 1] = 1;
       y[thread_id] = 1;)"},
+    {"GroupMemoryBeyondByAPointer",
+     "bounds: line 3: thread 63 of threadgroup (0, 0, 0) writes 4 bytes at byte 256 of 'part'", R"(
+      threadgroup float* const own = part + thread_id;
+      own[1] = 1;
+      y[thread_id] = 1;)"},
+    {"ArrayOfAThreadBeyond",
+     "bounds: line 3: index 4 is outside of an array 'float[4]', by thread 0 of threadgroup (0, 0, 0)",
+     R"(
+      float own[4] = {1, 2, 3, 4};
+      for (uint i = 0; i <= 4 + thread_id / 32; ++i) own[i] += x[thread_id];
+      y[thread_id] = own[thread_id % 4];)"},
+    {"ArrayOfAThread", "", R"(
+      float own[4] = {1, 2, 3, 4};
+      for (uint i = 0; i < 4; ++i) own[i] += x[thread_id];
+      y[thread_id] = own[thread_id % 4];)"},
     {"WriteThroughIn", "bounds: line 2", R"(
       const_cast<float*>(x)[thread_id] = 1;)"},
     {"Misaligned", "bounds: line 2", R"(

@@ -1,4 +1,5 @@
 // Kernels compute what their text says, checked and unchecked.
+#include <fmt/format.h>
 #include <russet/error.h>
 #include <chrono>
 #include <cmath>
@@ -261,6 +262,25 @@ TEST(Compile, SaysWhatClangSaysAndKnowsNoOtherEntry) {
         << error.what();
   }
   EXPECT_EQ(compile("KERNEL(a, 32, OUT(float, y, 0)) { y[0] = 1; }", false)->find("b"), nullptr);
+}
+
+/// Garbage in a variable may look like what should have been there, so nothing may be read that has not been set.
+TEST(Compile, RefusesVariablesThatMayNotBeSet) {
+  const auto text = [](std::string_view start) {
+    return fmt::format(R"(KERNEL(least, 32, IN(float, x, 0), OUT(float, y, 1)) {{
+  float best{};
+  for (uint i = 0; i < 9; ++i) best = x[i] < best ? x[i] : best;
+  y[thread_id] = best;
+}})",
+                       start);
+  };
+  EXPECT_NO_THROW(compile(text(" = INFINITY")));
+  try {
+    compile(text(""));
+    FAIL() << "was compiled";
+  } catch (const DeviceError& error) {
+    EXPECT_NE(std::string_view(error.what()).find("uninitialized"), std::string_view::npos) << error.what();
+  }
 }
 
 TEST(Compile, SideBySideGivesEachItsOwn) {

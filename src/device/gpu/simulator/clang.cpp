@@ -54,7 +54,7 @@ Words language_flags(bool checked) {
     // The instrumentation knows accesses of up to 16 bytes, so no wider registers, and loops as they are written.
     flags.insert(flags.end(),
                  {"-O1", "-DRUSSET_CHECKED", "-ftrivial-auto-var-init=pattern", "-fno-vectorize", "-fno-slp-vectorize",
-                  "-fsanitize=thread,shift,integer-divide-by-zero,float-cast-overflow"});
+                  "-fsanitize=thread,shift,integer-divide-by-zero,float-cast-overflow,array-bounds"});
     for (const char* option : {"-tsan-instrument-read-before-write=1", "-tsan-instrument-func-entry-exit=0"}) {
       flags.insert(flags.end(), {"-mllvm", option});
     }
@@ -199,8 +199,9 @@ fs::path compiled(std::string_view text, bool checked) {
   Words words{compiler(), "-x", "c++"};
   words.insert(words.end(), with.flags.begin(), with.flags.end());
   words.insert(words.end(), {"-include-pch", (with.folder / "prelude.pch").string(), "-Wframe-larger-than=16384",
-                             "-Werror=frame-larger-than", fresh_source.string(), "-shared", "-fuse-ld=lld", "-nostdlib",
-                             "-lm", "-Wl,-Bsymbolic", "-o", fresh_object.string()});
+                             "-Werror=frame-larger-than", "-Werror=uninitialized", "-Werror=conditional-uninitialized",
+                             fresh_source.string(), "-shared", "-fuse-ld=lld", "-nostdlib", "-lm", "-Wl,-Bsymbolic",
+                             "-o", fresh_object.string()});
   try {
     compile(words, "a kernel does not compile for the simulated GPU");
   } catch (...) {

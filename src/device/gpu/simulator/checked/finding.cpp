@@ -92,6 +92,14 @@ void report_arithmetic(const Executor& executor, std::string_view what, const vo
                           group_name(executor.call()))});
 }
 
+void report_index(const Executor& executor, std::uintptr_t index, std::string_view type, const void* site) {
+  if (!first_time(site, "bounds")) return;
+  add_report(
+      {"bounds", executor.entry().name,
+       fmt::format("{}: index {} is outside of an array {}, by thread {} of threadgroup {}", line_of(site),
+                   static_cast<std::int64_t>(index), type, executor.call().current, group_name(executor.call()))});
+}
+
 void forget_reported() {
   const std::lock_guard lock(mutex);
   reported.clear();

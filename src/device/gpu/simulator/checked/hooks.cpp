@@ -239,6 +239,23 @@ void conversion_hook(void*, std::uintptr_t) {
   report_arithmetic(Executor::running(), "a conversion to an integer type that does not hold the number",
                     __builtin_return_address(0));
 }
+/// What clang tells of an array whose bounds were missed (compiler-rt, ubsan_handlers.h).
+struct MissedArray {
+  struct Type {
+    std::uint16_t kind, info;
+    char name[1];
+  };
+  const char* file;
+  std::uint32_t line, column;
+  const Type* array;
+  const Type* index;
+};
+
+void index_hook(const MissedArray* missed, std::uintptr_t index) {
+  report_index(Executor::running(), index, missed->array->name, __builtin_return_address(0));
+  // What lies there may be another thread's stack.
+  Executor::running().abandon();
+}
 
 struct Named {
   std::string_view name;
@@ -289,6 +306,7 @@ const Named hooks[] = {
     named("__ubsan_handle_shift_out_of_bounds", shift_hook),
     named("__ubsan_handle_divrem_overflow", division_hook),
     named("__ubsan_handle_float_cast_overflow", conversion_hook),
+    named("__ubsan_handle_out_of_bounds", index_hook),
 };
 
 void* hook_of(std::string_view name) {

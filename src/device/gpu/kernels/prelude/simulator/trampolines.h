@@ -47,7 +47,8 @@
   X(__tsan_atomic32_compare_exchange_val, 47)    \
   X(__ubsan_handle_shift_out_of_bounds, 48)      \
   X(__ubsan_handle_divrem_overflow, 49)          \
-  X(__ubsan_handle_float_cast_overflow, 50)
+  X(__ubsan_handle_float_cast_overflow, 50)      \
+  X(__ubsan_handle_out_of_bounds, 51)
 // clang-format on
 
 namespace russet_simulator {
