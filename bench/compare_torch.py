@@ -32,15 +32,18 @@ class Peer:
 
     def __init__(self, python, *options):
         self.command = list(map(str, [python, ROOT / "bench" / "torch_peer.py", *options, "--serve"]))
+        # One pipe for both: an unread one would fill up with warnings and stop the process.
         self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, text=True)
+                                        stderr=subprocess.STDOUT, text=True)
         self.first = self.answer()
 
     def answer(self):
+        words = ""
         for line in self.process.stdout:
             if line.startswith("{"):
                 return json.loads(line)
-        raise RuntimeError(f"{' '.join(self.command)} failed:\n{self.process.stderr.read()[-1500:]}")
+            words += line
+        raise RuntimeError(f"{' '.join(self.command)} failed:\n{words[-1500:]}")
 
     def measure(self):
         self.process.stdin.write("again\n")

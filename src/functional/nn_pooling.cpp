@@ -62,9 +62,11 @@ Window window_of(const char* function, const Tensor& x, const PoolShape& pool) {
   return window;
 }
 
-Tensor pooled(Op op, std::initializer_list<Tensor> inputs, const Window& window) {
+// `large` is what a transposed pool gives, and nothing for others.
+Tensor pooled(Op op, std::initializer_list<Tensor> inputs, const Window& window, const Shape& large = {}) {
   graph::NodeInfo given;
   given.attributes = window;
+  given.shape = large;
   return autograd::apply(op, inputs, given);
 }
 
@@ -96,10 +98,7 @@ Tensor scaled_sums(const Tensor& x, const Window& window, double scale) {
       functional::outside_tape([&] { return pooled(Op::sum_pool, {x}, window) * constant(scale, x); });
   return autograd::with_gradient("avg_pool", {x}, result, {}, false,
                                  [window, scale, sizes = x.sizes()](const Tensor& g, std::span<const Tensor>) {
-                                   graph::NodeInfo info;
-                                   info.attributes = window;
-                                   info.shape = sizes;
-                                   const Tensor sums = autograd::apply(Op::sum_unpool, {g}, info);
+                                   const Tensor sums = pooled(Op::sum_unpool, {g}, window, sizes);
                                    return std::vector<Tensor>{sums * constant(scale, g)};
                                  });
 }
