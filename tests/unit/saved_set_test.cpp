@@ -130,5 +130,16 @@ TEST(SavedSet, TakesTheFewerBytesOfAValueAndItsCast) {
   EXPECT_EQ(kept.gradient, kept_by(program, false).gradient);
 }
 
+TEST(SavedSet, TakesTheFewerBytesThoughTheyLieFurtherFromWhatIsRead) {
+  const auto program = [](const Tensor& x, const Tensor& w, const Tensor& v) {
+    const Tensor wide = matmul(x, w).to(DType::bfloat16).to(DType::float32);
+    return sum(wide * wide * v);
+  };
+  const Kept kept = kept_by(program);
+  EXPECT_GE(kept.bytes, matrix_bytes / 2);
+  EXPECT_LT(kept.bytes, matrix_bytes);
+  EXPECT_EQ(kept.gradient, kept_by(program, false).gradient);
+}
+
 }  // namespace
 }  // namespace russet
