@@ -125,6 +125,8 @@ class Tensor {
 
   // Types and devices.
   Tensor to(DType dtype) const;
+  /// The same elements on another device. A contiguous tensor above a page (16 KiB) moves between cpu and mps without
+  /// being copied: both see the same memory until one of them writes, which then gets memory of its own.
   Tensor to(Device device) const;
   Tensor clone() const;
   Tensor contiguous() const;

@@ -33,7 +33,7 @@ Tensor Tensor::to(DType dtype) const { return functional::cast(*this, dtype); }
 Tensor Tensor::to(Device device) const {
   const Device home = this->device();
   if (home == device) return *this;
-  const Tensor moved = from_bytes(to_bytes(), sizes(), {dtype(), device});
+  const Tensor moved = graph::moved(*this, device);
   if (!requires_grad()) return moved;
   return autograd::with_gradient(
       "to", {*this}, moved, {}, false,

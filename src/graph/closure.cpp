@@ -113,8 +113,7 @@ void Closure::find_donatable(const std::vector<Node*>& restorable) {
     Work::Entry& entry = work_.entries[i];
     if (entry.node->materialised()) {
       entry.donatable = !survives_[i] && !entry.output && !entry.node->buffer()->pinned() &&
-                        entry.node->buffer()->reference_count() == 1 &&
-                        entry.node->reference_count() == entry.node->mark.uses;
+                        !entry.node->buffer()->shared() && entry.node->reference_count() == entry.node->mark.uses;
       continue;
     }
     if (entry.output) continue;

@@ -30,6 +30,9 @@ class Executor {
   virtual Ref<Buffer> allocate(Device device, std::size_t bytes) = 0;
   virtual void upload(Buffer& target, std::span<const std::byte> bytes) = 0;
   virtual void download(const Buffer& source, std::size_t offset, std::span<std::byte> bytes) = 0;
+  /// The memory of another device's value, for reading in place of a copy; nullptr where this device cannot have it.
+  /// The value is in memory, and nothing that was started writes it.
+  virtual Ref<Buffer> borrow(Device device, const Ref<Buffer>& memory) = 0;
   /// Waits for all that has been started.
   virtual void synchronize() = 0;
 };

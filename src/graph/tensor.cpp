@@ -15,6 +15,15 @@ const graph::TensorState& defined_state(const Ref<graph::TensorState>& state) {
   return *state;
 }
 
+/// Gives the cell a copy of its value that is its own alone.
+void stop_sharing(graph::Cell& cell) {
+  const graph::NodeRef value = cell.value();
+  graph::Executor& executor = graph::executor_of(value->device);
+  const Ref<graph::Buffer> own = executor.allocate(value->device, graph::byte_size(*value));
+  executor.upload(*own, {value->buffer()->data(), graph::byte_size(*value)});
+  cell.reset(make_ref<graph::Node>(static_cast<const graph::NodeInfo&>(*value), own));
+}
+
 /// The node of a leaf whose elements lie in row-major order from `offset` on, or a copy of the elements.
 graph::NodeRef readable(const Tensor& tensor, std::int64_t& offset) {
   const graph::TensorState& state = defined_state(tensor.state());
@@ -88,7 +97,11 @@ void* Tensor::data() const {
                                   russet::to_string(device())));
   }
   std::int64_t offset = 0;
-  const graph::NodeRef node = readable(*this, offset);
+  graph::NodeRef node = readable(*this, offset);
+  if (node->buffer()->shared()) {
+    stop_sharing(*state_->cell);
+    node = state_->cell->value();
+  }
   node->buffer()->pin();
   return node->buffer()->data() + static_cast<std::size_t>(offset) * size_of(dtype());
 }
@@ -106,6 +119,25 @@ void Tensor::set_data(const Tensor& other) const {
   state.geometry = other.state_->geometry;
   if (persistent) state.cell->mark_persistent();
 }
+
+namespace graph {
+
+Tensor moved(const Tensor& tensor, Device device) {
+  const TensorState& state = defined_state(tensor.state());
+  const NodeRef value = state.cell->value();
+  if (is_contiguous(state.geometry) && covers(state.geometry, state.cell->numel())) {
+    materialise(value);
+    if (Ref<Buffer> memory = executor_of(device).borrow(device, value->buffer())) {
+      NodeInfo info = *value;
+      info.device = device;
+      info.shape = state.geometry.sizes;
+      return wrap(make_ref<Node>(std::move(info), std::move(memory)));
+    }
+  }
+  return Tensor::from_bytes(tensor.to_bytes(), tensor.sizes(), {tensor.dtype(), device});
+}
+
+}  // namespace graph
 
 void mark_persistent(const Tensor& tensor) { defined_state(tensor.state()).cell->mark_persistent(); }
 

@@ -74,6 +74,9 @@ void write_cell(Cell& cell, NodeRef value);
 Tensor wrap(NodeRef value);
 /// The same with its axes elsewhere in memory: `value` holds the elements in the order in which `geometry` has them.
 Tensor wrap(NodeRef value, Geometry geometry);
+/// The tensor's elements on another device, without its gradient: in the same memory if both devices can use it (the
+/// first of them that writes gets memory of its own), in row-major copies elsewhere.
+Tensor moved(const Tensor& tensor, Device device);
 /// The node that holds the elements of `tensor` in the shape of its sizes: the cell's value, or a strided node on it.
 NodeRef value_of(const Tensor& tensor);
 /// The same for another geometry on the tensor's cell.

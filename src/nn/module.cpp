@@ -51,13 +51,20 @@ std::vector<Tensor> without_names(const NamedTensors& named) {
   return tensors;
 }
 
+Tensor converted(const Tensor& tensor, DType dtype) { return tensor.detach().to(dtype); }
+/// A copy, though devices may share memory: a GPU reaches many tensors in few launches if they lie in its own blocks.
+Tensor converted(const Tensor& tensor, Device device) {
+  if (tensor.device() == device) return tensor.detach();
+  return Tensor::from_bytes(tensor.to_bytes(), tensor.sizes(), {tensor.dtype(), device});
+}
+
 /// Makes the handle look at converted storage, its gradient too.
 template <class Target>
 void move_to(const Tensor& tensor, Target target) {
   const Tensor gradient = tensor.grad();
-  tensor.set_data(tensor.detach().to(target));
+  tensor.set_data(converted(tensor, target));
   mark_persistent(tensor);
-  if (gradient.defined()) tensor.set_grad(gradient.detach().to(target));
+  if (gradient.defined()) tensor.set_grad(converted(gradient, target));
 }
 
 thread_local TensorOptions new_modules;

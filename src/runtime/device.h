@@ -19,6 +19,9 @@ struct DeviceProperties {
   std::vector<std::string> instruction_sets;
 };
 
+/// What devices share is made of whole pages: Apple silicon's, which those of other computers divide.
+inline constexpr std::size_t page = 16384;
+
 class DeviceDriver {
  public:
   virtual ~DeviceDriver() = default;
@@ -26,11 +29,18 @@ class DeviceDriver {
   virtual const compile::Target& target() const = 0;
   /// Whether plans run, or are only made (null).
   virtual bool runs() const { return true; }
-  /// Memory, 64-byte aligned, page-aligned above a page. Throws OutOfMemoryError.
+  /// Memory, 64-byte aligned; above a page page-aligned, and whole pages if it can be lent. Throws OutOfMemoryError.
   virtual std::byte* allocate(std::size_t bytes) = 0;
   virtual void release(std::byte* memory, std::size_t bytes) = 0;
   virtual void upload(std::byte* target, std::span<const std::byte> source) = 0;
   virtual void download(std::span<std::byte> target, const std::byte* source) = 0;
+  /// Whether the host, and with it other devices, can read what lies in this memory of the device, in place: nothing
+  /// that was started writes it when this returns. Throws DeviceError if what should lie there was lost.
+  virtual bool lend(const std::byte* /*memory*/, std::size_t /*bytes*/) { return false; }
+  /// Whether this device can read another one's memory, above a page, in place, from now until end_borrowing().
+  virtual bool borrow(std::byte* /*memory*/, std::size_t /*bytes*/) { return false; }
+  /// The value is gone. What was started may still read it: the driver keeps the lender until that is done.
+  virtual void end_borrowing(Ref<graph::Buffer> /*lender*/) {}
   /// Starts what a flush's kernels have encoded; does not wait.
   virtual void commit() {}
   virtual void synchronize() {}

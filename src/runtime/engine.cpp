@@ -191,6 +191,25 @@ Ref<graph::Buffer> Engine::allocate(Device device, std::size_t bytes) {
   return memory_.allocate(device, bytes);
 }
 
+class Engine::BorrowedBuffer final : public graph::Buffer {
+ public:
+  BorrowedBuffer(DeviceDriver& driver, Device device, const Ref<graph::Buffer>& lender)
+      : Buffer(device, lender->data(), lender->bytes(), lender), driver_(driver) {}
+  ~BorrowedBuffer() override { driver_.end_borrowing(take_lender()); }
+
+ private:
+  DeviceDriver& driver_;
+};
+
+Ref<graph::Buffer> Engine::borrow(Device device, const Ref<graph::Buffer>& memory) {
+  // What comes back is what was lent.
+  if (const Ref<graph::Buffer>& lender = memory->lender()) return lender->device() == device ? lender : nullptr;
+  if (memory->pinned() || memory->bytes() <= page) return nullptr;
+  DeviceDriver* const home = driver_of(memory->device().type);
+  if (!home->lend(memory->data(), memory->bytes()) || !driver_.borrow(memory->data(), memory->bytes())) return nullptr;
+  return Ref<graph::Buffer>(new BorrowedBuffer(driver_, device, memory));
+}
+
 void Engine::upload(graph::Buffer& target, std::span<const std::byte> bytes) { driver_.upload(target.data(), bytes); }
 
 void Engine::download(const graph::Buffer& source, std::size_t offset, std::span<std::byte> bytes) {

@@ -24,6 +24,7 @@ class Engine final : public graph::Executor {
   Ref<graph::Buffer> allocate(Device device, std::size_t bytes) override;
   void upload(graph::Buffer& target, std::span<const std::byte> bytes) override;
   void download(const graph::Buffer& source, std::size_t offset, std::span<std::byte> bytes) override;
+  Ref<graph::Buffer> borrow(Device device, const Ref<graph::Buffer>& memory) override;
   void synchronize() override { driver_.synchronize(); }
 
   MemoryPool& memory() { return memory_; }
@@ -34,6 +35,7 @@ class Engine final : public graph::Executor {
   const std::string& last_reason() const { return reason_; }
 
  private:
+  class BorrowedBuffer;
   std::shared_ptr<const compile::Plan> plan_for(const graph::Work& work);
   std::shared_ptr<const compile::Plan> make_plan(const graph::Work& work, std::uint64_t environment);
   void bind(const graph::Work& work, const compile::Plan& plan);

@@ -16,7 +16,7 @@
 namespace russet::cpu {
 namespace {
 
-constexpr std::size_t page = 4096;
+using runtime::page;
 constexpr std::size_t line = 64;
 /// From here on memory comes from the system page by page, and goes back to it at once.
 constexpr std::size_t mapped_from = std::size_t{1} << 20;
@@ -26,8 +26,27 @@ std::size_t machine_memory() {
 }
 
 std::size_t rounded(std::size_t bytes) {
-  const std::size_t unit = bytes >= page ? page : line;
+  const std::size_t unit = bytes > page ? page : line;
   return std::max(line, (bytes + unit - 1) / unit * unit);
+}
+
+void* map(std::size_t bytes) {
+  return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+/// `bytes`, which are whole pages, at a multiple of a page; MAP_FAILED if there are none.
+void* map_pages(std::size_t bytes) {
+  const auto past = [](const void* memory) { return reinterpret_cast<std::uintptr_t>(memory) % page; };
+  void* const memory = map(bytes);
+  if (memory == MAP_FAILED || past(memory) == 0) return memory;
+  munmap(memory, bytes);
+  void* const room = map(bytes + page);
+  if (room == MAP_FAILED) return room;
+  const std::size_t before = (page - past(room)) % page;
+  auto* const begin = static_cast<std::byte*>(room) + before;
+  if (before > 0) munmap(room, before);
+  if (before < page) munmap(begin + bytes, page - before);
+  return begin;
 }
 
 [[noreturn]] void throw_out_of_memory(std::size_t bytes) {
@@ -58,14 +77,14 @@ class Driver final : public runtime::DeviceDriver {
   std::byte* allocate(std::size_t bytes) override {
     if (bytes > machine_memory() * 64) throw_out_of_memory(bytes);
     if (bytes >= mapped_from) {
-      void* const memory = mmap(nullptr, rounded(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      void* const memory = map_pages(rounded(bytes));
       if (memory == MAP_FAILED) throw_out_of_memory(bytes);
 #ifdef MADV_HUGEPAGE
       madvise(memory, rounded(bytes), MADV_HUGEPAGE);
 #endif
       return static_cast<std::byte*>(memory);
     }
-    void* const memory = std::aligned_alloc(bytes >= page ? page : line, rounded(bytes));
+    void* const memory = std::aligned_alloc(bytes > page ? page : line, rounded(bytes));
     if (memory == nullptr) throw_out_of_memory(bytes);
     return static_cast<std::byte*>(memory);
   }
@@ -77,6 +96,10 @@ class Driver final : public runtime::DeviceDriver {
       std::free(memory);
     }
   }
+
+  /// Kernels have run when they return, so nothing has to be waited for.
+  bool lend(const std::byte* /*memory*/, std::size_t /*bytes*/) override { return true; }
+  bool borrow(std::byte* /*memory*/, std::size_t /*bytes*/) override { return true; }
 
   void upload(std::byte* target, std::span<const std::byte> source) override {
     std::copy(source.begin(), source.end(), target);

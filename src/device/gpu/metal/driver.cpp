@@ -71,6 +71,24 @@ class Driver final : public gpu::Driver {
     std::memcpy(target.data(), source, target.size());
   }
 
+  bool lend(const std::byte* memory, std::size_t bytes) override {
+    const std::lock_guard lock(mutex_);
+    const Range range = range_of(memory, bytes);
+    stream_.wait_for(range, Stream::Access::read);
+    stream_.check(range);
+    return true;
+  }
+  bool borrow(std::byte* memory, std::size_t bytes) override {
+    const std::lock_guard lock(mutex_);
+    if (!memory_.borrow(memory, bytes)) return false;
+    stream_.forget(range_of(memory, bytes));
+    return true;
+  }
+  void end_borrowing(Ref<graph::Buffer> lender) override {
+    const std::lock_guard lock(mutex_);
+    stream_.end_borrowing(std::move(lender));
+  }
+
   double busy_seconds() const override {
     const std::lock_guard lock(mutex_);
     return stream_.gpu_seconds();

@@ -4,11 +4,12 @@
 #include <string>
 
 #include "device/gpu/metal/metal.h"
+#include "runtime/device.h"
 
 namespace russet::metal {
 
-/// Apple silicon's pages: what shares memory with the CPU is made of whole ones.
-inline constexpr std::size_t page = 16384;
+/// What shares memory with the CPU is made of whole ones.
+using runtime::page;
 
 struct Gpu {
   NS::SharedPtr<MTL::Device> device;

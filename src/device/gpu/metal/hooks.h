@@ -19,6 +19,8 @@ struct Hooks {
   void (*grant)(const void* address, std::size_t bytes);
   /// The host wrote here.
   void (*written)(const void* address, std::size_t bytes);
+  /// The memory of this MTLBuffer is the CPU's, and the host keeps off it as off memory that Metal grants.
+  void (*guard)(const void* buffer);
 };
 
 /// Set by the simulator's objects; nullptr on a Mac.

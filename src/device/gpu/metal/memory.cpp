@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "device/gpu/metal/hooks.h"
+
 namespace russet::metal {
 namespace {
 
@@ -72,6 +74,35 @@ void Memory::release(std::byte* memory, std::size_t bytes) {
   if (length == block.bytes) drop_block(found);
 }
 
+bool Memory::borrow(std::byte* memory, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const auto known = blocks_.find(memory);
+  if (known != blocks_.end()) {
+    ++known->second.borrowers;
+    return true;
+  }
+  Block block;
+  block.begin = memory;
+  block.bytes = rounded(bytes, page);
+  block.borrowers = 1;
+  const bool whole_pages = reinterpret_cast<std::uintptr_t>(memory) % page == 0 && bytes > page;
+  if (!whole_pages || block.bytes > gpu_.max_buffer || granted_ + block.bytes > gpu_.working_set) return false;
+  const PoolScope pool;
+  auto buffer = NS::TransferPtr(gpu_.device->newBuffer(memory, block.bytes, shared_memory, nullptr));
+  if (!buffer) return false;
+  if (hooks != nullptr) hooks->guard(buffer.get());
+  block.buffers.push_back(std::move(buffer));
+  add_block(std::move(block));
+  return true;
+}
+
+void Memory::end_borrowing(const std::byte* memory) {
+  const std::lock_guard lock(mutex_);
+  const auto found = blocks_.find(memory);
+  if (found == blocks_.end()) throw InternalError("mps: memory is given back that was never borrowed");
+  if (--found->second.borrowers == 0) drop_block(found);
+}
+
 Place Memory::find(const std::byte* address, std::size_t bytes) const {
   const std::lock_guard lock(mutex_);
   auto found = blocks_.upper_bound(address);
@@ -135,9 +166,13 @@ Memory::Block& Memory::make_block(std::size_t bytes) {
   } else {
     map_windows(block);
   }
+  return add_block(std::move(block));
+}
+
+Memory::Block& Memory::add_block(Block block) {
   for (const auto& buffer : block.buffers) set_resident(buffer.get(), true);
   if (residency_) residency_->commit();
-  granted_ += bytes;
+  granted_ += block.bytes;
   return blocks_[block.begin] = std::move(block);
 }
 

@@ -27,6 +27,10 @@ class Memory {
   /// 64-byte aligned, page-aligned above a page. Throws OutOfMemoryError.
   std::byte* allocate(std::size_t bytes);
   void release(std::byte* memory, std::size_t bytes);
+  /// Takes whole pages of the CPU's into use, as a buffer over them, until end_borrowing() has been called as often as
+  /// this. False if they are no whole pages, or more than a buffer or the working set may be.
+  bool borrow(std::byte* memory, std::size_t bytes);
+  void end_borrowing(const std::byte* memory);
   /// The buffer that holds [address, address + bytes). Throws InternalError if that is not memory of this device, and
   /// DeviceError if no one buffer holds it.
   Place find(const std::byte* address, std::size_t bytes) const;
@@ -49,11 +53,13 @@ class Memory {
     void* mapping = nullptr;                  // if the memory is ours, not Metal's; one page longer
     std::map<std::size_t, std::size_t> free;  // offset to length, where pieces are cut
     std::size_t unit = 0;                     // of which pieces are multiples; 0: one piece
+    int borrowers = 0;                        // of memory that is the CPU's
   };
 
   std::byte* cut(std::size_t bytes, std::size_t unit, std::size_t block_bytes);
   std::size_t large_block() const;
   Block& make_block(std::size_t bytes);
+  Block& add_block(Block block);
   void map_windows(Block& block);
   void drop_block(std::map<const std::byte*, Block>::iterator block);
   void set_resident(MTL::Buffer* buffer, bool resident);

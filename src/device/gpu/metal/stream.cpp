@@ -199,7 +199,19 @@ std::byte* Stream::take_memory(std::size_t bytes) {
   return take_memory(bytes);
 }
 
+void Stream::end_borrowing(Ref<graph::Buffer> lender) {
+  settle();
+  const Range range = range_of(lender->data(), lender->bytes());
+  if (buffer_ && conflicts(*batch_, range, Access::write)) return batch_->lenders.push_back(std::move(lender));
+  for (auto batch = in_flight_.rbegin(); batch != in_flight_.rend(); ++batch) {
+    if (conflicts(**batch, range, Access::write)) return (*batch)->lenders.push_back(std::move(lender));
+  }
+  memory_.end_borrowing(lender->data());
+}
+
 void Stream::take_back(Batch& batch) {
+  for (const Ref<graph::Buffer>& lender : batch.lenders) memory_.end_borrowing(lender->data());
+  batch.lenders.clear();
   constexpr std::size_t kept = 8;
   for (Chunk& chunk : batch.chunks) {
     chunk.used = 0;

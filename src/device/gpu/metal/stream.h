@@ -13,6 +13,7 @@
 #include "device/gpu/metal/compiler.h"
 #include "device/gpu/metal/hooks.h"
 #include "device/gpu/metal/memory.h"
+#include "graph/buffer.h"
 
 namespace russet::metal {
 
@@ -51,7 +52,8 @@ struct Chunk {
 struct Batch {
   std::vector<Range> reads;
   std::vector<Range> writes;
-  std::vector<Chunk> chunks;  // that its launches read
+  std::vector<Chunk> chunks;                // that its launches read
+  std::vector<Ref<graph::Buffer>> lenders;  // whose memory its launches are the last to read
   int launches = 0;
   // Guarded by Stream's completions:
   bool done = false;
@@ -82,6 +84,8 @@ class Stream {
   enum class Access : std::uint8_t { read, write };
   /// Waits until the host may read or write the range: until no work that was launched touches it in conflict.
   void wait_for(const Range& range, Access access);
+  /// Nothing that comes will read the lender's memory: it is given back when what was launched is done with it.
+  void end_borrowing(Ref<graph::Buffer> lender);
   /// Waits for everything. Throws DeviceError if a command buffer failed since the last call.
   void synchronize();
 

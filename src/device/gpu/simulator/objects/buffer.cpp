@@ -1,5 +1,6 @@
 // MTLBuffer and MTLResidencySet. In checked mode a buffer's memory is mapped twice: where the simulated GPU works, and
-// where the host looks (contents), whose pages are protected while work in flight has them.
+// where the host looks (contents), whose pages are protected while work in flight has them. So is memory that the CPU
+// shares with the GPU.
 #include <fmt/format.h>
 #include <russet/error.h>
 #include <signal.h>
@@ -80,6 +81,14 @@ void install_handler() {
   if (!installed) throw InternalError("the simulator cannot watch memory: sigaction failed");
 }
 
+/// A file in memory, -1 if there is none.
+int make_file(std::size_t bytes) {
+  const int file = memfd_create("russet", MFD_CLOEXEC);
+  if (file < 0 || ftruncate(file, static_cast<off_t>(bytes)) == 0) return file;
+  close(file);
+  return -1;
+}
+
 /// Memory at a multiple of Apple silicon's pages, which are larger than this computer's; nullptr if there is none.
 std::byte* map(std::size_t bytes, int file) {
   void* const room = mmap(nullptr, bytes + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -123,7 +132,9 @@ void begin(const void* encoder, const void* address, std::size_t bytes) {
 void grant(const void* address, std::size_t bytes) { simulator::mark_uninitialised(gpu_address(address), bytes); }
 void written(const void* address, std::size_t bytes) { simulator::mark_initialised(gpu_address(address), bytes); }
 
-constexpr metal::Hooks hooks{&plan, &reach, &begin, &grant, &written};
+void guard(const void* buffer) { static_cast<Buffer*>(const_cast<void*>(buffer))->guard(); }
+
+constexpr metal::Hooks hooks{&plan, &reach, &begin, &grant, &written, &guard};
 
 Object* new_buffer(Device*, Selector, unsigned long length, unsigned long /*options*/) {
   if (length == 0) {
@@ -189,38 +200,59 @@ void connect_hooks() { metal::hooks = &hooks; }
 Buffer::Buffer(Class& isa, std::size_t length) : Object(isa), length(length), owned_(true) {
   const std::size_t bytes = whole_pages(length);
   if (simulator::options().checked) {
-    const int file = memfd_create("russet", MFD_CLOEXEC);
+    const int file = make_file(bytes);
     if (file < 0) return;
-    if (ftruncate(file, static_cast<off_t>(bytes)) == 0) {
-      gpu = map(bytes, file);
-      host = gpu == nullptr ? nullptr : map(bytes, file);
-    }
+    gpu = map(bytes, file);
+    host = gpu == nullptr ? nullptr : map(bytes, file);
     close(file);
-    if (host == nullptr) return;
-    guarded_ = true;
-    pages_.resize(bytes / page);
-    install_handler();
+    if (host != nullptr) watch();
   } else {
     gpu = host = map(bytes, -1);
     if (host == nullptr) return;
+    const std::lock_guard lock(buffers().mutex);
+    buffers().by_address[host] = this;
   }
-  const std::lock_guard lock(buffers().mutex);
-  buffers().by_address[host] = this;
 }
 
 Buffer::Buffer(Class& isa, std::byte* memory, std::size_t length)
     : Object(isa), host(memory), gpu(memory), length(length) {}
 
+// The pages become those of a file, which the GPU sees elsewhere. They stay that when the GPU is done with them.
+void Buffer::guard() {
+  if (!simulator::options().checked || owned_) return;
+  const int file = make_file(length);
+  if (file < 0) return;
+  if (std::byte* const view = map(length, file)) {
+    std::memcpy(view, host, length);
+    if (mmap(host, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) == host) {
+      gpu = view;
+      watch();
+    } else {
+      munmap(view, length);
+    }
+  }
+  close(file);
+}
+
+/// From now on host and gpu are two mappings.
+void Buffer::watch() {
+  guarded_ = true;
+  pages_.resize(whole_pages(length) / page);
+  install_handler();
+  const std::lock_guard lock(buffers().mutex);
+  buffers().by_address[host] = this;
+}
+
 Buffer::~Buffer() {
   if (in_flight.load() > 0) report("lifetime", "an MTLBuffer was deallocated while work in flight had it");
-  if (!owned_ || gpu == nullptr) return;
+  if ((!owned_ && !guarded_) || gpu == nullptr) return;
   if (host != nullptr) {
     const std::lock_guard lock(buffers().mutex);
     buffers().by_address.erase(host);
   }
   simulator::mark_initialised(gpu, length);
   munmap(gpu, whole_pages(length));
-  if (guarded_) munmap(host, whole_pages(length));
+  if (guarded_ && owned_) munmap(host, whole_pages(length));
 }
 
 void Buffer::begin_use(std::size_t begin, std::size_t end, bool writes) { change(begin, end, writes, 1); }

@@ -131,10 +131,13 @@ struct Buffer final : Object {
   /// Work that reads or writes [begin, end) was committed, or has completed.
   void begin_use(std::size_t begin, std::size_t end, bool writes);
   void end_use(std::size_t begin, std::size_t end, bool writes);
+  /// Watches memory of the caller's as that of its own is watched. The host sees what it saw, where it saw it.
+  void guard();
   /// The host touched `address` while work in flight had it: reports it and lets the host go on.
   void fault(const std::byte* address, bool write);
 
  private:
+  void watch();
   void change(std::size_t begin, std::size_t end, bool writes, int by);
   void protect(std::size_t first, std::size_t last) const;
 
