@@ -15,9 +15,16 @@ namespace {
 constexpr std::size_t page = 4096;
 /// Windows keep this much memory for the next dispatch.
 constexpr std::size_t kept_bytes = std::size_t{64} << 20;
+/// Smaller bindings are copied: that takes less time than two system calls.
+constexpr std::size_t shown_from = std::size_t{128} << 10;
+
+void* map(void* where, std::size_t bytes) {
+  const int fixed = where == nullptr ? 0 : MAP_FIXED;
+  return mmap(where, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
+}
 
 std::uintptr_t reserve(std::size_t bytes) {
-  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const memory = map(nullptr, bytes);
   if (memory == MAP_FAILED) {
     throw OutOfMemoryError(
         fmt::format("simulated GPU: its checks need {} GiB of address space (not memory), which this "
@@ -27,10 +34,23 @@ std::uintptr_t reserve(std::size_t bytes) {
   return reinterpret_cast<std::uintptr_t>(memory);
 }
 
+/// The pages that hold [begin, end).
+struct Pages {
+  Pages(std::uintptr_t begin, std::uintptr_t end)
+      : begin(reinterpret_cast<void*>(begin / page * page)),
+        bytes((end + page - 1) / page * page - begin / page * page) {}
+  void* begin;
+  std::size_t bytes;
+};
+
 void discard(std::uintptr_t begin, std::uintptr_t end) {
-  begin = begin / page * page;
-  end = (end + page - 1) / page * page;
-  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  const Pages pages(begin, end);
+  if (pages.bytes > 0) madvise(pages.begin, pages.bytes, MADV_DONTNEED);
+}
+
+/// Puts empty memory in the place of what was shown.
+void cover(const Pages& pages) {
+  if (map(pages.begin, pages.bytes) == MAP_FAILED) throw OutOfMemoryError("simulated GPU: no address space is left");
 }
 
 std::byte* pointer(std::uintptr_t address) { return reinterpret_cast<std::byte*>(address); }
@@ -132,11 +152,23 @@ void Space::write_places(const Dispatch& dispatch, std::byte* table) const {
   }
 }
 
+// Memory that is mapped as shared, as the buffers of a checked device are, can be mapped once more. (mremap of no
+// bytes; if it fails, it leaves a hole.)
+bool Space::show(Window& window) {
+  if (window.end - window.begin < shown_from) return false;
+  const Pages pages(window.begin, window.end);
+  const Pages home(window.home_of(window.begin), window.home_of(window.end));
+  if (mremap(home.begin, 0, pages.bytes, MREMAP_MAYMOVE | MREMAP_FIXED, pages.begin) != MAP_FAILED) return true;
+  cover(pages);
+  return false;
+}
+
 void Space::fill(Window& window) {
   const std::uintptr_t home = window.home_of(window.begin);
   const std::size_t bytes = window.end - window.begin;
   if (bytes == 0) return;
-  std::memcpy(pointer(window.begin), pointer(home), bytes);
+  window.shown = show(window);
+  if (!window.shown) std::memcpy(pointer(window.begin), pointer(home), bytes);
   window.partly = uninitialised.meets(home, home + bytes);
   if (!window.partly) return;
   const std::uintptr_t window_base = window.begin / 8 * 8;
@@ -201,7 +233,7 @@ void Space::renew_ids() {
 void Space::settle(Window& window) {
   for (const Span& span : window.spans) {
     if (!span.writable || span.begin == span.end) continue;
-    std::memcpy(span.home, pointer(span.begin), span.end - span.begin);
+    if (!window.shown) std::memcpy(span.home, pointer(span.begin), span.end - span.begin);
     if (!window.partly) continue;
     const std::uintptr_t home = reinterpret_cast<std::uintptr_t>(span.home);
     uninitialised.remove(home, home + (span.end - span.begin));
@@ -229,9 +261,10 @@ void Space::give_back() {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < used_; ++i) {
     const Window& window = windows[i];
+    if (window.shown) cover(Pages(window.begin, window.end));
     kept += (window.end - window.begin) * 3;
     if (kept <= kept_bytes && !divided) continue;
-    if (!divided) discard(window.begin, window.end);
+    if (!divided && !window.shown) discard(window.begin, window.end);
     discard(cells + (window.begin - data) * 2, cells + (window.end - data) * 2);
     if (!divided) discard(bits + (window.begin - data) / 8, bits + (window.end - data) / 8);
   }

@@ -1,8 +1,9 @@
 #pragma once
 // The device memory that a checked kernel sees: each binding lies in a window of address space of its own, far from all
-// others, so no index that a mistake computes reaches another tensor's bytes unseen. Beside the data a window has cells
-// (cell.h, twice the data, for memory that is written in this dispatch) and a bit a byte that says whether it has been
-// written. Bindings that overlap share a window.
+// others, so no index that a mistake computes reaches another tensor's bytes unseen. A large binding is the memory
+// itself, mapped once more, a small one a copy. Beside the data a window has cells (cell.h, twice the data, for memory
+// that is written in this dispatch) and, if some of it has never been written, a bit a byte that says whether it has.
+// Bindings that overlap share a window.
 #include <array>
 #include <atomic>
 #include <string>
@@ -42,6 +43,7 @@ struct Window {
   bool writable = false;
   bool recorded = false;     // accesses go to cells
   bool partly = false;       // some bytes have never been written
+  bool shown = false;        // it is the memory itself, in the place of a copy
   bool simple_read = false;  // within the hull there is nothing to check but races
   bool simple_write = false;
   std::vector<Span> spans;
@@ -55,10 +57,10 @@ class Space {
   /// The machine's one.
   static Space& shared();
 
-  /// Copies what the dispatch binds into windows. `contested`: reads are recorded as well, since other dispatches that
-  /// no barrier separates from this one touch the same memory.
+  /// Shows what the dispatch binds in windows, or copies it there. `contested`: reads are recorded as well, since other
+  /// dispatches that no barrier separates from this one touch the same memory.
   Bound bind(const Dispatch& dispatch, bool contested);
-  /// Copies results back and remembers what has been written.
+  /// Copies results back where they are copies, and remembers what has been written.
   void release();
   /// Runs between parts of a dispatch, while no group does: sees to it that there are ids for more groups.
   void renew_ids();
@@ -89,6 +91,7 @@ class Space {
   /// The table with places in the windows.
   void write_places(const Dispatch& dispatch, std::byte* table) const;
   void fill(Window& window);
+  static bool show(Window& window);
   void settle(Window& window);
   void give_back();
   void forget_cells();
