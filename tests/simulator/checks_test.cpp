@@ -166,6 +166,20 @@ constexpr Case cases[] = {
       float own[4] = {1, 2, 3, 4};
       for (uint i = 0; i < 4; ++i) own[i] += x[thread_id];
       y[thread_id] = own[thread_id % 4];)"},
+    {"MatrixOfAThreadBeyond", "bounds: line", R"(
+      part[thread_id] = x[thread_id];
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      simdgroup_float8x8 own[2];
+      for (uint i = 0; i <= 2; ++i) simdgroup_load(own[i], (threadgroup const float*)part, 8);
+      simdgroup_multiply_accumulate(own[0], own[0], own[1], own[0]);
+      y[thread_id] = own[0].thread_elements()[0];)"},
+    {"MatricesOfAThread", "", R"(
+      part[thread_id] = x[thread_id];
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      simdgroup_float8x8 own[2];
+      for (uint i = 0; i < 2; ++i) simdgroup_load(own[i], (threadgroup const float*)part, 8);
+      simdgroup_multiply_accumulate(own[0], own[0], own[1], own[0]);
+      y[thread_id] = own[0].thread_elements()[0];)"},
     {"WriteThroughIn", "bounds: line 2", R"(
       const_cast<float*>(x)[thread_id] = 1;)"},
     {"Misaligned", "bounds: line 2", R"(
@@ -412,6 +426,30 @@ TEST(Dispatches, WithMoreBarriersThanIdsGiveNoFalseReport) {
   EXPECT_EQ(reports_of(many.dispatch(80, 64, {out(y)})), Strings{});
   EXPECT_EQ(y[0], 1200);
   EXPECT_EQ(y[5119], 400);
+}
+
+// A function that does not see how long the array is.
+TEST(Checks, AnArrayThatAFunctionIsGivenEnds) {
+  const Compiled tested(R"(
+    __attribute__((noinline)) void fill(thread float* own, uint count) {
+      for (uint i = 0; i < count; ++i) own[i] = float(i);
+    }
+    struct FillValues { uint count; };
+    KERNEL(tested, 64, OUT(float, y, 0), VALUES(FillValues, values, 1)) {
+      float own[5];
+      float other[5];
+      fill(own, thread_id == 40 ? values.count : 5);
+      fill(other, 5);
+      y[thread_id] = own[thread_id % 5] + other[thread_id % 5];
+    })",
+                        "tested", true);
+  std::vector<float> y(64);
+  const auto run = [&](std::uint32_t count) { return reports_of(tested.dispatch(1, 64, {out(y)}, values(count))); };
+  EXPECT_EQ(run(5), Strings{});
+  EXPECT_EQ(y[41], 2);
+  EXPECT_EQ(run(6), Strings{"bounds: line 3: thread 40 of threadgroup (0, 0, 0) writes 4 bytes at memory between the "
+                            "thread's variables"});
+  EXPECT_EQ(run(5), Strings{});
 }
 
 TEST(Dispatches, WithMoreGroupsThanIdsAreStillChecked) {

@@ -54,8 +54,13 @@ Words language_flags(bool checked) {
     // The instrumentation knows accesses of up to 16 bytes, so no wider registers, and loops as they are written.
     flags.insert(flags.end(),
                  {"-O1", "-DRUSSET_CHECKED", "-ftrivial-auto-var-init=pattern", "-fno-vectorize", "-fno-slp-vectorize",
-                  "-fsanitize=thread,shift,integer-divide-by-zero,float-cast-overflow,array-bounds"});
-    for (const char* option : {"-tsan-instrument-read-before-write=1", "-tsan-instrument-func-entry-exit=0"}) {
+                  "-fsanitize=thread,shift,integer-divide-by-zero,float-cast-overflow,array-bounds,local-bounds"});
+    // Of the address sanitizer the red zones between variables alone: accesses are seen already. clang's driver refuses
+    // two sanitizers of memory, its compiler does not.
+    flags.insert(flags.end(), {"-Xclang", "-fsanitize=kernel-address"});
+    for (const char* option : {"-tsan-instrument-read-before-write=1", "-tsan-instrument-func-entry-exit=0",
+                               "-asan-instrument-reads=0", "-asan-instrument-writes=0", "-asan-instrument-atomics=0",
+                               "-asan-instrument-byval=0", "-asan-globals=0", "-asan-force-dynamic-shadow=1"}) {
       flags.insert(flags.end(), {"-mllvm", option});
     }
   } else {

@@ -31,13 +31,12 @@ Executor& Executor::mine() {
   return *current_;
 }
 
-Executor::Executor() : stacks_(map(stack_area)) {
+Executor::Executor() {
   call_.group_memory = reinterpret_cast<char*>(map(GroupShadow::memory_bytes));
   free_stacks_.reserve(max_threads);
 }
 
 Executor::~Executor() {
-  munmap(stacks_, stack_area);
   munmap(call_.group_memory, GroupShadow::memory_bytes);
   current_ = nullptr;
 }
@@ -54,6 +53,7 @@ void Executor::reset() {
   }
   // After a group that came to its end all stacks are back.
   if (free_stacks_.size() == max_threads) return;
+  stacks_.forget();
   free_stacks_.clear();
   for (std::uint32_t i = max_threads; i > 0; --i) free_stacks_.push_back(static_cast<std::uint16_t>(i - 1));
 }
@@ -76,7 +76,7 @@ void Executor::start_fiber(Context* from) {
   // Stacks begin at different lines of the cache: the same variables of all threads would compete for one set.
   const std::uint16_t stack = free_stacks_.back();
   const std::size_t stagger = (stack % 61) * 192;
-  std::byte* const top = stacks_ + (stack + std::size_t{1}) * stack_bytes - stagger;
+  std::byte* const top = stacks_.begin() + (stack + std::size_t{1}) * stack_bytes - stagger;
   switch_context(from, make_context(top, fiber));
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "checked/group_shadow.h"
+#include "checked/stacks.h"
 #include "context.h"
 #include "device/gpu/kernels/prelude/simulator/abi.h"
 
@@ -47,14 +48,12 @@ class Executor {
   /// Gives the threadgroup up. Does not return.
   [[noreturn]] void abandon();
 
-  bool owns_stack(const void* address) const {
-    return static_cast<std::uintptr_t>(static_cast<const std::byte*>(address) - stacks_) < stack_area;
-  }
+  bool owns_stack(const void* address) const { return stacks_.hold(address); }
 
  private:
   static constexpr std::uint32_t max_threads = russet_simulator::max_group_threads;
   static constexpr std::size_t stack_bytes = 65536;
-  static constexpr std::size_t stack_area = stack_bytes * max_threads;
+  static_assert(stack_bytes * max_threads == Stacks::area);
 
   struct Simdgroup {
     Lanes operands;
@@ -84,7 +83,7 @@ class Executor {
 
   Call call_{};
   const Entry* entry_ = nullptr;
-  std::byte* stacks_ = nullptr;
+  Stacks stacks_;
   Context main_ = nullptr;
   bool abandoned_ = false;
   bool checked_ = false;

@@ -37,6 +37,7 @@ std::string place(const Executor& executor, std::uintptr_t address) {
     return fmt::format("byte {} of '{}' ({}, {} bytes{})", static_cast<std::int64_t>(address - best->begin),
                        best->argument, best->tensor, best->end - best->begin, best->writable ? "" : ", read alone");
   }
+  if (executor.owns_stack(reinterpret_cast<const void*>(address))) return "memory between the thread's variables";
   const Call& call = executor.call();
   const std::uintptr_t offset = address - reinterpret_cast<std::uintptr_t>(call.group_memory);
   if (offset < GroupShadow::memory_bytes) {
@@ -98,6 +99,13 @@ void report_index(const Executor& executor, std::uintptr_t index, std::string_vi
       {"bounds", executor.entry().name,
        fmt::format("{}: index {} is outside of an array {}, by thread {} of threadgroup {}", line_of(site),
                    static_cast<std::int64_t>(index), type, executor.call().current, group_name(executor.call()))});
+}
+
+void report_array(const Executor& executor, const void* site) {
+  if (!first_time(site, "bounds")) return;
+  add_report({"bounds", executor.entry().name,
+              fmt::format("{}: an access beyond an array of the thread's own, by thread {} of threadgroup {}",
+                          line_of(site), executor.call().current, group_name(executor.call()))});
 }
 
 void forget_reported() {

@@ -20,6 +20,9 @@ void report_arithmetic(const Executor& executor, std::string_view what, const vo
 /// An index beyond an array of known length, of this type.
 void report_index(const Executor& executor, std::uintptr_t index, std::string_view type, const void* site);
 
+/// An access beyond an array of a thread's own.
+void report_array(const Executor& executor, const void* site);
+
 /// A new dispatch: what has been reported may be reported again.
 void forget_reported();
 

@@ -126,7 +126,10 @@ bool allowed(const Window& window, const Access& access) {
 [[gnu::noinline]] void check(Access access) {
   if (space->holds(access.address)) return check_device(access);
   Executor& executor = Executor::running();
-  if (executor.owns_stack(reinterpret_cast<const void*>(access.address))) return;
+  if (executor.owns_stack(reinterpret_cast<const void*>(access.address))) {
+    if (Stacks::misses(access.address, access.bytes)) refuse(access);
+    return;
+  }
   const std::size_t offset = access.address - reinterpret_cast<std::uintptr_t>(executor.call().group_memory);
   if (offset < GroupShadow::memory_bytes) return check_group(executor, access, offset);
   check_elsewhere(access);
@@ -226,6 +229,18 @@ Word compare_value_hook(volatile Word* object, Word expected, Word desired, int,
   return expected;
 }
 
+/// A function marks or frees its part of a stack: `shadow` is where the shadow lies.
+template <int value>
+void mark_hook(void* shadow, std::size_t bytes) {
+  std::memset(shadow, value, bytes);
+}
+/// The one thing in a kernel that does not return is the trap of a check: an access beyond an array whose length is in
+/// sight, by whatever way its address was made.
+void trap_hook() {
+  report_array(Executor::running(), __builtin_return_address(0));
+  Executor::running().abandon();
+}
+
 void shift_hook(void*, std::uintptr_t, std::uintptr_t) {
   report_arithmetic(Executor::running(), "a shift by the width of the number or more, or by less than 0",
                     __builtin_return_address(0));
@@ -307,6 +322,11 @@ const Named hooks[] = {
     named("__ubsan_handle_divrem_overflow", division_hook),
     named("__ubsan_handle_float_cast_overflow", conversion_hook),
     named("__ubsan_handle_out_of_bounds", index_hook),
+    named("__asan_set_shadow_00", mark_hook<0x00>),
+    named("__asan_set_shadow_f1", mark_hook<0xf1>),
+    named("__asan_set_shadow_f2", mark_hook<0xf2>),
+    named("__asan_set_shadow_f3", mark_hook<0xf3>),
+    named("__asan_handle_no_return", trap_hook),
 };
 
 void* hook_of(std::string_view name) {
@@ -323,6 +343,7 @@ void fill_hooks(void** table) {
 #define RUSSET_FILL(name, index) table[index] = hook_of(#name);
   RUSSET_HOOKS(RUSSET_FILL)
 #undef RUSSET_FILL
+  table[russet_simulator::shadow_offset_index] = reinterpret_cast<void*>(Stacks::shadow_offset());
 }
 
 }  // namespace russet::simulator

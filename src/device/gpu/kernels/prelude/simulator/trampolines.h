@@ -48,12 +48,19 @@
   X(__ubsan_handle_shift_out_of_bounds, 48)      \
   X(__ubsan_handle_divrem_overflow, 49)          \
   X(__ubsan_handle_float_cast_overflow, 50)      \
-  X(__ubsan_handle_out_of_bounds, 51)
+  X(__ubsan_handle_out_of_bounds, 51)            \
+  X(__asan_set_shadow_00, 52)                    \
+  X(__asan_set_shadow_f1, 53)                    \
+  X(__asan_set_shadow_f2, 54)                    \
+  X(__asan_set_shadow_f3, 55)                    \
+  X(__asan_handle_no_return, 56)
 // clang-format on
 
 namespace russet_simulator {
 constexpr unsigned table_size = 64;
-}
+/// The entry that is no function: where the shadow of stacks lies, from an eighth of their address.
+constexpr unsigned shadow_offset_index = 63;
+}  // namespace russet_simulator
 
 #ifndef RUSSET_SIMULATOR_HOST
 
@@ -80,6 +87,10 @@ RUSSET_CALLS(RUSSET_TRAMPOLINE)
 RUSSET_HOOKS(RUSSET_TRAMPOLINE)
 /// Called while the module is being loaded, before there is a table.
 extern "C" __attribute__((visibility("hidden"))) void __tsan_init() {}
+/// Read by functions that mark their variables.
+__asm__(
+    ".globl __asan_shadow_memory_dynamic_address\n.hidden __asan_shadow_memory_dynamic_address\n"
+    ".set __asan_shadow_memory_dynamic_address, russet_table+8*63\n");
 #endif
 
 #endif

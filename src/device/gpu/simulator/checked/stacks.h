@@ -1,0 +1,46 @@
+#pragma once
+// Stacks of simulated threads. Checked kernels are compiled so that red zones lie between the variables of a thread
+// (the stack's part of clang's address sanitizer); a function marks its own when it begins, in the shadow of its stack:
+// one byte says of 8 whether all of them are a variable's (0), the first so many (1 to 7) or none (negative).
+#include <cstddef>
+#include <cstdint>
+
+namespace russet::simulator {
+
+/// The stacks of one executor.
+class Stacks {
+ public:
+  static constexpr std::size_t area = std::size_t{64} << 20;
+
+  Stacks();
+  ~Stacks();
+  Stacks(const Stacks&) = delete;
+  Stacks& operator=(const Stacks&) = delete;
+
+  std::byte* begin() const { return begin_; }
+  bool hold(const void* address) const {
+    return static_cast<std::uintptr_t>(static_cast<const std::byte*>(address) - begin_) < area;
+  }
+  /// Forgets the variables of functions that never returned.
+  void forget();
+
+  /// Whether an access to a stack touches what is no variable.
+  static bool misses(std::uintptr_t address, std::uint32_t bytes) {
+    const auto* const first = reinterpret_cast<const std::int8_t*>(address / 8 + offset_);
+    const auto* const last = reinterpret_cast<const std::int8_t*>((address + bytes - 1) / 8 + offset_);
+    for (const std::int8_t* known = first; known < last; ++known) {
+      if (*known != 0) return true;
+    }
+    return *last != 0 && static_cast<std::int8_t>((address + bytes - 1) % 8) >= *last;
+  }
+  /// What is known of the bytes at `address` lies at address / 8 + this.
+  static std::uintptr_t shadow_offset();
+
+ private:
+  struct Room;
+  static Room& room();
+  static std::uintptr_t offset_;  // set before the first stack is made
+  std::byte* begin_;
+};
+
+}  // namespace russet::simulator
