@@ -68,6 +68,7 @@ constexpr GradientRow rows[] = {
     {Op::prod, reads(in0), prod_gradient},
     {Op::amax, reads(in0, out), extremum_gradient},
     {Op::amin, reads(in0, out), extremum_gradient},
+    {Op::squared_deviations, reads(in0), deviations_gradient},
     // contraction
     {Op::matmul, reads(in0, in1), matmul_gradient},
     {Op::convolution, reads(in0, in1), convolution_gradient},

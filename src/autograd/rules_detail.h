@@ -48,6 +48,8 @@ Gradients where_gradient(const Context& context, const Tensor& gradient);
 
 // rules_reduction.cpp
 Gradients prod_gradient(const Context& context, const Tensor& gradient);
+/// d/dx of the sum of (x - mean)^2: 2 (x - mean), since the distances add up to 0.
+Gradients deviations_gradient(const Context& context, const Tensor& gradient);
 /// For amax and amin: equal elements share the gradient evenly.
 Gradients extremum_gradient(const Context& context, const Tensor& gradient);
 Gradients cumsum_gradient(const Context& context, const Tensor& gradient);

@@ -1,4 +1,6 @@
 // Gradients of reductions and of running sums. Reduced axes have size 1 in results and their gradients.
+#include <algorithm>
+
 #include "autograd/rules_detail.h"
 
 namespace russet::autograd {
@@ -50,6 +52,13 @@ Gradients extremum_gradient(const Context& c, const Tensor& g) {
   const Tensor found = (c.in0() == c.out()).to(g.dtype());
   const Tensor count = apply_as(Op::sum, {found}, g.dtype(), c.node.shape, c.node.attributes);
   return one(g / count * found);
+}
+
+Gradients deviations_gradient(const Context& c, const Tensor& g) {
+  const Tensor& x = c.in0();
+  const double count = static_cast<double>(x.numel()) / static_cast<double>(std::max<std::int64_t>(g.numel(), 1));
+  const Tensor mean = apply_as(Op::sum, {x}, x.dtype(), c.node.shape, c.node.attributes) * constant(g, 1 / count);
+  return one(g * ((x - mean) * constant(g, 2)));
 }
 
 Gradients cumsum_gradient(const Context& c, const Tensor& g) {

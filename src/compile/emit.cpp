@@ -30,13 +30,24 @@ class Emitter {
     order_axes();
   }
 
-  /// Reads `contraction` as access 0 and keeps the axes as they are.
+  /// Reads `contraction` as access 0, which has no place in memory.
   Group run_epilogue(ValueId contraction) {
     order_.clear();
-    group_.space = cluster_.space;
-    group_.split = cluster_.space.rank();
-    for (int axis = 0; axis < cluster_.space.rank(); ++axis) order_.push_back(axis);
-    read(contraction, Extent::full);
+    group_.space = {};
+    for (const bool kept : {false, true}) {
+      for (int axis = 0; axis < cluster_.space.rank(); ++axis) {
+        const bool reduced = (cluster_.reduced >> axis) & 1U;
+        if (cluster_.reduced != 0 ? reduced == kept : kept) continue;
+        order_.push_back(axis);
+        group_.space.push_back(cluster_.space[axis]);
+      }
+      if (!kept) group_.split = group_.space.rank();
+    }
+    const Value& v = value(contraction);
+    Instruction load{Kind::load};
+    load.dtype = v.dtype;
+    load.access = add_access(spread({-1, v.dtype, 0, -1, v.strides}, v.shape));
+    done_.emplace(std::pair(contraction, Extent::full), add(load));
     for (const ValueId stored : cluster_.stores) store(stored);
     return std::move(group_);
   }
@@ -287,6 +298,13 @@ Group emit_group(const Program& program, const Cluster& cluster, const std::vect
 Group emit_epilogue_group(const Program& program, const Cluster& cluster, ValueId contraction,
                           const std::vector<std::int32_t>& slot_of) {
   return Emitter(program, cluster, slot_of).run_epilogue(contraction);
+}
+
+ValueId epilogue_output(const Program& program, ValueId contraction, const Cluster& cluster) {
+  for (const ValueId stored : cluster.stores) {
+    if (value_at(program, stored).shape == value_at(program, contraction).shape) return stored;
+  }
+  throw InternalError(fmt::format("emit: the epilogue of %{} stores no output", contraction));
 }
 
 Group emit_copy(const Shape& sizes, const Access& source, const Access& target) {

@@ -9,9 +9,13 @@ namespace russet::compile {
 /// `slot_of`: the slot of each value in memory, -1 for others.
 Group emit_group(const Program& program, const Cluster& cluster, const std::vector<std::int32_t>& slot_of);
 
-/// The code of a contraction's epilogue: access 0 stands for the contraction's result, axes are the result's own.
+/// The code of a contraction's epilogue: access 0 stands for the contraction's result. Axes are the result's own; if
+/// there are reductions, the reduced ones come before the kept ones, both in their order.
 Group emit_epilogue_group(const Program& program, const Cluster& cluster, ValueId contraction,
                           const std::vector<std::int32_t>& slot_of);
+
+/// The one value of the contraction's shape that the epilogue stores: the contraction itself, or what was made of it.
+ValueId epilogue_output(const Program& program, ValueId contraction, const Cluster& cluster);
 
 /// A group that copies a value's elements (read through `source`) to `target`.
 Group emit_copy(const Shape& sizes, const Access& source, const Access& target);

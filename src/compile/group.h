@@ -40,7 +40,7 @@ struct Instruction {
     constant,  // `number`
     compute,   // op (elementwise) on inputs; `cast` included; comparison inputs keep their own type
     random,    // op (uniform, normal, random_bits) at position inputs[0] (int64); argument = offset; seed
-    reduce,    // op (sum, prod, amax, amin, argmax, argmin) over the reduced axes; full to reduced.
+    reduce,    // op (sum, prod, amax, amin, argmax, argmin, squared_deviations) over the reduced axes; full to reduced.
                // argmax and argmin give the row-major position among the reduced axes. float16, bfloat16 and float32
                // accumulate in float32 or better.
   };

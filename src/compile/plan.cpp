@@ -179,7 +179,8 @@ std::size_t bytes_of(const Step& step) {
   const auto& primitive = std::get<Primitive>(step);
   for (const Operand& input : primitive.inputs) bytes += bytes_through(input.access, input.sizes);
   for (const Access& access : primitive.epilogue.accesses) {
-    if (access.slot >= 0) bytes += bytes_through(access, primitive.epilogue.space);
+    if (access.slot < 0 || access.slot == primitive.output.access.slot) continue;
+    bytes += bytes_through(access, primitive.epilogue.space);
   }
   return bytes + bytes_through(primitive.output.access, primitive.output.sizes);
 }

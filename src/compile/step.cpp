@@ -17,9 +17,9 @@ void visit_group(const Group& group, Visitor visit) {
 
 void visit_primitive(const Primitive& primitive, Visitor visit) {
   for (const Operand& input : primitive.inputs) visit(input.access.slot, false);
-  for (const Access& access : primitive.epilogue.accesses) {
-    if (access.slot >= 0 && access.slot != primitive.output.access.slot) visit(access.slot, false);
-  }
+  visit_group(primitive.epilogue, [&](std::int32_t slot, bool writes) {
+    if (slot != primitive.output.access.slot) visit(slot, writes);
+  });
   visit(primitive.output.access.slot, true);
 }
 

@@ -28,9 +28,10 @@ struct Primitive {
   std::vector<Operand> inputs;
   Operand output;
   std::int32_t argument = -1;
-  /// Of a contraction or a pool: elementwise work on the result before it is stored; empty code means none. Access 0
-  /// stands for the result as it was computed (float32 for 16-bit types, before rounding); its space is the output's
-  /// sizes.
+  /// Of a contraction or a pool: work on the result before it is stored; empty code means none. Access 0 stands for the
+  /// result as it was computed (float32 for 16-bit types, before rounding). Either elementwise, and its space is the
+  /// output's sizes; or a column group whose full values are the output's elements: then the code stores the output,
+  /// be it the result itself, and what the reductions give.
   Group epilogue;
   bool operator==(const Primitive&) const = default;
 };

@@ -26,9 +26,8 @@ Tensor mean_over(const Tensor& x, std::uint32_t axes) {
 }
 
 Moments moments(const Tensor& x, std::uint32_t axes) {
-  const Tensor mean = mean_over(x, axes);
-  const Tensor centred = x - mean;
-  return {mean, mean_over(centred * centred, axes)};
+  const double share = 1.0 / static_cast<double>(count_of(x, axes));
+  return {mean_over(x, axes), functional::reduced(ops::Op::squared_deviations, x, axes, true) * constant(share, x)};
 }
 
 Tensor reciprocal_deviation(const Tensor& variance, double eps) { return rsqrt(variance + eps); }

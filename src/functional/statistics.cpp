@@ -57,15 +57,14 @@ double divisor(const Tensor& x, std::uint32_t mask, double correction) {
 
 }  // namespace
 
-// In two passes over the data: the mean, then squared distances from it.
 Tensor var(const Tensor& x, const AxisList& axes, bool keepdim, double correction) {
   functional::require_floating("var", x);
   const Reduction call{mask_of(x, axes), x.dim(), keepdim};
   const double count = divisor(x, call.mask, correction);
   const Tensor result = outside_tape([&] {
     const Tensor w = wide(x);
-    const Tensor centred = w - mean_kept(w, call.mask);
-    return cast(call.closed(sum_kept(centred * centred, call.mask) / constant(count, w)), x.dtype());
+    const Tensor deviations = reduced(Op::squared_deviations, w, call.mask, true);
+    return cast(call.closed(deviations / constant(count, w)), x.dtype());
   });
   return with_gradient("var", {x}, result, {x}, false, [call, count](const Tensor& g, Saved saved) {
     const Tensor w = wide(saved[0]);

@@ -71,6 +71,7 @@ enum class Op : std::uint8_t {
   amin,
   argmax,
   argmin,
+  squared_deviations,
   // contraction
   matmul,
   convolution,

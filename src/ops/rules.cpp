@@ -143,7 +143,7 @@ Shape reduced(const Call& call) {
   const std::uint32_t mask = checked_axes(call);
   const Op op = call.row.op;
   Shape result = call.shape(0);
-  const bool has_identity = op == Op::sum || op == Op::prod;
+  const bool has_identity = op == Op::sum || op == Op::prod || op == Op::squared_deviations;
   const bool positions = op == Op::argmax || op == Op::argmin;
   const int count = std::popcount(mask);
   if (positions && count != 1 && count != result.rank()) {

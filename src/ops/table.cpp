@@ -140,6 +140,8 @@ constexpr OpRow rows[] = {
      "Position of the first largest element along one axis, or among all; NaN counts as largest.", false, exact},
     {Op::argmin, "argmin", reduction, 1, index_type, reduced, none,
      "Position of the first smallest element along one axis, or among all; NaN counts as smallest.", false, exact},
+    {Op::squared_deviations, "squared_deviations", reduction, 1, floating, reduced, single,
+     "Sum of the squared distances from the mean along the given axes."},
 
     {Op::matmul, "matmul", contraction, 2, numeric, ShapeRule::matmul, lower,
      "Matrix products over the last two axes; axes before them broadcast.", false, contracted},

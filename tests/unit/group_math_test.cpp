@@ -323,6 +323,41 @@ TEST_P(GroupMath, SumsOfAMillionAreAccurateWhateverTheThreads) {
   }
 }
 
+TEST_P(GroupMath, DeviationsAreThoseFromTheTrueMean) {
+  for (const std::int64_t size : {1, 2, 3, 40, 9000, 70000}) {
+    for (const std::int64_t kept : {1, 5, 64}) {
+      for (const double mean : {0.0, -3000.0}) {
+        std::vector<float> values(static_cast<std::size_t>(kept * size));
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          values[i] = static_cast<float>(mean + static_cast<double>(i * 7919 % 1009) / 256);
+        }
+        for (const auto kind : {Group::Kind::row, Group::Kind::column}) {
+          const bool rows = kind == Group::Kind::row;
+          const auto found = reduced<float, float>(kind, Op::squared_deviations, values, kept, size);
+          ASSERT_EQ(found.size(), static_cast<std::size_t>(kept));
+          for (std::int64_t k = 0; k < kept; ++k) {
+            const auto at = [&](std::int64_t i) {
+              return values[static_cast<std::size_t>(rows ? k * size + i : i * kept + k)];
+            };
+            long double sum = 0;
+            long double squares = 0;
+            for (std::int64_t i = 0; i < size; ++i) sum += at(i);
+            for (std::int64_t i = 0; i < size; ++i) {
+              const long double distance = at(i) - sum / static_cast<long double>(size);
+              squares += distance * distance;
+            }
+            EXPECT_NEAR(found[static_cast<std::size_t>(k)], squares, 2e-6 * squares)
+                << (rows ? "row" : "column") << " of " << size << ", number " << k << " of " << kept;
+          }
+        }
+      }
+    }
+  }
+  const std::vector<float> infinite{1, inf, 3, 4};
+  EXPECT_TRUE(std::isnan(reduced<float, float>(Group::Kind::row, Op::squared_deviations, infinite, 1, 4)[0]));
+  EXPECT_TRUE(std::isnan(reduced<float, float>(Group::Kind::column, Op::squared_deviations, infinite, 1, 4)[0]));
+}
+
 TEST_P(GroupMath, ExtremesFindTheFirstAndNaNWins) {
   for (const std::int64_t size : {5, 40, 9000, 70000}) {
     std::vector<float> values(static_cast<std::size_t>(size), 1);

@@ -1,6 +1,6 @@
-// Epilogues: elementwise work on the result of a contraction or a pool is done before it is stored, where the device
-// can.
+// Epilogues: work on the result of a contraction or a pool is done before it is stored, where the device can.
 //   c = matmul(a, b); y = relu(c + bias)      ->      y = matmul(a, b) with epilogue (+ bias, relu)
+//   c = convolution(x, w); s = sum(c)         ->      c, s = convolution(x, w) with epilogue (sum)
 #include <algorithm>
 
 #include "compile/clusters.h"
@@ -33,34 +33,79 @@ class Epilogues {
   }
 
  private:
-  /// The one group that reads the result, all of it and nothing else of the program does; -1 if there is none.
-  std::int32_t sole_reader(ValueId result) const {
-    std::int32_t reader = -1;
-    if (outputs_[static_cast<std::size_t>(result)]) return -1;
+  /// The groups that read the result itself, and whether anything else does: a view, a primitive, the outside.
+  struct Readers {
+    std::vector<std::int32_t> groups;
+    bool others = false;
+  };
+  Readers readers_of(ValueId result) const {
+    Readers readers;
+    readers.others = outputs_[static_cast<std::size_t>(result)];
     for (std::size_t id = 0; id < program_.clusters.size(); ++id) {
       const Cluster& cluster = program_.clusters[id];
       if (cluster.dead) continue;
+      bool reads = false;
       for (const ValueId member : cluster.members) {
         for (const ValueId input : value_at(program_, member).inputs) {
           if (input < 0 || base_of(program_, input) != result) continue;
-          if (input != result || (reader >= 0 && reader != static_cast<std::int32_t>(id))) return -1;
-          reader = static_cast<std::int32_t>(id);
+          reads |= input == result && cluster.kind == Cluster::Kind::group;
+          readers.others |= input != result || cluster.kind != Cluster::Kind::group;
         }
       }
+      if (reads) readers.groups.push_back(static_cast<std::int32_t>(id));
     }
-    return reader;
+    return readers;
   }
 
   void consider(std::int32_t producer, ValueId result) {
-    const std::int32_t group = sole_reader(result);
-    if (group < 0) return;
+    const Readers readers = readers_of(result);
+    const bool sole = readers.groups.size() == 1 && !readers.others;
+    for (const std::int32_t group : readers.groups) {
+      if (fits(producer, result, group, sole)) return absorb(producer, result, group);
+    }
+  }
+
+  /// Whether the group can be the epilogue. One value of the result's shape is stored: the group's, if nobody else
+  /// reads the result, or the result, if the group gives sums alone.
+  bool fits(std::int32_t producer, ValueId result, std::int32_t group, bool sole) const {
     const Cluster& tail = program_.clusters[static_cast<std::size_t>(group)];
     const Value& value = value_at(program_, result);
-    if (tail.kind != Cluster::Kind::group || tail.reduced != 0 || tail.stores.size() != 1) return;
-    const Value& stored = value_at(program_, tail.stores.front());
-    if (tail.space != value.shape || stored.shape != value.shape || stored.strides != value.strides) return;
-    if (reach_.reaches(producer, group, true)) return;
-    if (!target_.accepts_epilogue(described(result, tail))) return;
+    if (tail.kind != Cluster::Kind::group || tail.space != value.shape) return false;
+    if (tail.reduced != 0 && kind_of(program_, tail) != Group::Kind::column) return false;
+    int full = 0;
+    for (const ValueId id : tail.stores) {
+      const Value& stored = value_at(program_, id);
+      if (stored.shape != value.shape) continue;
+      ++full;
+      if (stored.strides != value.strides) return false;
+    }
+    if (tail.reduced == 0 && (!sole || full != 1 || tail.stores.size() != 1)) return false;
+    if (tail.reduced != 0 && (full > (sole ? 1 : 0) || reads_through_view(tail, result))) return false;
+    return !reach_.reaches(producer, group, true) &&
+           target_.accepts_epilogue(described(result, with_output(tail, result)));
+  }
+
+  bool reads_through_view(const Cluster& tail, ValueId result) const {
+    for (const ValueId member : tail.members) {
+      for (const ValueId input : value_at(program_, member).inputs) {
+        if (input >= 0 && input != result && base_of(program_, input) == result) return true;
+      }
+    }
+    return false;
+  }
+
+  /// The group with the result among what it stores, if nothing of its shape is.
+  Cluster with_output(Cluster tail, ValueId result) const {
+    const Shape& shape = value_at(program_, result).shape;
+    const bool stores = std::any_of(tail.stores.begin(), tail.stores.end(),
+                                    [&](ValueId id) { return value_at(program_, id).shape == shape; });
+    if (!stores) tail.stores.insert(tail.stores.begin(), result);
+    return tail;
+  }
+
+  void absorb(std::int32_t producer, ValueId result, std::int32_t group) {
+    Cluster& tail = program_.clusters[static_cast<std::size_t>(group)];
+    tail = with_output(std::move(tail), result);
     Cluster& head = program_.clusters[static_cast<std::size_t>(producer)];
     head.epilogue = group;
     head.stores = tail.stores;
@@ -69,7 +114,7 @@ class Epilogues {
         program_.owner[static_cast<std::size_t>(member)] = producer;
       }
     }
-    program_.clusters[static_cast<std::size_t>(group)].dead = true;
+    tail.dead = true;
     reach_.redirect(group, producer);
     reach_.absorb(producer, group);
   }
@@ -83,10 +128,8 @@ class Epilogues {
       primitive.inputs.push_back(
           {access_of(program_, value.inputs[i], places_), value_at(program_, value.inputs[i]).shape});
     }
-    std::vector<std::int32_t> places = places_;
-    places[static_cast<std::size_t>(result)] = -1;
-    primitive.epilogue = emit_epilogue_group(program_, tail, result, places);
-    const ValueId stored = tail.stores.front();
+    primitive.epilogue = emit_epilogue_group(program_, tail, result, places_);
+    const ValueId stored = epilogue_output(program_, result, tail);
     const Value& out = value_at(program_, stored);
     primitive.output = {{stored, out.dtype, 0, -1, out.strides}, out.shape};
     return primitive;
@@ -94,7 +137,7 @@ class Epilogues {
 
   Program& program_;
   const Target& target_;
-  Reachability reach_;
+  mutable Reachability reach_;  // searches mark what they have seen
   std::vector<std::int32_t> places_;
   std::vector<bool> outputs_;
 };

@@ -141,16 +141,13 @@ class Lowering {
     ValueId result = id;
     if (cluster.epilogue >= 0) {
       const Cluster& epilogue = program_.clusters[static_cast<std::size_t>(cluster.epilogue)];
-      result = epilogue.stores.front();
-      if (slot_of(result) < 0) new_slot(result, Slot::Kind::temporary, -1);
-      step.epilogue = emit_epilogue(id, epilogue);
+      result = epilogue_output(program_, id, epilogue);
+      step.epilogue = emit_epilogue_group(program_, epilogue, id, slot_of_);
     }
     const Value& out = value(result);
     step.output = {{slot_of(result), out.dtype, 0, -1, out.strides}, out.shape};
     emit(std::move(step));
   }
-
-  Group emit_epilogue(ValueId contraction, const Cluster& epilogue);
 
   Program& program_;
   const Target& target_;
@@ -158,13 +155,6 @@ class Lowering {
   std::vector<std::pair<ValueId, ValueId>> next_;
   std::vector<ValueId> shared_;
 };
-
-/// The epilogue's group, with access 0 standing for the contraction's result (slot -1).
-Group Lowering::emit_epilogue(ValueId contraction, const Cluster& epilogue) {
-  std::vector<std::int32_t> slots = slot_of_;
-  slots[static_cast<std::size_t>(contraction)] = -1;
-  return emit_epilogue_group(program_, epilogue, contraction, slots);
-}
 
 }  // namespace
 

@@ -111,6 +111,12 @@ class Simplifier {
     }
     axes.mask = mask;
     if (mask != 0) return add(std::move(value));
+    if (value.op == Op::squared_deviations) {  // 0, or NaN where the element has no distance from itself
+      value.op = Op::sub;
+      value.attributes = {};
+      value.inputs[1] = value.inputs[0];
+      return add(std::move(value));
+    }
     if (source.dtype == value.dtype) return value.inputs[0];
     value.op = Op::cast;
     value.attributes = {};

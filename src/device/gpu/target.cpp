@@ -35,9 +35,11 @@ compile::Group prepared(const compile::Group& group) {
   for (compile::Instruction& in : merged.code) {
     if (in.kind != compile::Instruction::Kind::reduce) continue;
     const bool position = in.op == ops::Op::argmax || in.op == ops::Op::argmin;
+    const bool deviation = in.op == ops::Op::squared_deviations;
     in.kind = position ? compile::Instruction::Kind::constant : compile::Instruction::Kind::compute;
-    in.op = position ? ops::Op::leaf : ops::Op::cast;
+    in.op = position ? ops::Op::leaf : deviation ? ops::Op::sub : ops::Op::cast;
     if (position) in.inputs = {-1, -1, -1};
+    if (deviation) in.inputs[1] = in.inputs[0];
   }
   return merged;
 }
@@ -119,7 +121,7 @@ class Target final : public compile::Target {
 
   bool computes(DType dtype) const override { return has_type(dtype); }
 
-  int max_accesses() const override { return max_buffers - 4; }
+  int max_accesses() const override { return max_buffers - 6; }
 
   bool accepts_epilogue(const Primitive& contraction) const override { return judge(contraction, false).accepted(); }
 

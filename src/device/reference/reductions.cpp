@@ -1,4 +1,6 @@
 // Reductions: each element of the input goes, in row-major order, to the result of its kept axes.
+#include <algorithm>
+
 #include "device/reference/kernels.h"
 
 namespace russet::reference {
@@ -37,6 +39,20 @@ T highest() {
   return std::numeric_limits<T>::max();
 }
 
+/// Two sweeps: the mean, then distances from it.
+template <class T>
+Array<T> squared_deviations(const Call& call) {
+  const Array<T> x = call.input<T>(0);
+  const std::int64_t count = numel(x.shape) / std::max<std::int64_t>(numel(call.output_shape()), 1);
+  Array<T> mean = fold<T>(call, 0, [](T a, T b) { return plus(a, b); });
+  Array<T> result(call.output_shape(), 0);
+  walk(x.shape, result_strides(call), [&](std::int64_t position, std::int64_t at) {
+    const T distance = x[position] - mean[at] / static_cast<T>(count);
+    result[at] += distance * distance;
+  });
+  return result;
+}
+
 template <class T>
 Array<T> reduce(const Call& call) {
   switch (call.op()) {
@@ -44,6 +60,7 @@ Array<T> reduce(const Call& call) {
     case Op::prod: return fold<T>(call, 1, [](T a, T b) { return times(a, b); });
     case Op::amax: return fold<T>(call, lowest<T>(), [](T a, T b) { return greater(b, a) ? b : a; });
     case Op::amin: return fold<T>(call, highest<T>(), [](T a, T b) { return less(b, a) ? b : a; });
+    case Op::squared_deviations: return squared_deviations<T>(call);
     default: break;
   }
   throw InternalError("not a reduction of values: " + std::string(ops::row(call.op()).name));

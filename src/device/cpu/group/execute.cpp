@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "device/cpu/group/scalar_math.h"
 
@@ -37,7 +38,7 @@ bool is_maximum(Op op) { return op == Op::amax || op == Op::argmax; }
 
 template <class A>
 A identity(Op op) {
-  if (op == Op::sum) return 0;
+  if (op == Op::sum || op == Op::squared_deviations) return 0;
   if (op == Op::prod) return 1;
   if constexpr (std::is_floating_point_v<A>) {
     return is_maximum(op) ? -std::numeric_limits<A>::infinity() : std::numeric_limits<A>::infinity();
@@ -84,6 +85,22 @@ void fold(Op op, const T* from, const std::int64_t* positions, std::int64_t base
   }
 }
 
+/// Adds the squared deviations of further elements: `counts(i)` of them, whose mean is means[i]. The method of Chan,
+/// Golub and LeVeque (1979), "Updating formulae and a pairwise algorithm for computing sample variances".
+template <class T, class Counts>
+void fold_deviations(const T* squares, const double* means, Counts&& counts, std::int64_t count, double* to,
+                     double* to_means, double* to_counts) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double more = counts(i);
+    if (more == 0) continue;
+    const double share = more / (to_counts[i] + more);
+    const double distance = means[i] - to_means[i];
+    to[i] += squares[i] + distance * distance * to_counts[i] * share;
+    to_means[i] += distance * share;
+    to_counts[i] += more;
+  }
+}
+
 template <class A>
 A* line(const Accumulation& accumulation, std::int64_t number) {
   return reinterpret_cast<A*>(accumulation.lines + number * accumulation.stride * 8);
@@ -93,7 +110,7 @@ A* line(const Accumulation& accumulation, std::int64_t number) {
 
 std::int64_t line_count(const std::vector<Accumulator>& accumulators) {
   std::int64_t count = 0;
-  for (const Accumulator& accumulator : accumulators) count += accumulator.has_positions() ? 2 : 1;
+  for (const Accumulator& accumulator : accumulators) count += accumulator.lines();
   return count;
 }
 
@@ -102,7 +119,7 @@ std::vector<std::int64_t> first_lines(const std::vector<Accumulator>& accumulato
   std::int64_t next = 0;
   for (const Accumulator& accumulator : accumulators) {
     lines.push_back(next);
-    next += accumulator.has_positions() ? 2 : 1;
+    next += accumulator.lines();
   }
   return lines;
 }
@@ -112,8 +129,11 @@ void clear(const std::vector<Accumulator>& accumulators, const Accumulation& tar
   for (const Accumulator& accumulator : accumulators) {
     visit_lane(accumulator.lane,
                [&]<class T>() { std::fill_n(line<Wide<T>>(target, next), count, identity<Wide<T>>(accumulator.op)); });
-    ++next;
-    if (accumulator.has_positions()) std::fill_n(line<std::int64_t>(target, next++), count, std::int64_t{-1});
+    if (accumulator.has_positions()) std::fill_n(line<std::int64_t>(target, next + 1), count, std::int64_t{-1});
+    if (accumulator.has_means()) {
+      for (const std::int64_t more : {next + 1, next + 2}) std::fill_n(line<double>(target, more), count, 0.0);
+    }
+    next += accumulator.lines();
   }
 }
 
@@ -122,12 +142,19 @@ void combine(const std::vector<Accumulator>& accumulators, const Accumulation& f
   std::int64_t next = 0;
   for (const Accumulator& accumulator : accumulators) {
     const bool finds = accumulator.has_positions();
+    const std::int64_t first = std::exchange(next, next + accumulator.lines());
+    if (accumulator.has_means()) {
+      const auto* counts = line<double>(from, first + 2);
+      fold_deviations(
+          line<double>(from, first), line<double>(from, first + 1), [&](std::int64_t i) { return counts[i]; }, count,
+          line<double>(to, first), line<double>(to, first + 1), line<double>(to, first + 2));
+      continue;
+    }
     visit_lane(accumulator.lane, [&]<class T>() {
       using A = Wide<T>;
-      fold<A, A>(accumulator.op, line<A>(from, next), finds ? line<std::int64_t>(from, next + 1) : nullptr, 0, count,
-                 line<A>(to, next), finds ? line<std::int64_t>(to, next + 1) : nullptr);
+      fold<A, A>(accumulator.op, line<A>(from, first), finds ? line<std::int64_t>(from, first + 1) : nullptr, 0, count,
+                 line<A>(to, first), finds ? line<std::int64_t>(to, first + 1) : nullptr);
     });
-    next += finds ? 2 : 1;
   }
 }
 
@@ -185,13 +212,20 @@ void Machine::run(const TileOp& op, const Box& box, const Accumulation& accumula
     case TileOp::Kind::random: random(op, box_for(op, box)); break;
     case TileOp::Kind::reduce:
       op.reduce(value(op.in[0]), static_cast<std::size_t>(box.rows), static_cast<std::size_t>(box.columns),
-                value(op.out), reinterpret_cast<std::int64_t*>(value(op.second)));
+                value(op.out), value(op.second));
       break;
     case TileOp::Kind::accumulate: {
       const std::int64_t first = lines_[static_cast<std::size_t>(op.number)];
       const std::int64_t count = op.form == Form::rows ? box.rows : box.columns;
+      const auto reduced = static_cast<double>(op.form == Form::rows ? box.columns : box.rows);
       const bool finds = op.in[1] >= 0;
       visit_lane(op.lane, [&]<class T>() {
+        if (op.op == Op::squared_deviations) {
+          return fold_deviations(
+              reinterpret_cast<const T*>(value(op.in[0])), reinterpret_cast<const double*>(value(op.in[1])),
+              [&](std::int64_t) { return reduced; }, count, line<double>(accumulation, first),
+              line<double>(accumulation, first + 1), line<double>(accumulation, first + 2));
+        }
         fold(op.op, reinterpret_cast<const T*>(value(op.in[0])), reinterpret_cast<const std::int64_t*>(value(op.in[1])),
              base, count, line<Wide<T>>(accumulation, first),
              finds ? line<std::int64_t>(accumulation, first + 1) : nullptr);

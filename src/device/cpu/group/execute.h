@@ -5,8 +5,7 @@
 
 namespace russet::cpu::tiles {
 
-/// Running results of one kept tile: for each accumulator a line of `stride` numbers of 8 bytes, and for argmax and
-/// argmin a second line of positions.
+/// Running results of one kept tile: for each accumulator its lines of `stride` numbers of 8 bytes.
 struct Accumulation {
   std::byte* lines = nullptr;
   std::int64_t stride = 0;

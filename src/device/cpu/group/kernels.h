@@ -51,9 +51,9 @@ using Store = void (*)(const Block& block, const void* tile, void* memory);
 /// tile[r][c] = start + r * row_stride + c * column_stride.
 using Index = void (*)(const Block& block, std::int64_t start, std::int64_t* tile);
 
-/// Reduces each row (or each column) of a dense rows x columns tile. `positions`, of argmax and argmin, may be null
-/// for the others.
-using Reduce = void (*)(const void* tile, std::size_t rows, std::size_t columns, void* values, std::int64_t* positions);
+/// Reduces each row (or each column) of a dense rows x columns tile. `more`: argmax and argmin give positions (int64)
+/// there, squared_deviations the means (double) unless it is null.
+using Reduce = void (*)(const void* tile, std::size_t rows, std::size_t columns, void* values, void* more);
 /// tile[r][c] = values[r].
 using Expand = void (*)(std::size_t rows, std::size_t columns, const void* values, void* tile);
 using Random = void (*)(std::uint64_t seed, std::uint64_t offset, const std::int64_t* positions, std::size_t count,
@@ -62,7 +62,7 @@ using Random = void (*)(std::uint64_t seed, std::uint64_t offset, const std::int
 /// The same at positions start, start + 1, ...
 using RandomRun = void (*)(std::uint64_t seed, std::uint64_t offset, std::int64_t start, std::size_t count, void* out);
 
-inline constexpr int reduction_count = 6;
+inline constexpr int reduction_count = 7;
 constexpr int reduction_of(ops::Op op) { return static_cast<int>(op) - static_cast<int>(ops::Op::sum); }
 constexpr int random_of(ops::Op op) { return static_cast<int>(op) - static_cast<int>(ops::Op::uniform); }
 

@@ -27,8 +27,8 @@ struct TileOp {
     expand,     // in[0], a number a row -> out
     compute,
     random,      // at positions in[0], or at the affine ones of view -> out
-    reduce,      // in[0] -> out, positions -> second
-    accumulate,  // in[0], positions in[1] into accumulator `number`
+    reduce,      // in[0] -> out, positions or means -> second
+    accumulate,  // in[0], positions or means in[1] into accumulator `number`
     total,       // accumulator `number` -> out
   };
   Kind kind = Kind::compute;
@@ -62,11 +62,14 @@ struct Place {
   std::size_t offset = 0;  // in scratch or among the constants
 };
 
-/// One reduction's running result: float64 or int64 numbers, and for argmax and argmin their positions.
+/// One reduction's running result: float64 or int64 numbers; for argmax and argmin also their positions; for
+/// squared_deviations also the mean and the number of elements.
 struct Accumulator {
   ops::Op op = ops::Op::sum;
   Lane lane = Lane::f32;
   bool has_positions() const { return op == ops::Op::argmax || op == ops::Op::argmin; }
+  bool has_means() const { return op == ops::Op::squared_deviations; }
+  std::int64_t lines() const { return has_means() ? 3 : has_positions() ? 2 : 1; }
 };
 
 struct TileProgram {

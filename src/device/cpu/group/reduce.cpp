@@ -146,14 +146,14 @@ HWY_INLINE T reduce_row(const T* row, std::size_t columns) {
 }
 
 template <class Reduction, class T>
-HWY_ATTR void reduce_rows(const void* tile, std::size_t rows, std::size_t columns, void* values, std::int64_t*) {
+HWY_ATTR void reduce_rows(const void* tile, std::size_t rows, std::size_t columns, void* values, void*) {
   const T* row = static_cast<const T*>(tile);
   T* out = static_cast<T*>(values);
   for (std::size_t r = 0; r < rows; ++r, row += columns) out[r] = reduce_row<Reduction>(row, columns);
 }
 
 template <class Reduction, class T>
-HWY_ATTR void reduce_columns(const void* tile, std::size_t rows, std::size_t columns, void* values, std::int64_t*) {
+HWY_ATTR void reduce_columns(const void* tile, std::size_t rows, std::size_t columns, void* values, void*) {
   const hn::ScalableTag<T> d;
   const T* in = static_cast<const T*>(tile);
   T* out = static_cast<T*>(values);
@@ -187,10 +187,92 @@ HWY_ATTR void reduce_columns(const void* tile, std::size_t rows, std::size_t col
   hn::StoreU(Reduction::combine(d, a0, a1), d, out + c);
 }
 
+/// What a first estimate of a mean leaves: the sums of the distances from it and of their squares.
+template <class T>
+struct Distances {
+  T sum, squares;
+
+  /// The squared deviations from the true mean, which lies sum / count beside the estimate, and that mean. In float64:
+  /// means of tiles are compared with each other.
+  void finish(double estimate, std::size_t count, T* squared, double* mean) const {
+    const double shift = static_cast<double>(sum) / static_cast<double>(std::max<std::size_t>(count, 1));
+    *squared = static_cast<T>(std::max(static_cast<double>(squares) - shift * static_cast<double>(sum), 0.0));
+    if (squares != squares) *squared = squares;
+    if (mean != nullptr) *mean = estimate + shift;
+  }
+};
+
+template <class T>
+HWY_INLINE Distances<T> distances_in_row(const T* row, std::size_t columns, T estimate) {
+  const hn::ScalableTag<T> d;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto m = hn::Set(d, estimate);
+  auto sum = hn::Zero(d);
+  auto squares = hn::Zero(d);
+  for (std::size_t c = 0; c < columns; c += lanes) {
+    const bool partial = columns - c < lanes;
+    const auto x = partial ? load_partial(d, row + c, columns - c, m) : hn::LoadU(d, row + c);
+    const auto distance = hn::Sub(x, m);
+    sum = hn::Add(sum, distance);
+    squares = hn::MulAdd(distance, distance, squares);
+  }
+  return {hn::GetLane(hn::SumOfLanes(d, sum)), hn::GetLane(hn::SumOfLanes(d, squares))};
+}
+
+template <class T>
+HWY_ATTR void deviations_of_rows(const void* tile, std::size_t rows, std::size_t columns, void* values, void* more) {
+  const T* row = static_cast<const T*>(tile);
+  T* out = static_cast<T*>(values);
+  auto* means = static_cast<double*>(more);
+  for (std::size_t r = 0; r < rows; ++r, row += columns) {
+    const T estimate = reduce_row<Sum>(row, columns) / static_cast<T>(std::max<std::size_t>(columns, 1));
+    distances_in_row(row, columns, estimate).finish(estimate, columns, out + r, means == nullptr ? means : means + r);
+  }
+}
+
+template <class T>
+HWY_ATTR void deviations_of_columns(const void* tile, std::size_t rows, std::size_t columns, void* values, void* more) {
+  const hn::ScalableTag<T> d;
+  const T* in = static_cast<const T*>(tile);
+  T* out = static_cast<T*>(values);
+  auto* means = static_cast<double*>(more);
+  reduce_columns<Sum, T>(tile, rows, columns, values, nullptr);
+  const std::size_t lanes = hn::Lanes(d);
+  const auto share = hn::Set(d, T{1} / static_cast<T>(std::max<std::size_t>(rows, 1)));
+  for (std::size_t c = 0; c < columns; c += lanes) {
+    const std::size_t count = std::min(lanes, columns - c);
+    const auto load = [&](const T* from) HWY_ATTR {
+      return count < lanes ? load_partial(d, from, count, hn::Zero(d)) : hn::LoadU(d, from);
+    };
+    const auto estimate = hn::Mul(load(out + c), share);
+    auto s0 = hn::Zero(d);
+    auto s1 = hn::Zero(d);
+    auto q0 = hn::Zero(d);
+    auto q1 = hn::Zero(d);
+    for (std::size_t r = 0; r < rows; ++r) {
+      const auto distance = hn::Sub(load(in + r * columns + c), estimate);
+      const auto sum = hn::Add(s0, distance);
+      const auto squares = hn::MulAdd(distance, distance, q0);
+      s0 = s1;
+      q0 = q1;
+      s1 = sum;
+      q1 = squares;
+    }
+    HWY_ALIGN T lines[3][HWY_MAX_BYTES / sizeof(T)];
+    hn::Store(estimate, d, lines[0]);
+    hn::Store(hn::Add(s0, s1), d, lines[1]);
+    hn::Store(hn::Add(q0, q1), d, lines[2]);
+    for (std::size_t i = 0; i < count; ++i) {
+      Distances<T>{lines[1][i], lines[2][i]}.finish(lines[0][i], rows, out + c + i,
+                                                    means == nullptr ? means : means + c + i);
+    }
+  }
+}
+
 /// The first position of the extreme; NaN counts as more extreme than any number.
 template <class Reduction, class T>
-HWY_ATTR void find_in_rows(const void* tile, std::size_t rows, std::size_t columns, void* values,
-                           std::int64_t* positions) {
+HWY_ATTR void find_in_rows(const void* tile, std::size_t rows, std::size_t columns, void* values, void* more) {
+  auto* positions = static_cast<std::int64_t*>(more);
   const hn::ScalableTag<T> d;
   const T* row = static_cast<const T*>(tile);
   T* out = static_cast<T*>(values);
@@ -212,8 +294,8 @@ HWY_ATTR void find_in_rows(const void* tile, std::size_t rows, std::size_t colum
 }
 
 template <class Reduction, class T>
-HWY_ATTR void find_in_columns(const void* tile, std::size_t rows, std::size_t columns, void* values,
-                              std::int64_t* positions) {
+HWY_ATTR void find_in_columns(const void* tile, std::size_t rows, std::size_t columns, void* values, void* more) {
+  auto* positions = static_cast<std::int64_t*>(more);
   const T* in = static_cast<const T*>(tile);
   T* out = static_cast<T*>(values);
   if (rows == 0) std::fill(out, out + columns, Reduction::template identity<T>());
@@ -241,6 +323,9 @@ void install_lane(Kernels& kernels, Lane lane) {
   enter(ops::Op::amin, reduce_rows<Minimum, T>, reduce_columns<Minimum, T>);
   enter(ops::Op::argmax, find_in_rows<Maximum, T>, find_in_columns<Maximum, T>);
   enter(ops::Op::argmin, find_in_rows<Minimum, T>, find_in_columns<Minimum, T>);
+  if constexpr (std::is_floating_point_v<T>) {
+    enter(ops::Op::squared_deviations, deviations_of_rows<T>, deviations_of_columns<T>);
+  }
 }
 
 static void install(Kernels& kernels) {

@@ -483,6 +483,7 @@ class Translator {
     op.form = form;
     op.out = add_value(op.lane, form);
     if (finds) op.second = add_value(Lane::i64, form);
+    if (instruction.op == Op::squared_deviations && part_ == Part::reduce) op.second = add_value(Lane::f64, form);
     program_.cost += 0.1;
     program_.body.push_back(op);
     if (part_ == Part::reduce) {

@@ -2,7 +2,6 @@
 // threadgroups chunks of rows. Partial results are combined in their order: first in group memory, then, where there
 // are several chunks, by a second kernel. The tree depends on shapes alone.
 #include <algorithm>
-#include <utility>
 
 #include "device/gpu/emitter/emit.h"
 #include "device/gpu/emitter/reductions.h"
@@ -47,6 +46,14 @@ class ColumnEmitter {
     emitted.calls.push_back(reduce(reductions, partials));
     if (chunks_ > 1) emitted.calls.push_back(finish(reductions, partials));
     return emitted;
+  }
+
+  /// The second launch alone, of so many chunks.
+  Call results(std::int64_t chunks) {
+    chunks_ = chunks;
+    const std::vector<Reduction> reductions = reductions_of(group_, schedule_.phases[0].reductions);
+    Partials partials(reductions, static_cast<std::size_t>(columns_ * chunks_));
+    return finish(reductions, partials);
   }
 
  private:
@@ -105,29 +112,33 @@ class ColumnEmitter {
     text.define_offsets(group_.split, group_.space.rank(), false);
   }
 
-  /// Group memory holds an accumulator of every thread; the first simdgroup adds up the others' in their order.
+  /// Group memory holds the accumulators of all threads; the first simdgroup adds up the others' in their order.
   void across_simdgroups(KernelText& kernel, const Reduction& reduction, bool again) const {
-    const std::string shared = fmt::format("shared_{}", reduction.type());
-    kernel.group_memory(reduction.type(), shared, threads * static_cast<std::size_t>(walk_.width));
-    if (reduction.has_position()) {
-      kernel.group_memory("uint", "shared_places", threads * static_cast<std::size_t>(walk_.width));
-    }
-    if (again) kernel.line("threadgroup_barrier(mem_flags::mem_threadgroup);");
+    const auto shared = [](std::size_t i, const Reduction::Part& part) {
+      return fmt::format("shared{}_{}", i, part.type);
+    };
     const auto at = [&](std::string_view thread) {
       return walk_.width > 1 ? fmt::format("[({}) * {}u + k]", thread, walk_.width) : fmt::format("[{}]", thread);
     };
+    const std::vector<Reduction::Part>& parts = reduction.parts();
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      kernel.group_memory(parts[i].type, shared(i, parts[i]), threads * static_cast<std::size_t>(walk_.width));
+    }
+    if (again) kernel.line("threadgroup_barrier(mem_flags::mem_threadgroup);");
     for_each_lane(kernel, [&] {
-      kernel.line("{}{} = {};", shared, at("thread_id"), reduction.accumulator(lane_suffix()));
-      if (reduction.has_position()) {
-        kernel.line("shared_places{} = {};", at("thread_id"), reduction.place(lane_suffix()));
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        kernel.line("{}{} = {};", shared(i, parts[i]), at("thread_id"), reduction.variable(parts[i], lane_suffix()));
       }
     });
     kernel.line("threadgroup_barrier(mem_flags::mem_threadgroup);");
     kernel.line("if (simdgroup_id == 0u) {");
     kernel.line("for (uint other = 1u; other < {}u; ++other) {{", simdgroups);
     for_each_lane(kernel, [&] {
-      const std::string other = at("other * 32u + lane_id");
-      reduction.add(kernel, shared + other, "shared_places" + other, lane_suffix());
+      std::vector<std::string> others;
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        others.push_back(shared(i, parts[i]) + at("other * 32u + lane_id"));
+      }
+      reduction.merge(kernel, others, lane_suffix());
     });
     kernel.line("}");
     kernel.line("}");
@@ -155,21 +166,29 @@ class ColumnEmitter {
     for (const int store : schedule_.reduced_stores) text.store_reduced(store);
   }
 
+  /// A simdgroup for 32 columns; of many chunks each of a threadgroup's simdgroups takes every eighth.
   Call finish(const std::vector<Reduction>& reductions, Partials& partials) {
-    KernelText kernel("results", 32);
-    const int width = std::exchange(walk_.width, 1);
+    constexpr std::int64_t many = 128;
+    const bool several = chunks_ > many;
+    KernelText kernel("results", several ? threads : 32);
+    walk_.width = 1;
     GroupText text(group_, schedule_, walk_, kernel, Part::results);
     partials.bind(kernel, false);
     kernel.values().add_uint("columns", static_cast<std::uint64_t>(columns_));
     kernel.values().add_uint("chunks", static_cast<std::uint64_t>(chunks_));
-    kernel.line("const uint column = group_id.x * 32u + thread_id;");
-    kernel.line("if (column >= values.columns) return;");
+    kernel.line("const uint column = group_id.x * 32u + lane_id;");
+    kernel.line("const bool live = column < values.columns;");
     for (const Reduction& reduction : reductions) reduction.define(kernel);
-    kernel.line("for (uint chunk = 0u; chunk < values.chunks; ++chunk) {");
+    kernel.line("if (live) {");
+    kernel.line("for (uint chunk = {}; chunk < values.chunks; chunk += {}u) {{", several ? "simdgroup_id" : "0u",
+                several ? simdgroups : 1U);
     partials.add(kernel, "chunk * values.columns + column");
     kernel.line("}");
+    kernel.line("}");
+    for (std::size_t i = 0; several && i < reductions.size(); ++i) across_simdgroups(kernel, reductions[i], i > 0);
+    kernel.line("if ({}live) {{", several ? "simdgroup_id == 0u && " : "");
     finish_column(kernel, text, reductions);
-    walk_.width = width;
+    kernel.line("}");
     return kernel.finish(context_, {static_cast<std::uint32_t>(divide_up(columns_, 32)), 1, 1});
   }
 
@@ -187,5 +206,9 @@ class ColumnEmitter {
 }  // namespace
 
 EmittedCalls emit_column(const Group& group, const Context& context) { return ColumnEmitter(group, context).run(); }
+
+Call column_results(const Group& group, std::int64_t parts, const Context& context) {
+  return ColumnEmitter(group, context).results(parts);
+}
 
 }  // namespace russet::gpu

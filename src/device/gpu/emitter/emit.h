@@ -23,6 +23,10 @@ EmittedCalls emit_elementwise(const compile::Group& group, const Context& contex
 EmittedCalls emit_row(const compile::Group& group, const Context& context);
 EmittedCalls emit_column(const compile::Group& group, const Context& context);
 
+/// The second launch of a column group whose rows were reduced to `parts` elsewhere, laid out as Partials lays them
+/// out.
+Call column_results(const compile::Group& group, std::int64_t parts, const Context& context);
+
 constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace russet::gpu

@@ -11,7 +11,8 @@ std::string_view identity(Op op, std::string_view type) {
   const bool real = type == "float";
   const bool wide = type == "long";
   switch (op) {
-    case Op::sum: return real ? "0.0f" : "0";
+    case Op::sum:
+    case Op::squared_deviations: return real ? "0.0f" : "0";
     case Op::prod: return real ? "1.0f" : "1";
     case Op::amax:
     case Op::argmax: return real ? "-INFINITY" : wide ? "long(0x8000000000000000ul)" : "int(0x80000000u)";
@@ -26,32 +27,35 @@ Reduction::Reduction(const compile::Group& group, int position) : position_(posi
   op_ = in.op;
   input_ = group.code[static_cast<std::size_t>(in.inputs[0])].dtype;
   output_ = in.dtype;
-  has_position_ = op_ == Op::argmax || op_ == Op::argmin;
-  type_ = register_type(op_ == Op::sum || op_ == Op::prod ? output_ : input_);
+  const bool widens = op_ == Op::sum || op_ == Op::prod;
+  const std::string_view type = register_type(widens ? output_ : input_);
+  parts_.push_back({"acc", type, identity(op_, type)});
+  if (has_position()) parts_.push_back({"pos", "uint", "0xffffffffu"});
+  if (op_ == Op::squared_deviations) {
+    parts_.push_back({"mean", "float", "0.0f"});
+    parts_.push_back({"count", "float", "0.0f"});
+  }
 }
 
-void Reduction::define(KernelText& kernel, std::string_view suffix) const {
-  kernel.line("{} {} = {};", type_, accumulator(suffix), identity(op_, type_));
-  if (has_position_) kernel.line("uint {} = 0xffffffffu;", place(suffix));
+void Reduction::define(KernelText& kernel) const {
+  for (const Part& part : parts_) kernel.line("{} {} = {};", part.type, variable(part), part.identity);
 }
 
 void Reduction::define_array(KernelText& kernel, int count) const {
-  const auto list = [&](std::string_view value) {
-    std::string text;
-    for (int i = 0; i < count; ++i) text += (i == 0 ? "" : ", ") + std::string(value);
-    return text;
-  };
-  kernel.line("{} {}[{}] = {{{}}};", type_, accumulator(), count, list(identity(op_, type_)));
-  if (has_position_) kernel.line("uint {}[{}] = {{{}}};", place(), count, list("0xffffffffu"));
+  for (const Part& part : parts_) {
+    std::string list;
+    for (int i = 0; i < count; ++i) list += (i == 0 ? "" : ", ") + std::string(part.identity);
+    kernel.line("{} {}[{}] = {{{}}};", part.type, variable(part), count, list);
+  }
 }
 
 std::string Reduction::element(std::string_view value) const {
   return op_ == Op::sum || op_ == Op::prod ? cast(input_, output_, value) : std::string(value);
 }
 
-void Reduction::add(KernelText& kernel, std::string_view value, std::string_view at, std::string_view suffix) const {
-  const std::string acc = accumulator(suffix);
-  const bool real = type_ == "float";
+void Reduction::add(KernelText& kernel, std::string_view value, std::string_view place, std::string_view suffix) const {
+  const std::string acc = variable(parts_[0], suffix);
+  const bool real = parts_[0].type == "float";
   switch (op_) {
     case Op::sum:
       return real ? kernel.line("{} += {};", acc, value) : kernel.line("{0} = wrap_add({0}, {1});", acc, value);
@@ -59,44 +63,70 @@ void Reduction::add(KernelText& kernel, std::string_view value, std::string_view
       return real ? kernel.line("{} *= {};", acc, value) : kernel.line("{0} = wrap_mul({0}, {1});", acc, value);
     case Op::amax: return kernel.line("{0} = larger({0}, {1});", acc, value);
     case Op::amin: return kernel.line("{0} = smaller({0}, {1});", acc, value);
+    case Op::squared_deviations:
+      kernel.use("reduce.metal");
+      return kernel.line("add_deviation({}, {}, {}, {});", acc, variable(parts_[1], suffix),
+                         variable(parts_[2], suffix), value);
     default: break;
   }
-  kernel.line("if ({}({}, {}, {}, {})) {{", op_ == Op::argmax ? "precedes_largest" : "precedes_smallest", value, at,
-              acc, place(suffix));
+  const std::string pos = variable(parts_[1], suffix);
+  kernel.line("if ({}({}, {}, {}, {})) {{", op_ == Op::argmax ? "precedes_largest" : "precedes_smallest", value, place,
+              acc, pos);
   kernel.line("{} = {};", acc, value);
-  kernel.line("{} = {};", place(suffix), at);
+  kernel.line("{} = {};", pos, place);
   kernel.line("}");
+}
+
+void Reduction::merge(KernelText& kernel, const std::vector<std::string>& others, std::string_view suffix) const {
+  if (op_ != Op::squared_deviations) return add(kernel, others[0], has_position() ? others[1] : "", suffix);
+  kernel.use("reduce.metal");
+  kernel.line("merge_deviations({}, {}, {}, {}, {}, {});", variable(parts_[0], suffix), variable(parts_[1], suffix),
+              variable(parts_[2], suffix), others[0], others[1], others[2]);
 }
 
 void Reduction::across_lanes(KernelText& kernel) const {
   kernel.use("reduce.metal");
   kernel.line("for (uint step = 16u; step > 0u; step >>= 1u) {");
-  kernel.line("const {} other = lane_xor({}, step);", type_, accumulator());
-  if (has_position_) kernel.line("const uint other_place = lane_xor({}, step);", place());
-  add(kernel, "other", "other_place");
+  if (op_ == Op::squared_deviations) {
+    kernel.line("merge_lanes({}, {}, {}, lane_id, step);", variable(parts_[0]), variable(parts_[1]),
+                variable(parts_[2]));
+    kernel.line("}");
+    return;
+  }
+  std::vector<std::string> others;
+  for (const Part& part : parts_) {
+    others.push_back(fmt::format("other_{}", part.name));
+    kernel.line("const {} {} = lane_xor({}, step);", part.type, others.back(), variable(part));
+  }
+  merge(kernel, others);
   kernel.line("}");
 }
 
 void Reduction::across_simdgroups(KernelText& kernel) const {
-  kernel.group_memory(type_, shared(), kernel.threads() / 32);
-  if (has_position_) kernel.group_memory("uint", places(), kernel.threads() / 32);
+  const auto shared = [&](const Part& part, std::string_view index) {
+    return fmt::format("shared_{}{}[{}]", part.name, position_, index);
+  };
+  for (const Part& part : parts_) {
+    kernel.group_memory(part.type, fmt::format("shared_{}{}", part.name, position_), kernel.threads() / 32);
+  }
   kernel.line("if (lane_id == 0u) {");
-  kernel.line("{}[simdgroup_id] = {};", shared(), accumulator());
-  if (has_position_) kernel.line("{}[simdgroup_id] = {};", places(), place());
+  for (const Part& part : parts_) kernel.line("{} = {};", shared(part, "simdgroup_id"), variable(part));
   kernel.line("}");
   kernel.line("threadgroup_barrier(mem_flags::mem_threadgroup);");
-  kernel.line("{} = {}[0];", accumulator(), shared());
-  if (has_position_) kernel.line("{} = {}[0];", place(), places());
+  for (const Part& part : parts_) kernel.line("{} = {};", variable(part), shared(part, "0"));
   kernel.line("for (uint other = 1u; other < {}u; ++other) {{", kernel.threads() / 32);
-  kernel.line("const {} value = {}[other];", type_, shared());
-  if (has_position_) kernel.line("const uint value_place = {}[other];", places());
-  add(kernel, "value", "value_place");
+  std::vector<std::string> others;
+  for (const Part& part : parts_) {
+    others.push_back(fmt::format("other_{}", part.name));
+    kernel.line("const {} {} = {};", part.type, others.back(), shared(part, "other"));
+  }
+  merge(kernel, others);
   kernel.line("}");
 }
 
 void Reduction::define_result(KernelText& kernel) const {
-  const std::string value =
-      has_position_ ? cast(DType::int64, output_, fmt::format("long({})", place())) : rounded(output_, accumulator());
+  const std::string value = has_position() ? cast(DType::int64, output_, fmt::format("long({})", variable(parts_[1])))
+                                           : rounded(output_, variable(parts_[0]));
   kernel.line("const {} r{} = {};", register_type(output_), position_, value);
 }
 
@@ -107,46 +137,43 @@ std::vector<Reduction> reductions_of(const compile::Group& group, const std::vec
 }
 
 Partials::Partials(const std::vector<Reduction>& reductions, std::size_t count) : reductions_(reductions) {
-  const auto place = [&](std::size_t size) {
-    Region region;
-    region.offset = static_cast<std::int64_t>(bytes_);
-    region.bytes = count * size;
-    bytes_ += (region.bytes + 63) / 64 * 64;
-    return region;
-  };
   for (const Reduction& reduction : reductions) {
-    values_.push_back(place(reduction.type() == "long" ? 8 : 4));
-    places_.push_back(reduction.has_position() ? place(4) : Region{});
+    std::vector<Region>& regions = regions_.emplace_back();
+    for (const Reduction::Part& part : reduction.parts()) {
+      Region region;
+      region.offset = static_cast<std::int64_t>(bytes_);
+      region.bytes = count * (part.type == "long" ? 8 : 4);
+      bytes_ += (region.bytes + 63) / 64 * 64;
+      regions.push_back(region);
+    }
   }
 }
 
 void Partials::bind(KernelText& kernel, bool writes) {
-  value_names_.clear();
-  place_names_.clear();
+  names_.clear();
   for (std::size_t i = 0; i < reductions_.size(); ++i) {
-    Region region = values_[i];
-    region.writes = writes;
-    value_names_.push_back(kernel.bind(reductions_[i].type(), region));
-    place_names_.emplace_back();
-    if (!reductions_[i].has_position()) continue;
-    region = places_[i];
-    region.writes = writes;
-    place_names_.back() = kernel.bind("uint", region);
+    std::vector<std::string>& names = names_.emplace_back();
+    for (std::size_t j = 0; j < regions_[i].size(); ++j) {
+      Region region = regions_[i][j];
+      region.writes = writes;
+      names.push_back(kernel.bind(reductions_[i].parts()[j].type, region));
+    }
   }
 }
 
 void Partials::store(KernelText& kernel, std::string_view index, std::string_view suffix) const {
   for (std::size_t i = 0; i < reductions_.size(); ++i) {
-    kernel.line("{}[{}] = {};", value_names_[i], index, reductions_[i].accumulator(suffix));
-    if (reductions_[i].has_position())
-      kernel.line("{}[{}] = {};", place_names_[i], index, reductions_[i].place(suffix));
+    for (std::size_t j = 0; j < names_[i].size(); ++j) {
+      kernel.line("{}[{}] = {};", names_[i][j], index, reductions_[i].variable(reductions_[i].parts()[j], suffix));
+    }
   }
 }
 
 void Partials::add(KernelText& kernel, std::string_view index) const {
   for (std::size_t i = 0; i < reductions_.size(); ++i) {
-    const std::string place = place_names_[i].empty() ? "" : fmt::format("{}[{}]", place_names_[i], index);
-    reductions_[i].add(kernel, fmt::format("{}[{}]", value_names_[i], index), place);
+    std::vector<std::string> others;
+    for (const std::string& name : names_[i]) others.push_back(fmt::format("{}[{}]", name, index));
+    reductions_[i].merge(kernel, others);
   }
 }
 

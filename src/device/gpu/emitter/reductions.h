@@ -4,49 +4,55 @@
 
 namespace russet::gpu {
 
-/// One reduction of a group: a thread holds `acc`, and for argmax and argmin the position `pos` that it lies at.
+/// One reduction of a group: what a thread knows of the elements that it has seen, in one variable or several, its
+/// parts. The first is the result; argmax and argmin have the position that it lies at besides, squared_deviations the
+/// mean and the number of elements.
 class Reduction {
  public:
+  struct Part {
+    std::string_view name;
+    std::string_view type;  // "float", "int", "long" or "uint"
+    std::string_view identity;
+  };
+
   Reduction(const compile::Group& group, int position);
 
   int position() const { return position_; }
-  bool has_position() const { return has_position_; }
-  /// The accumulator's type: "float", "int" or "long".
-  std::string_view type() const { return type_; }
+  const std::vector<Part>& parts() const { return parts_; }
+  bool has_position() const { return op_ == ops::Op::argmax || op_ == ops::Op::argmin; }
+  /// The variable that holds a part. `suffix` tells several of one thread apart.
+  std::string variable(const Part& part, std::string_view suffix = "") const {
+    return fmt::format("{}{}{}", part.name, position_, suffix);
+  }
 
-  /// Defines the accumulator, with the identity. `suffix` tells several of one thread apart.
-  void define(KernelText& kernel, std::string_view suffix = "") const;
-  /// Defines an array of accumulators; their suffix is then "[k]".
+  /// Defines the parts, as they are before any element.
+  void define(KernelText& kernel) const;
+  /// Defines arrays of them; their suffix is then "[k]".
   void define_array(KernelText& kernel, int count) const;
   /// An element of the reduction's input in the type in which it is reduced.
   std::string element(std::string_view value) const;
-  /// Adds an element (and where it lies, a uint) to the accumulator.
+  /// Adds an element (and where it lies, a uint).
   void add(KernelText& kernel, std::string_view value, std::string_view place, std::string_view suffix = "") const;
+  /// Adds what another one knows: `others` has an expression for each part.
+  void merge(KernelText& kernel, const std::vector<std::string>& others, std::string_view suffix = "") const;
   /// Combines the accumulators of a simdgroup: every lane has the total.
   void across_lanes(KernelText& kernel) const;
   /// Combines the totals of all simdgroups of a threadgroup, in their order: every thread has the total.
   void across_simdgroups(KernelText& kernel) const;
-
-  std::string accumulator(std::string_view suffix = "") const { return fmt::format("acc{}{}", position_, suffix); }
-  std::string place(std::string_view suffix = "") const { return fmt::format("pos{}{}", position_, suffix); }
   /// Defines the instruction's value, rounded to its type.
   void define_result(KernelText& kernel) const;
 
  private:
-  std::string shared() const { return fmt::format("shared{}", position_); }
-  std::string places() const { return fmt::format("places{}", position_); }
-
   int position_;
   ops::Op op_;
   DType input_;
   DType output_;
-  std::string_view type_;
-  bool has_position_;
+  std::vector<Part> parts_;
 };
 
 std::vector<Reduction> reductions_of(const compile::Group& group, const std::vector<int>& positions);
 
-/// Partial results in scratch: an array of `count` elements for each accumulator.
+/// Partial results in scratch: an array of `count` elements for each part.
 class Partials {
  public:
   /// Lays out arrays; the offset of the first is 0.
@@ -60,10 +66,8 @@ class Partials {
 
  private:
   const std::vector<Reduction>& reductions_;
-  std::vector<Region> values_;
-  std::vector<Region> places_;
-  std::vector<std::string> value_names_;
-  std::vector<std::string> place_names_;
+  std::vector<std::vector<Region>> regions_;     // of each reduction's parts
+  std::vector<std::vector<std::string>> names_;  // of the pointers to them
   std::size_t bytes_ = 0;
 };
 

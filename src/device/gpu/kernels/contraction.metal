@@ -116,12 +116,14 @@ inline long batch_offset(long start, constant long* strides, constant Contractio
 }
 
 // Visitors take the elements of a result: `start` tells the batch and the part of the depth, `visit` gives an element.
-// What they write to and where their values are is set before. Epilogues are visitors that a kernel's own text declares.
+// One with sums_columns adds up what a lane of a tile shows it, and `finish` tells it where the sums go. What they write
+// to and where their values are is set before. Epilogues are visitors that a kernel's own text declares.
 
 /// Stores results in their tensor.
 template <class T, class Offset, bool ROW_SPLITS, bool COLUMN_SPLITS>
 struct StoreVisitor {
   typedef typename SumOf<T>::type Sum;
+  enum : uint { sums_columns = 0 };
   device T* result;
   constant ContractionValues* values;
 
@@ -138,6 +140,7 @@ struct StoreVisitor {
 /// Stores partial sums: [split, batch, row, column].
 template <class S>
 struct PartialVisitor {
+  enum : uint { sums_columns = 0 };
   device S* result;
   constant ContractionValues* values;
 

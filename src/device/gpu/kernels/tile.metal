@@ -92,13 +92,21 @@ void accumulate_slice(thread TileSum* sums, threadgroup const float* left, uint 
   }
 }
 
-/// Hands the sums to the visitor, eight rows at a time through `strip`, eight rows of its own.
+/// Eight rows of the sums into `strip`: those of the matrices i.
+template <uint ACROSS>
+void store_strip(thread const TileSum* sums, uint i, threadgroup float* strip) {
+  for (uint j = 0; j < ACROSS; ++j) simdgroup_store(sums[i * ACROSS + j], strip + j * 8, ACROSS * 8);
+}
+#endif
+
+/// Hands the sums to the visitor, eight rows at a time through `strip`, eight rows of the simdgroup's own. A lane sees
+/// one column.
 template <uint DOWN, uint ACROSS, class Visitor>
-void visit_sums(thread const TileSum* sums, thread const Visitor& visitor, thread const TileRange& range,
-                uint first_row, uint first_column, threadgroup float* strip, uint lane_id) {
+void visit_strips(thread const TileSum* sums, thread Visitor& visitor, thread const TileRange& range, uint first_row,
+                  uint first_column, threadgroup float* strip, uint lane_id) {
   enum : uint { width = ACROSS * 8 };
   for (uint i = 0; i < DOWN; ++i) {
-    for (uint j = 0; j < ACROSS; ++j) simdgroup_store(sums[i * ACROSS + j], strip + j * 8, width);
+    store_strip<ACROSS>(sums, i, strip);
     simdgroup_barrier(mem_flags::mem_threadgroup);
     for (uint e = lane_id; e < 8 * width; e += 32) {
       const uint row = first_row + i * 8 + e / width;
@@ -108,11 +116,29 @@ void visit_sums(thread const TileSum* sums, thread const Visitor& visitor, threa
     simdgroup_barrier(mem_flags::mem_threadgroup);
   }
 }
+
+/// The same for a visitor that adds up what it sees of a column. Its parts of a column are numbered in the order of
+/// their rows; where the simdgroup's quarter has fewer columns than lanes, several lanes have parts of one.
+template <uint DOWN, uint ACROSS, class Visitor>
+void visit_columns(thread const TileSum* sums, thread Visitor& visitor, thread const TileRange& range, uint first_row,
+                   uint first_column, threadgroup float* strip, uint lane_id) {
+  enum : uint { width = ACROSS * 8 };
+  visit_strips<DOWN, ACROSS>(sums, visitor, range, first_row, first_column, strip, lane_id);
+  const uint column = first_column + lane_id % width;
+  if (column < range.columns) visitor.finish(first_row / (DOWN * 8) * (32 / width) + lane_id / width, column);
+}
+
+#ifndef RUSSET_OWN_TILE_SUMS
+template <uint DOWN, uint ACROSS, class Visitor>
+void visit_sums(thread const TileSum* sums, thread Visitor& visitor, thread const TileRange& range, uint first_row,
+                uint first_column, threadgroup float* strip, uint lane_id) {
+  visit_strips<DOWN, ACROSS>(sums, visitor, range, first_row, first_column, strip, lane_id);
+}
 #endif
 
 /// `memory`: TileMemory<ROWS, COLUMNS, DEPTH>::count floats. All 128 threads call it.
 template <class Left, class Right, class Visitor, uint ROWS, uint COLUMNS, uint DEPTH, bool LEFT_ALONG, bool RIGHT_ALONG>
-void multiply_tile(thread const Left& left, thread const Right& right, thread const Visitor& visitor,
+void multiply_tile(thread const Left& left, thread const Right& right, thread Visitor& visitor,
                    thread const TileRange& range, threadgroup float* memory, thread const TileThread& self) {
   typedef TileMemory<ROWS, COLUMNS, DEPTH> Memory;
   enum : uint { down = ROWS / 16, across = COLUMNS / 16 };
@@ -145,6 +171,12 @@ void multiply_tile(thread const Left& left, thread const Right& right, thread co
                                           right_memory + column, Memory::right_stride);
     threadgroup_barrier(mem_flags::mem_threadgroup);
   }
-  visit_sums<down, across>(sums, visitor, range, range.first_row + row, range.first_column + column,
-                           memory + self.simdgroup_id * (8 * COLUMNS / 2), self.lane_id);
+  threadgroup float* const strip = memory + self.simdgroup_id * (8 * COLUMNS / 2);
+  if constexpr (Visitor::sums_columns != 0) {
+    visit_columns<down, across>(sums, visitor, range, range.first_row + row, range.first_column + column, strip,
+                                self.lane_id);
+  } else {
+    visit_sums<down, across>(sums, visitor, range, range.first_row + row, range.first_column + column, strip,
+                             self.lane_id);
+  }
 }

@@ -71,6 +71,7 @@ class Writer {
   DType result_type() const { return primitive_.output.access.dtype; }
 
   KernelPtr make(const Division& division) const {
+    if (const auto sums = epilogue_sums(primitive_, parts_of(division), c_.columns)) return make(division, *sums);
     const bool splits = division.splits > 1;
     const std::int64_t elements = c_.batches() * c_.rows * c_.columns;
     const std::size_t sum_bytes = is_floating(type()) ? 4 : 8;
@@ -87,6 +88,22 @@ class Writer {
     std::string name = division.tile > 0 ? fmt::format("tiles {0}x{0}", division.tile) : std::string("elements");
     if (splits) name += fmt::format(", depth in {} parts", division.splits);
     return std::make_unique<GpuKernel>(context_, std::move(name), std::move(calls), scratch);
+  }
+
+  /// The launch of tiles leaves parts of the epilogue's sums, the second one adds them up.
+  KernelPtr make(const Division& division, const EpilogueSums& sums) const {
+    std::vector<Call> calls;
+    calls.push_back(tile_call(division, epilogue_visitor(primitive_, 2, &sums)));
+    calls.push_back(epilogue_results(primitive_, sums, context_));
+    return std::make_unique<GpuKernel>(context_, fmt::format("tiles {0}x{0}", division.tile), std::move(calls),
+                                       sums.parts_bytes());
+  }
+
+  /// How many parts of each column come from the tiles: see visit_columns() of tile.metal.
+  std::int64_t parts_of(const Division& division) const {
+    if (division.tile == 0) return 0;
+    const std::int64_t lanes_a_column = 32 / (division.tile / 2);
+    return divide_up(c_.rows, division.tile) * 2 * lanes_a_column;
   }
 
   /// Elements of every operand within 2^31: offsets fit an int.
@@ -250,12 +267,20 @@ std::string why_not(const Primitive& primitive) {
   return "";
 }
 
+/// Whether the epilogue adds up columns.
+bool sums_rows(const Primitive& primitive) {
+  return !primitive.epilogue.code.empty() && primitive.epilogue.kind != compile::Group::Kind::elementwise;
+}
+
 }  // namespace
 
 Verdict judge_tiles(const Primitive& primitive, const Context& context) {
   if (std::string reason = why_not(primitive); !reason.empty()) return decline(reason);
   if (!is_floating(primitive.inputs[0].access.dtype)) return decline("the matrices of simdgroups are floating");
   const Contraction c = describe_contraction(primitive);
+  if (sums_rows(primitive) && (divide_tiles(c).splits > 1 || c.batches() > 1)) {
+    return decline("sums of results that come in parts or in groups");
+  }
   if (c.rows < least_side || c.columns < least_side) {
     return decline(fmt::format("{} x {} results a group leave tiles empty", c.rows, c.columns));
   }
@@ -264,6 +289,7 @@ Verdict judge_tiles(const Primitive& primitive, const Context& context) {
 
 Verdict judge_elements(const Primitive& primitive, const Context& context) {
   if (std::string reason = why_not(primitive); !reason.empty()) return decline(reason);
+  if (sums_rows(primitive)) return decline("tiles alone add up what they hold");
   return accept([&primitive, &context] { return Writer(primitive, context).direct(); });
 }
 

@@ -15,21 +15,40 @@ using compile::Primitive;
 
 constexpr std::size_t other_bindings = 2;  // the factors
 
+/// The access by which the output is stored; -1 if there is none.
+int output_access(const Group& group) {
+  for (const Instruction& in : group.code) {
+    if (in.kind == Instruction::Kind::store && in.extent == compile::Extent::full) return in.access;
+  }
+  return -1;
+}
+
+Dims channels_last(const Dims& dims) { return {dims[0], dims[2], dims[3], dims[1]}; }
+
+/// What column group's axes must be: those of the output, in the order in which a kernel counts elements, of which the
+/// last one is kept.
+bool sums_columns(const Primitive& primitive) {
+  const Group& group = primitive.epilogue;
+  const int access = output_access(group);
+  const bool matrix = primitive.op == ops::Op::matmul;
+  const Shape sizes = matrix ? primitive.output.sizes : Shape(channels_last(primitive.output.sizes));
+  const Strides& own = primitive.output.access.strides;
+  return access >= 0 && group.space == sizes && group.split == sizes.rank() - 1 &&
+         group.accesses[static_cast<std::size_t>(access)].strides == (matrix ? own : Strides(channels_last(own)));
+}
+
 /// The epilogue over the axes in the order in which a kernel counts elements: channels after pixels or taps.
 Group ordered_epilogue(const Primitive& primitive) {
   Group group = primitive.epilogue;
-  if (primitive.op != ops::Op::matmul) {
-    const auto reorder = [](Dims& dims) { dims = {dims[0], dims[2], dims[3], dims[1]}; };
-    reorder(group.space);
-    for (Access& access : group.accesses) reorder(access.strides);
+  if (primitive.op != ops::Op::matmul && group.kind == Group::Kind::elementwise) {
+    group.space = channels_last(group.space);
+    for (Access& access : group.accesses) access.strides = channels_last(access.strides);
   }
   // The result has no place in memory: it must not keep axes apart.
   for (const Instruction& in : group.code) {
     if (in.kind == Instruction::Kind::index) group.accesses[static_cast<std::size_t>(in.access)].slot = -1;
-    if (in.kind == Instruction::Kind::store) {
-      group.accesses[0].strides = group.accesses[static_cast<std::size_t>(in.access)].strides;
-    }
   }
+  group.accesses[0].strides = group.accesses[static_cast<std::size_t>(output_access(group))].strides;
   compile::merge_axes(group);
   return group;
 }
@@ -38,7 +57,7 @@ Group ordered_epilogue(const Primitive& primitive) {
 struct Place {
   std::string_view values;     // the type of the kernel's own values
   std::string_view arguments;  // of visit, before the result
-  std::string_view state;      // members that visit reads
+  std::string_view state;      // members that visit reads; {}: what else happens at the start
   std::string item;            // the element's number in the order of ordered_epilogue
 };
 
@@ -55,7 +74,7 @@ Place place_in(const Primitive& primitive, std::string_view item) {
   const std::string row = pixels ? fmt::format("{0}(row) * {0}(values->product.batches) + {0}(batch)", item)
                                  : fmt::format("{0}(batch) * {0}(values->product.rows) + {0}(row)", item);
   return {"ContractionValues", "uint row, uint column",
-          "  uint batch;\n  void start(uint which, uint) { batch = which; }\n",
+          "  uint batch;\n  void start(uint which, uint) {{\n    batch = which;\n{}  }}\n",
           fmt::format("({}) * {}(values->product.columns) + {}(column)", row, item, item)};
 }
 
@@ -64,24 +83,85 @@ Place place_in(const Primitive& primitive, std::string_view item) {
 std::string why_no_epilogue(const Primitive& primitive) {
   const Group& group = primitive.epilogue;
   if (group.code.empty()) return "";
-  if (group.kind != Group::Kind::elementwise || group.space != primitive.output.sizes) {
-    return "an epilogue over another space";
+  std::size_t more = other_bindings;
+  if (group.kind == Group::Kind::elementwise) {
+    if (group.space != primitive.output.sizes) return "an epilogue over another space";
+  } else {
+    if (ops::row(primitive.op).family == ops::Family::window) return "sums of a pool's results";
+    if (!sums_columns(primitive)) return "sums that run along other axes than the rows";
+    for (const Reduction& reduction : reductions_of(group, make_schedule(group, false).phases[0].reductions)) {
+      if (reduction.has_position()) return "positions among the results";
+      more += reduction.parts().size();
+    }
   }
-  if (group.accesses.size() + other_bindings > max_buffers) return "an epilogue with too many buffers";
+  if (group.accesses.size() + more > max_buffers) return "an epilogue with too many buffers";
   return why_not_emitted(group);
 }
 
-VisitorText epilogue_visitor(const Primitive& primitive, std::size_t first) {
+std::size_t EpilogueSums::parts_bytes() const { return Partials(reductions, count()).bytes(); }
+
+std::optional<EpilogueSums> epilogue_sums(const Primitive& primitive, std::int64_t parts, std::int64_t columns) {
+  if (primitive.epilogue.code.empty() || primitive.epilogue.kind == Group::Kind::elementwise) return std::nullopt;
+  const Group group = ordered_epilogue(primitive);
+  return EpilogueSums{reductions_of(group, make_schedule(group, false).phases[0].reductions), parts, columns};
+}
+
+Call epilogue_results(const Primitive& primitive, const EpilogueSums& sums, const Context& context) {
+  return column_results(ordered_epilogue(primitive), sums.parts, context);
+}
+
+namespace {
+
+/// What a visitor adds up while it sees a column of the result.
+struct Accumulators {
+  std::string members, start, parameters, arguments, finish;
+};
+
+Accumulators accumulators_of(const EpilogueSums& sums, const Partials& partials) {
+  Accumulators text;
+  for (const Reduction& reduction : sums.reductions) {
+    for (const Reduction::Part& part : reduction.parts()) {
+      const std::string name = reduction.variable(part);
+      text.members += fmt::format("  {} {};\n", part.type, name);
+      text.start += fmt::format("    {} = {};\n", name, part.identity);
+      text.parameters += fmt::format("thread {}& {}, ", part.type, name);
+      text.arguments += name + ", ";
+    }
+  }
+  KernelText store("store", 32);
+  partials.store(store, "index");
+  text.finish = fmt::format(
+      "  void finish(uint part, uint column) const {{\n"
+      "    const ulong index = ulong(part) * ulong(values->product.columns) + ulong(column);\n{}  }}\n",
+      store.body());
+  return text;
+}
+
+}  // namespace
+
+VisitorText epilogue_visitor(const Primitive& primitive, std::size_t first, const EpilogueSums* sums) {
   const Group group = ordered_epilogue(primitive);
   KernelText kernel("epilogue", 32);
   for (std::size_t i = 0; i < first; ++i) kernel.bind("char", {});
   const Walk walk{group.space.rank() - 1, 1, needs_wide_index(group)};
   const Schedule schedule = make_schedule(group, false);
-  GroupText text(group, schedule, walk, kernel, Part::all);
+  GroupText text(group, schedule, walk, kernel, sums != nullptr ? Part::elements : Part::all);
   text.define_indices(0, group.space.rank(), "item");
   text.define_offsets(0, 0, false);
   text.define_offsets(0, group.space.rank(), true);
-  text.run_full(schedule.phases[0], [] {});
+  text.run_full(schedule.phases[0], [&] {
+    if (sums == nullptr) return;
+    for (const Reduction& reduction : sums->reductions) {
+      reduction.add(kernel, reduction.element(text.value(text.at(reduction.position()).inputs[0])), "0u");
+    }
+  });
+  const std::size_t operands = kernel.bindings();
+  Accumulators accumulators;
+  if (sums != nullptr) {
+    Partials partials(sums->reductions, sums->count());
+    partials.bind(kernel, true);
+    accumulators = accumulators_of(*sums, partials);
+  }
 
   VisitorText visitor;
   std::string parameters;
@@ -90,12 +170,13 @@ VisitorText epilogue_visitor(const Primitive& primitive, std::size_t first) {
   for (std::size_t i = first; i < kernel.bindings(); ++i) {
     const std::string pointer =
         fmt::format("device {}{}* a{}", kernel.regions()[i].writes ? "" : "const ", kernel.arguments()[i].type, i);
-    parameters += pointer + ", ";
     members += fmt::format("  {};\n", pointer);
-    arguments += fmt::format("a{}, ", i);
     visitor.types.push_back(kernel.arguments()[i].type);
     visitor.pointers.push_back(fmt::format("a{}", i));
     visitor.regions.push_back(kernel.regions()[i]);
+    if (i >= operands) continue;
+    parameters += pointer + ", ";
+    arguments += fmt::format("a{}, ", i);
   }
   const std::string_view item = text.item_type();
   const std::string_view sum = sum_type(primitive.inputs[0].access.dtype);
@@ -105,14 +186,18 @@ VisitorText epilogue_visitor(const Primitive& primitive, std::size_t first) {
 inline void epilogue_@({sum} sum, {type} item, {parameters}constant Values_@& values) {{
 {body}}}
 struct Visitor_@ {{
+  enum : uint {{ sums_columns = {sums} }};
 {pointers}  constant Values_@* values;
-{state}  void visit({place}, {sum} sum) const {{ epilogue_@(sum, {item}, {arguments}*values); }}
-}};
+{state}  void visit({place}, {sum} sum){constant} {{ epilogue_@(sum, {item}, {arguments}*values); }}
+{finish}}};
 )",
       fmt::arg("values", place.values), fmt::arg("members", kernel.values().members()), fmt::arg("sum", sum),
-      fmt::arg("type", item), fmt::arg("parameters", parameters), fmt::arg("body", kernel.body()),
-      fmt::arg("pointers", members), fmt::arg("state", place.state), fmt::arg("place", place.arguments),
-      fmt::arg("item", place.item), fmt::arg("arguments", arguments));
+      fmt::arg("type", item), fmt::arg("parameters", parameters + accumulators.parameters),
+      fmt::arg("body", kernel.body()), fmt::arg("sums", sums != nullptr ? 1 : 0),
+      fmt::arg("pointers", members + accumulators.members),
+      fmt::arg("state", fmt::format(fmt::runtime(place.state), accumulators.start)), fmt::arg("place", place.arguments),
+      fmt::arg("constant", sums != nullptr ? "" : " const"), fmt::arg("item", place.item),
+      fmt::arg("arguments", arguments + accumulators.arguments), fmt::arg("finish", accumulators.finish));
   visitor.type = "Visitor_@";
   visitor.values_type = "Values_@";
   visitor.product = "values.product";

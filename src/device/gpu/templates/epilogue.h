@@ -1,8 +1,10 @@
 #pragma once
 // An epilogue as the visitor of a contraction's or a pool's kernel: what becomes of each element before it is stored.
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "device/gpu/emitter/reductions.h"
 #include "device/gpu/gpu_kernel.h"
 #include "device/gpu/piece.h"
 
@@ -21,10 +23,26 @@ struct VisitorText {
   Values values;  // what follows the kernel's own
 };
 
+/// The reductions of an epilogue over the rows of a result, of which `parts` partial ones come from the tiles.
+struct EpilogueSums {
+  std::vector<Reduction> reductions;
+  std::int64_t parts = 0, columns = 0;
+  std::size_t count() const { return static_cast<std::size_t>(parts * columns); }
+  /// Scratch memory that they take.
+  std::size_t parts_bytes() const;
+};
+/// Nothing if the epilogue is elementwise, or if there is none.
+std::optional<EpilogueSums> epilogue_sums(const compile::Primitive& primitive, std::int64_t parts,
+                                          std::int64_t columns);
+/// The launch that makes results of the parts.
+Call epilogue_results(const compile::Primitive& primitive, const EpilogueSums& sums, const Context& context);
+
 /// Why the epilogue cannot be a part of a kernel; empty if it can.
 std::string why_no_epilogue(const compile::Primitive& primitive);
-/// The visitor that runs the primitive's epilogue. Its bindings are numbered from `first`.
-VisitorText epilogue_visitor(const compile::Primitive& primitive, std::size_t first);
+/// The visitor that runs the primitive's epilogue, and leaves the parts of `sums` in scratch memory. Its bindings are
+/// numbered from `first`.
+VisitorText epilogue_visitor(const compile::Primitive& primitive, std::size_t first,
+                             const EpilogueSums* sums = nullptr);
 
 /// Makes `visitor` a variable of the piece's body, bound behind its arguments so far; the piece's values are the
 /// visitor's.

@@ -37,9 +37,21 @@ inline void accumulate_slice(TileSum* sums, const float* left, uint left_stride,
   }
 }
 
+template <uint ACROSS>
+inline void store_strip(const TileSum* sums, uint i, float* strip) {
+#pragma unroll
+  for (uint half = 0; half < 2; ++half) {
+#pragma unroll
+    for (uint j = 0; j < ACROSS; ++j) {
+      strip[(russet_cuda::lane() / 8 + half * 4) * ACROSS * 8 + russet_cuda::lane() % 8 + j * 8] =
+          sums[(2 * i + half) * ACROSS + j];
+    }
+  }
+}
+
 template <uint DOWN, uint ACROSS, class Visitor, class Range>
-inline void visit_sums(const TileSum* sums, const Visitor& visitor, const Range& range, uint first_row,
-                       uint first_column, float*, uint lane_id) {
+inline void visit_sums(const TileSum* sums, Visitor& visitor, const Range& range, uint first_row, uint first_column,
+                       float*, uint lane_id) {
 #pragma unroll
   for (uint i = 0; i < 2 * DOWN; ++i) {
 #pragma unroll
