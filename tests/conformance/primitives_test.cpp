@@ -60,6 +60,11 @@ double magnitude_of_terms(const ops::OpRow& row, const Sample& sample) {
   return sums ? sample.inputs[0].domain.high * std::sqrt(static_cast<double>(numel(sample.inputs[0].shape))) : 0;
 }
 
+/// Distances from a mean cancel where all elements are equal: their error is relative to the elements.
+double magnitude_of_gradient(const ops::OpRow& row, const Sample& sample) {
+  return row.op == ops::Op::squared_deviations ? sample.inputs[0].domain.high : 0;
+}
+
 bool rounds(DType dtype) { return is_floating(dtype) && dtype != DType::float64; }
 
 /// Operators that are tested in one go.
@@ -210,13 +215,13 @@ Gradients gradients(const ops::OpRow& row, const Sample& sample, DType stored, L
   return gradients(row, sample, inputs_of(sample, DType::float32, stored, layout, device), stored);
 }
 
-void expect_alike(const std::vector<Tensor>& actual, const std::vector<Tensor>& expected, double bound,
+void expect_alike(const std::vector<Tensor>& actual, const std::vector<Tensor>& expected, double bound, double scale,
                   const std::string& where) {
   ASSERT_EQ(actual.size(), expected.size()) << where;
   for (std::size_t i = 0; i < actual.size(); ++i) {
     ASSERT_EQ(actual[i].defined(), expected[i].defined()) << where << " input " << i;
     if (!actual[i].defined()) continue;
-    EXPECT_EQ(difference(actual[i], expected[i], bound), "") << where << " input " << i;
+    EXPECT_EQ(difference(actual[i], expected[i], bound, scale), "") << where << " input " << i;
   }
 }
 
@@ -225,8 +230,9 @@ TEST_P(Primitives, GradientsAgreeWithTheReference) {
     const Gradients expected = gradients(*c.row, c.sample, DType::float64, c.layout, reference);
     const bool narrow = c.row->op == ops::Op::cast && size_of(c.sample.given.dtype) < 4;
     const double bound = narrow ? 1.0 / 128 : std::max(c.row->tolerance.float32, 1e-6) * 10;
-    expect_alike(actual.first, expected.first, bound, "gradient of " + c.describe());
-    expect_alike(actual.second, expected.second, bound, "second gradient of " + c.describe());
+    const double scale = magnitude_of_gradient(*c.row, c.sample);
+    expect_alike(actual.first, expected.first, bound, scale, "gradient of " + c.describe());
+    expect_alike(actual.second, expected.second, bound, scale, "second gradient of " + c.describe());
   };
   for (const Layout layout : layouts) {
     for (const std::vector<Case>& lot : lots(DType::float32, layout, true)) {

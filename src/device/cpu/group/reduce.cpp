@@ -207,15 +207,38 @@ HWY_INLINE Distances<T> distances_in_row(const T* row, std::size_t columns, T es
   const hn::ScalableTag<T> d;
   const std::size_t lanes = hn::Lanes(d);
   const auto m = hn::Set(d, estimate);
-  auto sum = hn::Zero(d);
-  auto squares = hn::Zero(d);
-  for (std::size_t c = 0; c < columns; c += lanes) {
+  auto s0 = hn::Zero(d);
+  auto s1 = hn::Zero(d);
+  auto s2 = hn::Zero(d);
+  auto s3 = hn::Zero(d);
+  auto q0 = hn::Zero(d);
+  auto q1 = hn::Zero(d);
+  auto q2 = hn::Zero(d);
+  auto q3 = hn::Zero(d);
+  std::size_t c = 0;
+  for (; c + 4 * lanes <= columns; c += 4 * lanes) {
+    const auto d0 = hn::Sub(hn::LoadU(d, row + c), m);
+    const auto d1 = hn::Sub(hn::LoadU(d, row + c + lanes), m);
+    const auto d2 = hn::Sub(hn::LoadU(d, row + c + 2 * lanes), m);
+    const auto d3 = hn::Sub(hn::LoadU(d, row + c + 3 * lanes), m);
+    s0 = hn::Add(s0, d0);
+    s1 = hn::Add(s1, d1);
+    s2 = hn::Add(s2, d2);
+    s3 = hn::Add(s3, d3);
+    q0 = hn::MulAdd(d0, d0, q0);
+    q1 = hn::MulAdd(d1, d1, q1);
+    q2 = hn::MulAdd(d2, d2, q2);
+    q3 = hn::MulAdd(d3, d3, q3);
+  }
+  for (; c < columns; c += lanes) {
     const bool partial = columns - c < lanes;
     const auto x = partial ? load_partial(d, row + c, columns - c, m) : hn::LoadU(d, row + c);
-    const auto distance = hn::Sub(x, m);
-    sum = hn::Add(sum, distance);
-    squares = hn::MulAdd(distance, distance, squares);
+    const auto d0 = hn::Sub(x, m);
+    s0 = hn::Add(s0, d0);
+    q0 = hn::MulAdd(d0, d0, q0);
   }
+  const auto sum = hn::Add(hn::Add(s0, s1), hn::Add(s2, s3));
+  const auto squares = hn::Add(hn::Add(q0, q1), hn::Add(q2, q3));
   return {hn::GetLane(hn::SumOfLanes(d, sum)), hn::GetLane(hn::SumOfLanes(d, squares))};
 }
 
