@@ -85,19 +85,20 @@ void fold(Op op, const T* from, const std::int64_t* positions, std::int64_t base
   }
 }
 
-/// Adds the squared deviations of further elements: `counts(i)` of them, whose mean is means[i]. The method of Chan,
-/// Golub and LeVeque (1979), "Updating formulae and a pairwise algorithm for computing sample variances".
-template <class T, class Counts>
-void fold_deviations(const T* squares, const double* means, Counts&& counts, std::int64_t count, double* to,
-                     double* to_means, double* to_counts) {
+/// Adds the squared deviations of `more` further elements with the given means to those of `counts` elements, of
+/// which all numbers of a line have seen as many. The method of Chan, Golub and LeVeque (1979), "Updating formulae and
+/// a pairwise algorithm for computing sample variances".
+template <class T>
+void fold_deviations(const T* squares, const double* means, double more, std::int64_t count, double* to,
+                     double* to_means, double* counts) {
+  if (more == 0 || count == 0) return;
+  const double share = more / (counts[0] + more);
+  const double weight = counts[0] * share;
   for (std::int64_t i = 0; i < count; ++i) {
-    const double more = counts(i);
-    if (more == 0) continue;
-    const double share = more / (to_counts[i] + more);
     const double distance = means[i] - to_means[i];
-    to[i] += squares[i] + distance * distance * to_counts[i] * share;
+    to[i] += squares[i] + distance * distance * weight;
     to_means[i] += distance * share;
-    to_counts[i] += more;
+    counts[i] += more;
   }
 }
 
@@ -144,10 +145,8 @@ void combine(const std::vector<Accumulator>& accumulators, const Accumulation& f
     const bool finds = accumulator.has_positions();
     const std::int64_t first = std::exchange(next, next + accumulator.lines());
     if (accumulator.has_means()) {
-      const auto* counts = line<double>(from, first + 2);
-      fold_deviations(
-          line<double>(from, first), line<double>(from, first + 1), [&](std::int64_t i) { return counts[i]; }, count,
-          line<double>(to, first), line<double>(to, first + 1), line<double>(to, first + 2));
+      fold_deviations(line<double>(from, first), line<double>(from, first + 1), line<double>(from, first + 2)[0], count,
+                      line<double>(to, first), line<double>(to, first + 1), line<double>(to, first + 2));
       continue;
     }
     visit_lane(accumulator.lane, [&]<class T>() {
@@ -221,10 +220,10 @@ void Machine::run(const TileOp& op, const Box& box, const Accumulation& accumula
       const bool finds = op.in[1] >= 0;
       visit_lane(op.lane, [&]<class T>() {
         if (op.op == Op::squared_deviations) {
-          return fold_deviations(
-              reinterpret_cast<const T*>(value(op.in[0])), reinterpret_cast<const double*>(value(op.in[1])),
-              [&](std::int64_t) { return reduced; }, count, line<double>(accumulation, first),
-              line<double>(accumulation, first + 1), line<double>(accumulation, first + 2));
+          return fold_deviations(reinterpret_cast<const T*>(value(op.in[0])),
+                                 reinterpret_cast<const double*>(value(op.in[1])), reduced, count,
+                                 line<double>(accumulation, first), line<double>(accumulation, first + 1),
+                                 line<double>(accumulation, first + 2));
         }
         fold(op.op, reinterpret_cast<const T*>(value(op.in[0])), reinterpret_cast<const std::int64_t*>(value(op.in[1])),
              base, count, line<Wide<T>>(accumulation, first),

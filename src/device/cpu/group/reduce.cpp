@@ -187,19 +187,30 @@ HWY_ATTR void reduce_columns(const void* tile, std::size_t rows, std::size_t col
   hn::StoreU(Reduction::combine(d, a0, a1), d, out + c);
 }
 
-/// What a first estimate of a mean leaves: the sums of the distances from it and of their squares.
+/// From a first estimate of a mean, and the sums of the distances from it and of their squares, the squared deviations
+/// from the true mean, which lies `shift` beside it.
+template <class D, class V>
+HWY_INLINE V deviations_about(D d, V shift, V sum, V squares) {
+  const auto rest = hn::NegMulAdd(shift, sum, squares);
+  return hn::IfThenElse(hn::Lt(rest, hn::Zero(d)), hn::Zero(d), rest);  // NaN stays
+}
+
+/// estimate + shift in float64: means of tiles are compared with each other.
+template <class D, class V>
+HWY_INLINE void store_means(D d, V estimate, V shift, double* means) {
+  if constexpr (std::is_same_v<Element<D>, double>) {
+    hn::StoreU(hn::Add(estimate, shift), d, means);
+  } else {
+    HWY_ALIGN float lines[2][HWY_MAX_BYTES / sizeof(float)];
+    hn::Store(estimate, d, lines[0]);
+    hn::Store(shift, d, lines[1]);
+    for (std::size_t i = 0; i < hn::Lanes(d); ++i) means[i] = static_cast<double>(lines[0][i]) + lines[1][i];
+  }
+}
+
 template <class T>
 struct Distances {
   T sum, squares;
-
-  /// The squared deviations from the true mean, which lies sum / count beside the estimate, and that mean. In float64:
-  /// means of tiles are compared with each other.
-  void finish(double estimate, std::size_t count, T* squared, double* mean) const {
-    const double shift = static_cast<double>(sum) / static_cast<double>(std::max<std::size_t>(count, 1));
-    *squared = static_cast<T>(std::max(static_cast<double>(squares) - shift * static_cast<double>(sum), 0.0));
-    if (squares != squares) *squared = squares;
-    if (mean != nullptr) *mean = estimate + shift;
-  }
 };
 
 template <class T>
@@ -249,7 +260,11 @@ HWY_ATTR void deviations_of_rows(const void* tile, std::size_t rows, std::size_t
   auto* means = static_cast<double*>(more);
   for (std::size_t r = 0; r < rows; ++r, row += columns) {
     const T estimate = reduce_row<Sum>(row, columns) / static_cast<T>(std::max<std::size_t>(columns, 1));
-    distances_in_row(row, columns, estimate).finish(estimate, columns, out + r, means == nullptr ? means : means + r);
+    const Distances<T> found = distances_in_row(row, columns, estimate);
+    const T shift = found.sum / static_cast<T>(std::max<std::size_t>(columns, 1));
+    const T rest = found.squares - shift * found.sum;
+    out[r] = rest < 0 ? 0 : rest;
+    if (means != nullptr) means[r] = static_cast<double>(estimate) + static_cast<double>(shift);
   }
 }
 
@@ -281,14 +296,10 @@ HWY_ATTR void deviations_of_columns(const void* tile, std::size_t rows, std::siz
       s1 = sum;
       q1 = squares;
     }
-    HWY_ALIGN T lines[3][HWY_MAX_BYTES / sizeof(T)];
-    hn::Store(estimate, d, lines[0]);
-    hn::Store(hn::Add(s0, s1), d, lines[1]);
-    hn::Store(hn::Add(q0, q1), d, lines[2]);
-    for (std::size_t i = 0; i < count; ++i) {
-      Distances<T>{lines[1][i], lines[2][i]}.finish(lines[0][i], rows, out + c + i,
-                                                    means == nullptr ? means : means + c + i);
-    }
+    const auto sum = hn::Add(s0, s1);
+    const auto shift = hn::Mul(sum, share);
+    if (means != nullptr) store_means(d, estimate, shift, means + c);
+    hn::StoreU(deviations_about(d, shift, sum, hn::Add(q0, q1)), d, out + c);
   }
 }
 
