@@ -2,6 +2,7 @@
 // stage is a part of the contraction's kernel. And the sum of squared deviations, however far from 0 the mean lies.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <russet/autograd.h>
 #include <russet/functional.h>
 #include <russet/nn_functional.h>
 #include <russet/runtime.h>
@@ -130,6 +131,19 @@ TEST_P(ColumnSums, OfConvolutionsBeforeABatchNorm) {
     }
     EXPECT_EQ(difference(actual, run(reference), 2e-4), "") << to_string(size.x);
   }
+}
+
+TEST_P(ColumnSums, OfTheGradientOfAWeight) {
+  const auto run = [&](Device on) {
+    restart();
+    const Tensor x = numbers({2, 40, 6, 5}, on);
+    const Tensor w = numbers({33, 40, 3, 3}, on).requires_grad_();
+    const Tensor g = numbers({2, 33, 6, 5}, on);
+    flush();
+    const Tensor gradient = autograd::grad({conv2d(x, w, {}, {.padding = 1})}, {w}, {g})[0];
+    return Results{gradient, sum(gradient, {0, 2, 3}), sum(gradient, {1, 2, 3}), sum(gradient, {0})};
+  };
+  EXPECT_EQ(difference(run(device), run(reference), 1e-5), "");
 }
 
 TEST_P(ColumnSums, DeviationsFromAnyMean) {

@@ -272,15 +272,23 @@ bool sums_rows(const Primitive& primitive) {
   return !primitive.epilogue.code.empty() && primitive.epilogue.kind != compile::Group::Kind::elementwise;
 }
 
+/// Why tiles cannot add up their columns for the epilogue; empty if they can, or if there is nothing to add up.
+std::string why_no_sums(const Primitive& primitive, const Contraction& c) {
+  if (!sums_rows(primitive)) return "";
+  const Shape& space = primitive.epilogue.space;
+  // The columns of a weight's gradient are taps, not channels alone.
+  if (c.batches() > 1 || c.columns != space[space.rank() - 1]) return "sums that are not those of columns";
+  if (divide_tiles(c).splits > 1) return "sums of results that come in parts";
+  return "";
+}
+
 }  // namespace
 
 Verdict judge_tiles(const Primitive& primitive, const Context& context) {
   if (std::string reason = why_not(primitive); !reason.empty()) return decline(reason);
   if (!is_floating(primitive.inputs[0].access.dtype)) return decline("the matrices of simdgroups are floating");
   const Contraction c = describe_contraction(primitive);
-  if (sums_rows(primitive) && (divide_tiles(c).splits > 1 || c.batches() > 1)) {
-    return decline("sums of results that come in parts or in groups");
-  }
+  if (std::string reason = why_no_sums(primitive, c); !reason.empty()) return decline(reason);
   if (c.rows < least_side || c.columns < least_side) {
     return decline(fmt::format("{} x {} results a group leave tiles empty", c.rows, c.columns));
   }

@@ -25,8 +25,8 @@ int output_access(const Group& group) {
 
 Dims channels_last(const Dims& dims) { return {dims[0], dims[2], dims[3], dims[1]}; }
 
-/// What column group's axes must be: those of the output, in the order in which a kernel counts elements, of which the
-/// last one is kept.
+/// Whether a column group's axes are what a kernel can add up: those of the output, in the order in which a kernel
+/// counts elements, of which the last one is kept.
 bool sums_columns(const Primitive& primitive) {
   const Group& group = primitive.epilogue;
   const int access = output_access(group);
