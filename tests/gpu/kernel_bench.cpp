@@ -158,11 +158,43 @@ compile::Group bias_and_relu(const Primitive& primitive, const Operand& bias, in
   return group;
 }
 
-/// A case as a step over slots with memory of their own: one for each input, then the output.
+/// The result and the sum of each of its columns, as a contraction's epilogue.
+compile::Group sums_of_columns(const Primitive& primitive, const Operand& sums) {
+  using compile::Instruction;
+  compile::Group group;
+  group.kind = compile::Group::Kind::column;
+  group.space = primitive.output.sizes;
+  group.split = group.space.rank() - 1;
+  compile::Access across = sums.access;
+  across.strides = Strides(group.space.rank(), 0);
+  across.strides[group.split] = sums.access.strides[0];
+  compile::Access result = primitive.output.access;
+  result.slot = -1;
+  group.accesses = {result, primitive.output.access, across};
+  Instruction instruction;
+  instruction.dtype = primitive.output.access.dtype;
+  const auto add = [&](Instruction::Kind kind, ops::Op op, compile::Extent extent, std::int16_t access,
+                       std::int16_t input) {
+    instruction.kind = kind;
+    instruction.op = op;
+    instruction.extent = extent;
+    instruction.access = access;
+    instruction.inputs = {input, -1, -1};
+    group.code.push_back(instruction);
+  };
+  add(Instruction::Kind::load, ops::Op::leaf, compile::Extent::full, 0, -1);
+  add(Instruction::Kind::store, ops::Op::leaf, compile::Extent::full, 1, 0);
+  add(Instruction::Kind::reduce, ops::Op::sum, compile::Extent::reduced, -1, 0);
+  add(Instruction::Kind::store, ops::Op::leaf, compile::Extent::reduced, 2, 2);
+  return group;
+}
+
+/// A case as a step over slots with memory of their own: one for each input, then the output, then what an epilogue
+/// reads or writes besides.
 struct Setup {
   Primitive primitive;
   std::vector<std::vector<std::byte>> memory;
-  Operand bias;
+  Operand bias, sums;
 
   explicit Setup(const Case& one) {
     primitive.op = one.op;
@@ -179,6 +211,11 @@ struct Setup {
     std::int64_t elements = 0;
     primitive.output = lay_out(one.output, static_cast<std::int32_t>(one.inputs.size()), elements);
     memory.emplace_back(static_cast<std::size_t>(elements) * size_of(one.output.dtype), std::byte{0x7b});
+    if (one.column_sums) {
+      sums = lay_out({one.output.dtype, {one.output.sizes.back()}}, static_cast<std::int32_t>(memory.size()), elements);
+      memory.emplace_back(static_cast<std::size_t>(elements) * size_of(one.output.dtype), std::byte{0x7b});
+      primitive.epilogue = sums_of_columns(primitive, sums);
+    }
     if (one.bias_axis < 0) return;
     const Array array{one.output.dtype, {one.output.sizes[one.bias_axis]}, Layout::contiguous, {-2, 2, true}};
     bias = lay_out(array, static_cast<std::int32_t>(memory.size()), elements);
@@ -309,6 +346,13 @@ std::string difference(const std::vector<double>& actual, const std::vector<doub
   return "";
 }
 
+std::string difference_of_sums(const Setup& setup, const std::vector<double>& wanted, const Case& one) {
+  const auto columns = static_cast<std::size_t>(one.output.sizes.back());
+  std::vector<double> sums(columns, 0.0);
+  for (std::size_t i = 0; i < wanted.size(); ++i) sums[i % columns] += wanted[i];
+  return difference(numbers(setup.sums, setup.memory.back()), sums, one);
+}
+
 /// What lies around the output's elements must stay as it was.
 std::string damage(Setup& setup, const std::vector<std::byte>& before) {
   const std::size_t size = size_of(setup.primitive.output.access.dtype);
@@ -385,7 +429,9 @@ std::vector<Outcome> run(const std::vector<Case>& cases) {
     execute(setups[i], *kernels[i]);
     std::string& complaint = outcomes[i].complaint;
     complaint = reports();
-    complaint += difference(numbers(setups[i].primitive.output, setups[i].output()), expected(cases[i]), cases[i]);
+    const std::vector<double> wanted = expected(cases[i]);
+    complaint += difference(numbers(setups[i].primitive.output, setups[i].output()), wanted, cases[i]);
+    if (cases[i].column_sums) complaint += difference_of_sums(setups[i], wanted, cases[i]);
     complaint += damage(setups[i], before);
   }
   return outcomes;

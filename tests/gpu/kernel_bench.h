@@ -45,6 +45,8 @@ struct Case {
   bool stray_indices = false;
   /// Contractions: the axis of the output along which a bias lies that an epilogue adds before relu; -1 for none.
   int bias_axis = -1;
+  /// Matrix products: an epilogue adds up each column of the result.
+  bool column_sums = false;
 };
 
 /// What came of a case: empty if the results agree and the simulator reported nothing.

@@ -19,7 +19,16 @@ std::vector<Case> products() {
           product(DType::float32, {40, 64}, {64, 32}, {40, 32}, Layout::reversed, Layout::reversed)};
 }
 
-TEST(KernelSamples, tile) { expect_right(products()); }
+TEST(KernelSamples, tile) {
+  std::vector<Case> cases = products();
+  // Of the sizes of tiles: 16 columns a simdgroup, which have two lanes each, and 32.
+  for (const std::int64_t columns : {19, 75}) {
+    cases.push_back(
+        product(DType::float32, {70, 47}, {47, columns}, {70, columns}, Layout::contiguous, Layout::contiguous));
+    cases.back().column_sums = true;
+  }
+  expect_right(cases);
+}
 
 TEST(KernelSamples, contraction) {
   std::vector<Case> cases = products();
