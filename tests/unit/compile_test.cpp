@@ -76,6 +76,20 @@ TEST(Passes, EpiloguesHoldBiasAndActivation) {
   EXPECT_EQ(count(steps[0].detail, "epilogue"), 1);
 }
 
+TEST(Passes, ShareLeavesApartWhatIsWrittenPieceByPiece) {
+  const Tensor a = numbers({64, 32});
+  const Tensor b = a.clone();
+  const Tensor c = a.clone();
+  flush();
+  Tensor first;
+  Tensor second;
+  const auto steps = steps_of([&] {
+    first = cat({a, b}, 1);
+    second = cat({a, c}, 1);
+  });
+  EXPECT_EQ(bytes_of(steps), 2 * 4 * 64 * 32 * sizeof(float));  // each piece is read once and written once
+}
+
 TEST(Passes, ShareComputesEqualExpressionsOnce) {
   const Tensor x = numbers({4096});
   Tensor y;

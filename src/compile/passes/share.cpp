@@ -25,6 +25,8 @@ void share(Program& program, const Target&) {
     for (ValueId& input : value.inputs) {
       if (input >= 0) input = same[static_cast<std::size_t>(input)];
     }
+    // Memory without values is written piece by piece: two results that begin with the same piece would need a copy.
+    if (value.op == ops::Op::empty) continue;
     // Leaves and run-time arguments are distinct by nature (equality compares their positions).
     const std::uint64_t hash = hash_of(value);
     const auto [first, last] = seen.equal_range(hash);
