@@ -52,6 +52,21 @@ Tensor nearest(const Tensor& x, const Axis& axis, bool exact) {
   return index_select(x, axis.index, positions(source, x.device()));
 }
 
+/// Weights along an axis of x, in x's type: rounded here, for not every device has float64.
+Tensor weights_along(const Axis& axis, const std::vector<double>& weights, const Tensor& x) {
+  Shape sizes(x.dim(), 1);
+  sizes[axis.index] = axis.output;
+  Tensor rounded;
+  visit_dtype(x.dtype(), [&]<class Element>() {
+    if constexpr (!std::is_same_v<Element, bool>) {
+      std::vector<Element> elements;
+      for (const double weight : weights) elements.push_back(convert_element<Element>(weight));
+      rounded = Tensor::from(elements, sizes, x.device());
+    }
+  });
+  return rounded;
+}
+
 Tensor linear_between(const Tensor& x, const Axis& axis, bool align_corners) {
   std::vector<std::int64_t> before;
   std::vector<std::int64_t> after;
@@ -65,9 +80,7 @@ Tensor linear_between(const Tensor& x, const Axis& axis, bool align_corners) {
     after.push_back(std::min(first + 1, axis.size - 1));
     share.push_back(source - static_cast<double>(first));
   }
-  Shape sizes(x.dim(), 1);
-  sizes[axis.index] = axis.output;
-  const Tensor weight = cast(Tensor::from(share, sizes, x.device()), x.dtype());
+  const Tensor weight = weights_along(axis, share, x);
   const Tensor low = index_select(x, axis.index, positions(before, x.device()));
   const Tensor high = index_select(x, axis.index, positions(after, x.device()));
   return low + (high - low) * weight;
@@ -96,11 +109,9 @@ Tensor cubic_between(const Tensor& x, const Axis& axis, bool align_corners) {
       weights[k].push_back(shares[k]);
     }
   }
-  Shape sizes(x.dim(), 1);
-  sizes[axis.index] = axis.output;
   Tensor sum;
   for (std::size_t k = 0; k < 4; ++k) {
-    const Tensor weight = cast(Tensor::from(weights[k], sizes, x.device()), x.dtype());
+    const Tensor weight = weights_along(axis, weights[k], x);
     const Tensor term = index_select(x, axis.index, positions(places[k], x.device())) * weight;
     sum = sum.defined() ? sum + term : term;
   }
