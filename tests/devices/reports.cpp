@@ -1,6 +1,7 @@
 // What the simulated GPU reports while a test runs fails that test; and at the end, how many kernels there were.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <russet/error.h>
 #include <russet/runtime.h>
 
 #ifndef __APPLE__  // where the library holds the simulator
@@ -13,7 +14,11 @@ namespace {
 class Reports : public testing::EmptyTestEventListener {
   void OnTestStart(const testing::TestInfo&) override { simulator::take_reports(); }
   void OnTestEnd(const testing::TestInfo&) override {
-    synchronize();
+    try {
+      synchronize();
+    } catch (const Error& error) {
+      ADD_FAILURE() << "work that nobody waited for failed: " << error.what();
+    }
     for (const simulator::Report& report : simulator::take_reports()) {
       ADD_FAILURE() << "the simulated GPU reports: " << report.check << ": " << report.kernel << ": " << report.message;
     }

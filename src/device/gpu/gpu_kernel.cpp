@@ -78,7 +78,7 @@ void GpuKernel::run(const compile::Bindings& bindings) const {
       run_members(call, bindings);
       continue;
     }
-    for (std::size_t i = 0; i < call.regions.size(); ++i) buffers[i] = bound(call.regions[i], bindings);
+    for (std::size_t i = 0; i < call.regions.size(); ++i) buffers[i] = bound(call, call.regions[i], bindings, stream_);
     const std::size_t size = call.values.bytes.size();
     std::copy_n(call.values.bytes.begin(), size, values.begin());
     for (const Patch& patch : call.values.patches) apply(patch, bindings.arguments[patch.argument], values.data());

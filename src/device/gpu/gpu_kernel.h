@@ -27,6 +27,7 @@ struct Context {
 /// Bytes [offset, offset + bytes) of a slot that one launch touches through one binding.
 struct Region {
   static constexpr std::int32_t scratch = -1;
+  static constexpr std::int32_t check = -2;  // the word of the call's check
   std::int32_t slot = scratch;
   std::int64_t offset = 0;
   std::size_t bytes = 0;
@@ -46,8 +47,13 @@ inline Placed place(const compile::Operand& operand, bool writes) {
   return place(operand.access, operand.sizes, writes);
 }
 
-/// Where a region lies in a run.
+/// Where a region lies in a run; one that is no Region::check.
 Binding bound(const Region& region, const compile::Bindings& bindings);
+/// Likewise, of a call or a member of one: a check's is a new one for each launch.
+template <class Launched>
+Binding bound(const Launched& launched, const Region& region, const compile::Bindings& bindings, Stream& stream) {
+  return region.slot == Region::check ? stream.watch(*launched.check) : bound(region, bindings);
+}
 
 /// A run-time argument that goes into the values at `at`.
 struct Patch {
@@ -101,6 +107,7 @@ class Values {
 /// for what the launch alone knows: places, first, count.
 struct Member {
   std::vector<Region> regions;
+  std::shared_ptr<const IndexCheck> check;
   Values entry;
   std::uint32_t groups = 0;
 };
@@ -111,6 +118,7 @@ struct Call {
   std::array<std::uint32_t, 3> groups{1, 1, 1};
   std::vector<Region> regions;
   Values values;
+  std::shared_ptr<const IndexCheck> check;  // if a region is Region::check
   /// What the function is made of, if it can share a launch.
   std::shared_ptr<const Piece> piece;
   /// If there are any, the launch is theirs: `regions`, `values` and `groups` say nothing. `bases` is how many blocks

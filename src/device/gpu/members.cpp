@@ -25,7 +25,7 @@ class Table {
       for (const Call& call : calls) {
         if (text_of(call) != text) continue;
         pieces_.push_back(*call.piece);
-        value_bytes_.push_back(call.values.bytes.size());
+        value_bytes_ = std::max(value_bytes_, call.values.bytes.size());
         break;
       }
     }
@@ -38,13 +38,14 @@ class Table {
     const std::size_t piece = piece_of_[index];
     Member member;
     member.regions = call.regions;
+    member.check = call.check;
     const std::uint32_t simdgroups = threads_ / call.piece->threads;
     member.groups = (call.groups[0] * call.groups[1] + simdgroups - 1) / simdgroups;
     member.entry.bytes.resize(bytes_);
     std::copy(call.values.bytes.begin(), call.values.bytes.end(),
-              member.entry.bytes.begin() + static_cast<std::ptrdiff_t>(value_at_[piece]));
+              member.entry.bytes.begin() + static_cast<std::ptrdiff_t>(value_at_));
     for (Patch patch : call.values.patches) {
-      patch.at += static_cast<std::uint32_t>(value_at_[piece]);
+      patch.at += static_cast<std::uint32_t>(value_at_);
       member.entry.patches.push_back(patch);
     }
     const std::uint32_t rest[] = {static_cast<std::uint32_t>(piece), call.groups[0], call.groups[1]};
@@ -52,7 +53,7 @@ class Table {
     return member;
   }
 
-  Source source(std::uint32_t bases) const { return source_of(pieces_, order_, bytes_, bases); }
+  Source source(std::uint32_t bases) const { return source_of(pieces_, (directory_ - value_at_) / 8, bytes_, bases); }
   std::size_t directory() const { return directory_; }
 
  private:
@@ -62,34 +63,24 @@ class Table {
   void lay_out() {
     std::size_t places = 1;
     for (const Piece& piece : pieces_) places = std::max(places, piece.arguments.size());
-    std::size_t at = places * 8;
-    value_at_.resize(pieces_.size());
-    for (const bool wide : {true, false}) {
-      for (std::size_t i = 0; i < pieces_.size(); ++i) {
-        if (pieces_[i].values_are_wide != wide) continue;
-        value_at_[i] = at;
-        at += rounded(value_bytes_[i], wide ? 8 : 4);
-        order_.push_back(i);
-      }
-    }
-    directory_ = at;
-    bytes_ = rounded(at + 5 * sizeof(std::uint32_t), 8);
+    value_at_ = places * 8;
+    directory_ = value_at_ + std::max<std::size_t>(rounded(value_bytes_, 8), 8);
+    bytes_ = rounded(directory_ + 5 * sizeof(std::uint32_t), 8);
   }
 
   std::vector<Piece> pieces_;
-  std::vector<std::size_t> value_bytes_, value_at_;  // of each piece
-  std::vector<std::size_t> order_;
+  std::size_t value_bytes_ = 0;  // the most that a piece has
+  std::size_t value_at_ = 0;
   std::vector<std::size_t> piece_of_;  // of each call
   std::uint32_t threads_ = 0;
   std::size_t directory_ = 0;
   std::size_t bytes_ = 0;
 };
 
-/// A power of two: few kernels differ in it.
+/// Few kernels differ in it.
 std::uint32_t bases_for(std::size_t slots) {
-  std::uint32_t bases = 1;
-  while (bases < slots) bases *= 2;
-  return std::min(bases, most_bases);
+  constexpr std::uint32_t few = 8;
+  return slots <= few ? few : most_bases;
 }
 
 /// Members of one table that fit one launch's grid and windows.
@@ -172,13 +163,13 @@ class Filler {
   }
 
   void add(const Member& member) {
-    std::vector<Binding> buffers;
-    for (const Region& region : member.regions) buffers.push_back(bound(region, bindings_));
+    std::vector<Binding> buffers = bind(member);
     const std::size_t known = filling_.blocks.size();
     note_blocks(buffers);
     if (filling_.blocks.size() > call_.bases && filling_.members > 0) {
       filling_.blocks.resize(known);
       launch();
+      buffers = bind(member);  // a check's word is the next launch's
       note_blocks(buffers);
     }
     const std::size_t at = filling_.table.size();
@@ -212,6 +203,12 @@ class Filler {
   }
 
  private:
+  std::vector<Binding> bind(const Member& member) {
+    std::vector<Binding> buffers;
+    for (const Region& region : member.regions) buffers.push_back(bound(member, region, bindings_, stream_));
+    return buffers;
+  }
+
   void clear() {
     filling_.buffers.clear();
     filling_.places.clear();

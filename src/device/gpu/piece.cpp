@@ -55,12 +55,18 @@ std::string functions_text(const std::vector<Piece>& pieces) {
   return text;
 }
 
-std::string member_text(const std::vector<Piece>& pieces, const std::vector<std::size_t>& order) {
+std::string member_text(const std::vector<Piece>& pieces, std::size_t values) {
   std::size_t places = 1;
   for (const Piece& piece : pieces) places = std::max(places, piece.arguments.size());
-  std::string text = fmt::format("struct Member_@ {{\n  ulong places[{}];\n", places);
-  for (const std::size_t i : order) text += numbered(fmt::format("  {} values{};\n", pieces[i].values_type, i), i);
-  return text + "  uint first, count, piece, width, height;\n};\n";
+  std::string text = fmt::format(
+      "struct Member_@ {{\n  ulong places[{}];\n  ulong values[{}];\n  uint first, count, piece, width, height;\n}};\n",
+      places, values);
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    text += numbered(fmt::format("static_assert(sizeof({}) <= {}, \"the table has room for the values\");\n",
+                                 pieces[i].values_type, values * 8),
+                     i);
+  }
+  return text;
 }
 
 /// Arrays of the kernel: pieces share those that are alike. `names`: of each piece's arrays.
@@ -103,8 +109,7 @@ Source source_of(const Piece& piece) {
           piece.files, piece.threads};
 }
 
-Source source_of(const std::vector<Piece>& pieces, const std::vector<std::size_t>& order, std::size_t bytes,
-                 std::uint32_t bases) {
+Source source_of(const std::vector<Piece>& pieces, std::size_t values, std::size_t bytes, std::uint32_t bases) {
   Source source;
   source.stem = "bundle";
   for (const Piece& piece : pieces) source.threads = std::max(source.threads, piece.threads);
@@ -125,7 +130,8 @@ Source source_of(const std::vector<Piece>& pieces, const std::vector<std::size_t
     }
     const bool packed = pieces[i].threads < source.threads;
     const std::string_view self = packed ? "lane_id, lane_id, 0u" : "thread_id, lane_id, simdgroup_id";
-    arguments += fmt::format("\n      self.values{}, id, count, {}", i, self);
+    arguments +=
+        numbered(fmt::format("\n      *(constant {}*)self.values, id, count, {}", pieces[i].values_type, self), i);
     for (const std::string& name : array_names[i]) arguments += ", " + name;
     calls += fmt::format("  if (self.piece == {}u) {{\n", i);
     if (packed) {
@@ -164,7 +170,7 @@ KERNEL(@, {threads}, {outs}TABLE(Member_@, members, {bases})) {{
 {calls}}}
 )",
       fmt::arg("bytes", bytes), fmt::arg("functions", functions_text(pieces)),
-      fmt::arg("member", member_text(pieces, order)), fmt::arg("parameters", base_list(bases, "device char* ")),
+      fmt::arg("member", member_text(pieces, values)), fmt::arg("parameters", base_list(bases, "device char* ")),
       fmt::arg("choice", choice(0, bases)), fmt::arg("threads", source.threads), fmt::arg("outs", outs),
       fmt::arg("bases", bases), fmt::arg("arrays", arrays), fmt::arg("calls", calls));
   return source;

@@ -45,12 +45,11 @@ bool is_simdgroup(const Piece& piece);
 /// threadgroups belong to members, a member runs one of the pieces.
 ///     struct Member_@ {
 ///       ulong places[most arguments of a piece];   // where memory lies: see Launch::places
-///       Values_@_0 values0; ...                    // of each piece
+///       ulong values[most values of a piece];      // its piece's
 ///       uint first, count, piece, width, height;   // its first threadgroup; members; its piece; its grid
 ///     };
-/// `order`: the pieces in the order of their values, wide ones first. `bytes`: the size of a member.
-Source source_of(const std::vector<Piece>& pieces, const std::vector<std::size_t>& order, std::size_t bytes,
-                 std::uint32_t bases);
+/// `values`: how many there are. `bytes`: the size of a member.
+Source source_of(const std::vector<Piece>& pieces, std::size_t values, std::size_t bytes, std::uint32_t bases);
 
 /// The most bases of a kernel: with the table they are its bindings.
 inline constexpr std::uint32_t most_bases = 28;

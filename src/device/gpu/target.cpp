@@ -162,7 +162,7 @@ class Target final : public compile::Target {
       const Call& call = gpu->calls()[number];
       if (!can_share(call)) return std::nullopt;
       for (const Region& region : call.regions) {
-        if (region.slot == Region::scratch) continue;
+        if (region.slot < 0) continue;
         (region.writes ? stages.writes : stages.reads)[number].push_back(region.slot);
       }
     }

@@ -1,5 +1,6 @@
 // needs: element.metal
-// Rows by index. An index that is out of range reads a row of zeros, and writes nothing.
+// Rows by index. An index that is out of range reads a row of zeros, and writes nothing; the smallest number of such an
+// index goes to `stray`.
 
 struct IndexValues {
   Axes row;     // of a row of the array
@@ -12,11 +13,15 @@ struct IndexValues {
   ulong row_size, rows;
 };
 
+inline void note_stray(device atomic_uint* stray, ulong entry) {
+  atomic_fetch_min_explicit(stray, uint(min(entry, ulong(0xfffffffeu))), memory_order_relaxed);
+}
+
 /// x[index[i]]: the element at `position` of the result. T only says how many bytes an element has, or several that lie
 /// together.
 template <class T, class I, class Index>
-void take_rows(device const T* x, device const I* index, device T* result, constant IndexValues& values,
-               ulong position) {
+void take_rows(device const T* x, device const I* index, device T* result, device atomic_uint* stray,
+               constant IndexValues& values, ulong position) {
   const Index i = Index(position) / Index(values.row_size);
   if (position >= values.count * values.row_size) return;
   const Index j = Index(position) - i * Index(values.row_size);
@@ -27,6 +32,7 @@ void take_rows(device const T* x, device const I* index, device T* result, const
     result[to] = x[row * values.row_stride + locate(values.row, j)];
   } else {
     result[to] = T(0);
+    if (j == 0) note_stray(stray, i);
   }
 }
 
@@ -57,13 +63,16 @@ long row_of(device const I* index, constant IndexValues& values, uint entry) {
 /// writes it. A thread an (entry, element of a row); `position` is the thread's.
 template <class T, class I, bool ACCUMULATES>
 void put_rows(device const uint* order, device const I* index, device const T* x, device T* result,
-              constant IndexValues& values, ulong position) {
+              device atomic_uint* stray, constant IndexValues& values, ulong position) {
   typedef typename SumOf<T>::type Sum;
   const ulong entry = position / values.row_size;
   if (entry >= values.count) return;
   const uint j = uint(position - entry * values.row_size);
   const long row = row_of(index, values, order[entry]);
-  if (row < 0 || row >= long(values.rows)) return;
+  if (row < 0 || row >= long(values.rows)) {
+    if (j == 0) note_stray(stray, order[entry]);
+    return;
+  }
   const ulong neighbour = ACCUMULATES ? entry - 1 : entry + 1;
   const bool has_neighbour = ACCUMULATES ? entry > 0 : neighbour < values.count;
   if (has_neighbour && row_of(index, values, order[neighbour]) == row) return;

@@ -127,6 +127,10 @@ class Driver final : public gpu::Driver {
     const std::lock_guard lock(mutex_);
     stream_.launch(launch);
   }
+  gpu::Binding watch(gpu::IndexCheck check) override {
+    const std::lock_guard lock(mutex_);
+    return stream_.watch(std::move(check));
+  }
   const void* block_of(const std::byte* address, std::size_t bytes) const override {
     return memory_.find(address, bytes).buffer;
   }

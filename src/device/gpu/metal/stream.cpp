@@ -71,7 +71,7 @@ void Stream::launch(const gpu::Launch& launch) {
   if (!buffer_) begin();
   if (!lost_.empty()) {
     for (const gpu::Binding& binding : launch.buffers) {
-      if (!binding.writes) check(range_of(binding.address, binding.bytes));
+      if (!binding.writes && lost_.holds(range_of(binding.address, binding.bytes))) tell_failure();
     }
     for (const gpu::Binding& binding : launch.buffers) {
       if (binding.writes) lost_.remove(range_of(binding.address, binding.bytes));
@@ -80,6 +80,16 @@ void Stream::launch(const gpu::Launch& launch) {
   encode(launch);
   note(launch);
   if (batch_->launches >= length_) commit();
+}
+
+gpu::Binding Stream::watch(gpu::IndexCheck check) {
+  const PoolScope pool;
+  if (!buffer_) begin();
+  std::byte* const memory = take_memory(sizeof(std::uint32_t));
+  std::memcpy(memory, &gpu::IndexCheck::none, sizeof(std::uint32_t));
+  if (hooks != nullptr) hooks->written(memory, sizeof(std::uint32_t));
+  batch_->checks.push_back({std::move(check), reinterpret_cast<const std::uint32_t*>(memory)});
+  return {memory, sizeof(std::uint32_t), true};
 }
 
 void Stream::begin() {
@@ -288,9 +298,12 @@ void Stream::synchronize() {
   settle();
   for (const Range& birth : births_) hooks->grant(birth.begin, static_cast<std::size_t>(birth.end - birth.begin));
   births_.clear();
-  if (!failure_is_new_) return;
+  if (failure_is_new_) tell_failure();
+}
+
+void Stream::tell_failure() {
   failure_is_new_ = false;
-  throw DeviceError(failure_);
+  std::rethrow_exception(failure_);
 }
 
 void Stream::settle() {
@@ -301,6 +314,11 @@ void Stream::settle() {
       if (!batch.done) return;
     }
     if (!batch.failure.empty()) return fail(batch.failure);
+    for (const Watched& watched : batch.checks) {
+      if (*watched.word == gpu::IndexCheck::none) continue;
+      lose(watched.check.message(*watched.word));
+      break;
+    }
     adapt(batch);
     take_back(batch);
     in_flight_.pop_front();
@@ -316,15 +334,35 @@ void Stream::adapt(const Batch& batch) {
   length_ = static_cast<int>(std::clamp(wanted_seconds / seconds_per_launch_, double{shortest}, double{longest}));
 }
 
+void Stream::note_failure(std::exception_ptr failure) {
+  failure_ = std::move(failure);
+  failure_is_new_ = true;
+}
+
+// The oldest command buffer read rows that there are not: what it wrote, and what was made of that, is lost. What was
+// written since from other values is sound.
+void Stream::lose(const std::string& reason) {
+  note_failure(std::make_exception_ptr(IndexError(
+      reason + ". The GPU found that out late: values that it wrote then are lost until they are set again.")));
+  const auto take_up = [&](const Batch& batch, bool wrong) {
+    wrong |=
+        std::any_of(batch.reads.begin(), batch.reads.end(), [&](const Range& range) { return lost_.holds(range); });
+    for (const Range& range : batch.writes) {
+      lost_.remove(range);
+      if (wrong) lost_.add(range);
+    }
+  };
+  for (const auto& batch : in_flight_) take_up(*batch, batch == in_flight_.front());
+  if (buffer_) take_up(*batch_, false);
+}
+
 // The first failure is the reason; what was committed after it ran on its results or not at all. The queue takes no
 // more work after an error (Metal ignores what a process sends after it), so there is a new one.
 void Stream::fail(const std::string& reason) {
-  failure_ = fmt::format(
-      "mps: the GPU gave up on work that had been started: {}. Values that it should have written are lost until they "
-      "are "
-      "set again.",
-      reason);
-  failure_is_new_ = true;
+  note_failure(std::make_exception_ptr(DeviceError(
+      fmt::format("mps: the GPU gave up on work that had been started: {}. Values that it should have written are lost "
+                  "until they are set again.",
+                  reason))));
   if (buffer_) {  // what is being written never runs
     encoder_->endEncoding();
     encoder_.reset();
@@ -343,7 +381,7 @@ void Stream::fail(const std::string& reason) {
 }
 
 void Stream::check(const Range& range) const {
-  if (!lost_.empty() && lost_.holds(range)) throw DeviceError(failure_);
+  if (!lost_.empty() && lost_.holds(range)) std::rethrow_exception(failure_);
 }
 
 }  // namespace russet::metal

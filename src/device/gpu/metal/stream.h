@@ -2,6 +2,7 @@
 // Stream: launches become command buffers, command buffers run one after another, and what fails is known by address.
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -48,11 +49,18 @@ struct Chunk {
   std::size_t used = 0;
 };
 
+/// A check of one of a command buffer's launches, and its word.
+struct Watched {
+  gpu::IndexCheck check;
+  const std::uint32_t* word = nullptr;
+};
+
 /// A command buffer that was committed.
 struct Batch {
   std::vector<Range> reads;
   std::vector<Range> writes;
-  std::vector<Chunk> chunks;                // that its launches read
+  std::vector<Chunk> chunks;  // that its launches read
+  std::vector<Watched> checks;
   std::vector<Ref<graph::Buffer>> lenders;  // whose memory its launches are the last to read
   int launches = 0;
   // Guarded by Stream's completions:
@@ -72,6 +80,8 @@ class Stream {
   /// Encodes a launch, and commits when the command buffer is long enough. Throws DeviceError if it would read what a
   /// failed command buffer left undefined.
   void launch(const gpu::Launch& launch);
+  /// A word for a check that the next launch makes.
+  gpu::Binding watch(gpu::IndexCheck check);
   void barrier();
   void commit();
   /// A value begins here with the next launch that touches the range, as far as it does: for the simulator's checks.
@@ -86,10 +96,11 @@ class Stream {
   void wait_for(const Range& range, Access access);
   /// Nothing that comes will read the lender's memory: it is given back when what was launched is done with it.
   void end_borrowing(Ref<graph::Buffer> lender);
-  /// Waits for everything. Throws DeviceError if a command buffer failed since the last call.
+  /// Waits for everything. Throws what went wrong since the last call, if launch() has not.
   void synchronize();
 
-  /// Throws DeviceError if what lies in the range was lost with a failed command buffer.
+  /// Throws what went wrong if what lies in the range was lost with it: DeviceError for a failed command buffer,
+  /// IndexError for an index that named no row.
   void check(const Range& range) const;
   /// The host wrote the range, or its memory starts a new life.
   void forget(const Range& range) {
@@ -125,6 +136,9 @@ class Stream {
   void settle();
   void adapt(const Batch& batch);
   void fail(const std::string& reason);
+  void lose(const std::string& reason);
+  void note_failure(std::exception_ptr failure);
+  [[noreturn]] void tell_failure();
 
   const Gpu& gpu_;
   Memory& memory_;
@@ -147,8 +161,8 @@ class Stream {
   int length_;
   double seconds_ = 0;
   double seconds_per_launch_ = 0;
-  RangeSet lost_;        // what failed command buffers should have written
-  std::string failure_;  // of the last command buffer that failed
+  RangeSet lost_;               // what failed command buffers should have written
+  std::exception_ptr failure_;  // the last one
   bool failure_is_new_ = false;
 };
 

@@ -63,9 +63,9 @@ class Writer {
     std::vector<Call> calls;
     calls.push_back(call("take", rows, {place(x, false).region, rows.index_region, place(output, true).region},
                          {{bits, "x"}, {index, "index"}, {bits, "result", true}},
-                         fmt::format("take_rows<{}, {}, {}>(x, index, result, values, position)", bits, index,
+                         fmt::format("take_rows<{}, {}, {}>(x, index, result, stray, values, position)", bits, index,
                                      fits_uint(rows.count * rows.row_size) ? "uint" : "ulong"),
-                         rows.count * rows.row_size));
+                         rows.count * rows.row_size, true));
     return std::make_unique<GpuKernel>(context_, "rows", std::move(calls));
   }
 
@@ -89,8 +89,8 @@ class Writer {
         "put", rows,
         {scratch_region(0, order.bytes, false), rows.index_region, place(x, false).region, place(output, true).region},
         {{"uint", "order"}, {index_type, "index"}, {type, "x"}, {type, "result", true}},
-        fmt::format("put_rows<{}, {}, {}>(order, index, x, result, values, position)", type, index_type, adds),
-        rows.count * rows.row_size));
+        fmt::format("put_rows<{}, {}, {}>(order, index, x, result, stray, values, position)", type, index_type, adds),
+        rows.count * rows.row_size, true));
     return std::make_unique<GpuKernel>(context_, "rows in the order of the index", std::move(calls),
                                        scratch + sort_scratch_bytes(lines));
   }
@@ -133,16 +133,26 @@ class Writer {
   }
 
   Call call(std::string_view stem, const Rows& rows, std::vector<Region> regions,
-            std::vector<Piece::Argument> arguments, const std::string& body, std::int64_t threads) const {
+            std::vector<Piece::Argument> arguments, const std::string& body, std::int64_t threads,
+            bool checks = false) const {
     Piece piece;
     piece.stem = std::string(stem);
     piece.threads = 256;
     piece.files = {"indexing.metal"};
     piece.arguments = std::move(arguments);
+    if (checks) {
+      piece.arguments.push_back({"atomic_uint", "stray", true});
+      regions.push_back({Region::check, 0, sizeof(std::uint32_t), true});
+    }
     piece.values_type = "IndexValues";
     piece.values_are_wide = true;
     piece.body = fmt::format("  const ulong position = ulong(group_id.x) * 256u + thread_id;\n  {};\n", body);
-    return make_call(std::move(piece), {groups_for(threads), 1, 1}, std::move(regions), rows.values(), context_);
+    Call made = make_call(std::move(piece), {groups_for(threads), 1, 1}, std::move(regions), rows.values(), context_);
+    if (checks) {
+      made.check = std::make_shared<const IndexCheck>(
+          IndexCheck{std::string(ops::row(primitive_.op).name), rows.count, rows.rows});
+    }
+    return made;
   }
 
   const Primitive& primitive_;

@@ -96,6 +96,13 @@ RUSSET_SIMD(float)
 bool simd_all(bool x);
 bool simd_any(bool x);
 
+// OpenCL has a type and functions of these names, which are not Metal's.
+struct russet_atomic_uint { uint value; };
+#define atomic_uint russet_atomic_uint
+#define memory_order_relaxed 0
+#define atomic_fetch_min_explicit russet_fetch_min
+uint atomic_fetch_min_explicit(volatile device russet_atomic_uint* object, uint operand, int order);
+
 namespace precise {
 #define RUSSET_FUNCTION(name) float name(float x);
 RUSSET_FUNCTION(exp) RUSSET_FUNCTION(exp2) RUSSET_FUNCTION(exp10) RUSSET_FUNCTION(log) RUSSET_FUNCTION(log2)
