@@ -1,5 +1,7 @@
 #include "device/gpu/emitter/reductions.h"
 
+#include <fmt/ranges.h>
+
 #include "device/gpu/emitter/expressions.h"
 
 namespace russet::gpu {
@@ -32,9 +34,14 @@ Reduction::Reduction(const compile::Group& group, int position) : position_(posi
   parts_.push_back({"acc", type, identity(op_, type)});
   if (has_position()) parts_.push_back({"pos", "uint", "0xffffffffu"});
   if (op_ == Op::squared_deviations) {
-    parts_.push_back({"mean", "float", "0.0f"});
-    parts_.push_back({"count", "float", "0.0f"});
+    for (const std::string_view name : {"mean", "rest", "count"}) parts_.push_back({name, "float", "0.0f"});
   }
+}
+
+std::vector<std::string> Reduction::variables(std::string_view suffix) const {
+  std::vector<std::string> names;
+  for (const Part& part : parts_) names.push_back(variable(part, suffix));
+  return names;
 }
 
 void Reduction::define(KernelText& kernel) const {
@@ -65,8 +72,7 @@ void Reduction::add(KernelText& kernel, std::string_view value, std::string_view
     case Op::amin: return kernel.line("{0} = smaller({0}, {1});", acc, value);
     case Op::squared_deviations:
       kernel.use("reduce.metal");
-      return kernel.line("add_deviation({}, {}, {}, {});", acc, variable(parts_[1], suffix),
-                         variable(parts_[2], suffix), value);
+      return kernel.line("add_deviation({}, {});", fmt::join(variables(suffix), ", "), value);
     default: break;
   }
   const std::string pos = variable(parts_[1], suffix);
@@ -80,16 +86,14 @@ void Reduction::add(KernelText& kernel, std::string_view value, std::string_view
 void Reduction::merge(KernelText& kernel, const std::vector<std::string>& others, std::string_view suffix) const {
   if (op_ != Op::squared_deviations) return add(kernel, others[0], has_position() ? others[1] : "", suffix);
   kernel.use("reduce.metal");
-  kernel.line("merge_deviations({}, {}, {}, {}, {}, {});", variable(parts_[0], suffix), variable(parts_[1], suffix),
-              variable(parts_[2], suffix), others[0], others[1], others[2]);
+  kernel.line("merge_deviations({}, {});", fmt::join(variables(suffix), ", "), fmt::join(others, ", "));
 }
 
 void Reduction::across_lanes(KernelText& kernel) const {
   kernel.use("reduce.metal");
   kernel.line("for (uint step = 16u; step > 0u; step >>= 1u) {");
   if (op_ == Op::squared_deviations) {
-    kernel.line("merge_lanes({}, {}, {}, lane_id, step);", variable(parts_[0]), variable(parts_[1]),
-                variable(parts_[2]));
+    kernel.line("merge_lanes({}, lane_id, step);", fmt::join(variables(""), ", "));
     kernel.line("}");
     return;
   }

@@ -6,7 +6,7 @@ namespace russet::gpu {
 
 /// One reduction of a group: what a thread knows of the elements that it has seen, in one variable or several, its
 /// parts. The first is the result; argmax and argmin have the position that it lies at besides, squared_deviations the
-/// mean and the number of elements.
+/// mean (in two numbers) and how many elements there are.
 class Reduction {
  public:
   struct Part {
@@ -24,6 +24,8 @@ class Reduction {
   std::string variable(const Part& part, std::string_view suffix = "") const {
     return fmt::format("{}{}{}", part.name, position_, suffix);
   }
+
+  std::vector<std::string> variables(std::string_view suffix) const;
 
   /// Defines the parts, as they are before any element.
   void define(KernelText& kernel) const;

@@ -10,42 +10,55 @@ inline long lane_xor(long x, uint mask) {
   return long((ulong(high) << 32u) | ulong(low));
 }
 
-// The sum of squared distances from the mean, kept together with the mean and the number of elements.
+// The sum of squared distances from the mean, kept together with the mean and the number of elements. The mean is a sum
+// of two numbers, `rest` being what `mean` is too coarse for: distances that are small beside it keep their digits.
+
+/// Moves what `mean` can hold out of `rest`.
+inline void settle_mean(thread float& mean, thread float& rest) {
+  const float sum = mean + rest;
+  rest -= sum - mean;
+  mean = sum;
+}
 
 /// Adds an element: Welford (1962), "Note on a method for calculating corrected sums of squares and products".
-inline void add_deviation(thread float& squares, thread float& mean, thread float& count, float x) {
+inline void add_deviation(thread float& squares, thread float& mean, thread float& rest, thread float& count, float x) {
   count += 1.0f;
-  const float distance = x - mean;
-  mean += distance / count;
-  squares += distance * (x - mean);
+  const float distance = (x - mean) - rest;
+  rest += distance / count;
+  squares += distance * ((x - mean) - rest);
+  settle_mean(mean, rest);
 }
 
 /// Adds what is known of other elements: Chan, Golub and LeVeque (1979), "Updating formulae and a pairwise algorithm
-/// for computing sample variances".
-inline void merge_deviations(thread float& squares, thread float& mean, thread float& count, float other_squares,
-                             float other_mean, float other_count) {
-  if (other_count == 0.0f) return;
-  const float share = other_count / (count + other_count);
-  const float distance = other_mean - mean;
+/// for computing sample variances". Without branches, for barriers may follow.
+inline void merge_deviations(thread float& squares, thread float& mean, thread float& rest, thread float& count,
+                             float other_squares, float other_mean, float other_rest, float other_count) {
+  const float total = count + other_count;
+  const float share = total > 0.0f ? other_count / total : 0.0f;
+  mean = count > 0.0f ? mean : other_mean;
+  rest = count > 0.0f ? rest : other_rest;
+  const float distance = other_count > 0.0f ? (other_mean - mean) + (other_rest - rest) : 0.0f;
   squares += other_squares + distance * distance * (count * share);
-  mean += distance * share;
-  count += other_count;
+  rest += distance * share;
+  settle_mean(mean, rest);
+  count = total;
 }
 
 /// Both lanes of a pair merge what the upper one knows into what the lower one does: they get the same bits.
-inline void merge_lanes(thread float& squares, thread float& mean, thread float& count, uint lane_id, uint step) {
+inline void merge_lanes(thread float& squares, thread float& mean, thread float& rest, thread float& count, uint lane_id,
+                        uint step) {
   const float other_squares = lane_xor(squares, step);
   const float other_mean = lane_xor(mean, step);
+  const float other_rest = lane_xor(rest, step);
   const float other_count = lane_xor(count, step);
-  if ((lane_id & step) == 0u) {
-    merge_deviations(squares, mean, count, other_squares, other_mean, other_count);
-    return;
-  }
-  const float own_squares = squares;
-  const float own_mean = mean;
-  const float own_count = count;
-  squares = other_squares;
-  mean = other_mean;
-  count = other_count;
-  merge_deviations(squares, mean, count, own_squares, own_mean, own_count);
+  const bool lower = (lane_id & step) == 0u;
+  const float upper_squares = lower ? other_squares : squares;
+  const float upper_mean = lower ? other_mean : mean;
+  const float upper_rest = lower ? other_rest : rest;
+  const float upper_count = lower ? other_count : count;
+  squares = lower ? squares : other_squares;
+  mean = lower ? mean : other_mean;
+  rest = lower ? rest : other_rest;
+  count = lower ? count : other_count;
+  merge_deviations(squares, mean, rest, count, upper_squares, upper_mean, upper_rest, upper_count);
 }
