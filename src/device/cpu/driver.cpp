@@ -30,8 +30,8 @@ std::size_t rounded(std::size_t bytes) {
   return std::max(line, (bytes + unit - 1) / unit * unit);
 }
 
-void* map(std::size_t bytes) {
-  return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+void* map(std::size_t bytes, void* wish = nullptr) {
+  return mmap(wish, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
 /// `bytes`, which are whole pages, at a multiple of a page; MAP_FAILED if there are none.
@@ -40,6 +40,10 @@ void* map_pages(std::size_t bytes) {
   void* const memory = map(bytes);
   if (memory == MAP_FAILED || past(memory) == 0) return memory;
   munmap(memory, bytes);
+  // Below it, if that is free: a process at the limit of its addresses has no room for more.
+  void* const below = map(bytes, static_cast<std::byte*>(memory) - past(memory));
+  if (below == MAP_FAILED || past(below) == 0) return below;
+  munmap(below, bytes);
   void* const room = map(bytes + page);
   if (room == MAP_FAILED) return room;
   const std::size_t before = (page - past(room)) % page;
