@@ -114,33 +114,37 @@ struct Case {
   }
 };
 
+/// A pool is for one layout.
+using Pools = std::map<Layout, test::Pool>;
+
 class Primitives : public testing::TestWithParam<Group> {
  protected:
   const Device device{GetParam().device};
   const bool together = compiles_kernels(GetParam().device);
 
-  /// The group's cases of a type in a layout, in lots that are recorded together.
-  std::vector<std::vector<Case>> lots(DType dtype, Layout layout, bool with_gradients) const {
-    std::map<std::string, std::vector<Case>> lots;
+  /// The group's cases of a type in all layouts, in lots that are recorded together: each alone, or all, since layouts
+  /// and shapes share kernels.
+  std::vector<std::vector<Case>> lots(DType dtype, bool with_gradients) const {
+    std::vector<std::vector<Case>> lots;
     for (const ops::OpRow* row : GetParam().rows) {
       if (with_gradients && !autograd::gradient_of(row->op)) continue;
       const std::vector<Sample> all = samples(*row, dtype);
       for (std::size_t i = 0; i < all.size(); ++i) {
-        // float32 is tested in all layouts; where kernels are compiled, a sample of another type in one of them in
-        // turn.
-        const bool turn =
-            (i + static_cast<std::size_t>(dtype)) % std::size(layouts) == static_cast<std::size_t>(layout);
-        if (together && dtype != DType::float32 && !turn) continue;
         if (row->op == ops::Op::cast && !has_type(device, all[i].given.dtype)) continue;
         // The gradient of a cast to whole numbers is none.
         if (with_gradients && row->op == ops::Op::cast && !is_floating(all[i].given.dtype)) continue;
-        const std::string lot = together ? to_string(all[i].inputs[0].shape) : fmt::format("{} {}", row->name, i);
-        lots[lot].push_back({row, all[i], dtype, layout});
+        for (const Layout layout : layouts) {
+          // float32 is tested in all layouts; where kernels are compiled, a sample of another type in one of them in
+          // turn.
+          const bool turn =
+              (i + static_cast<std::size_t>(dtype)) % std::size(layouts) == static_cast<std::size_t>(layout);
+          if (together && dtype != DType::float32 && !turn) continue;
+          if (lots.empty() || !together) lots.emplace_back();
+          lots.back().push_back({row, all[i], dtype, layout});
+        }
       }
     }
-    std::vector<std::vector<Case>> result;
-    for (auto& [key, cases] : lots) result.push_back(std::move(cases));
-    return result;
+    return lots;
   }
 };
 
@@ -159,20 +163,18 @@ TEST_P(Primitives, ForwardAgreesWithTheReference) {
   for (int type = 0; type < dtype_count; ++type) {
     const auto dtype = static_cast<DType>(type);
     if (!has_type(device, dtype)) continue;
-    for (const Layout layout : layouts) {
-      for (const std::vector<Case>& lot : lots(dtype, layout, false)) {
-        test::Pool pool;
-        std::vector<std::vector<Tensor>> inputs;
-        for (const Case& c : lot) inputs.push_back(inputs_of(c.sample, dtype, dtype, layout, device, &pool));
-        flush();  // the operators read what is in memory, in its layout
-        std::vector<Tensor> results;
-        for (std::size_t i = 0; i < lot.size(); ++i) {
-          results.push_back(run(*lot[i].row, inputs[i], lot[i].sample.given));
-        }
-        flush();
-        for (std::size_t i = 0; i < lot.size(); ++i) compare(lot[i], results[i]);
-        if (HasFailure()) return;
+    for (const std::vector<Case>& lot : lots(dtype, false)) {
+      Pools pools;
+      std::vector<std::vector<Tensor>> inputs;
+      for (const Case& c : lot) inputs.push_back(inputs_of(c.sample, dtype, dtype, c.layout, device, &pools[c.layout]));
+      flush();  // the operators read what is in memory, in its layout
+      std::vector<Tensor> results;
+      for (std::size_t i = 0; i < lot.size(); ++i) {
+        results.push_back(run(*lot[i].row, inputs[i], lot[i].sample.given));
       }
+      flush();
+      for (std::size_t i = 0; i < lot.size(); ++i) compare(lot[i], results[i]);
+      if (HasFailure()) return;
     }
   }
 }
@@ -234,22 +236,20 @@ TEST_P(Primitives, GradientsAgreeWithTheReference) {
     expect_alike(actual.first, expected.first, bound, scale, "gradient of " + c.describe());
     expect_alike(actual.second, expected.second, bound, scale, "second gradient of " + c.describe());
   };
-  for (const Layout layout : layouts) {
-    for (const std::vector<Case>& lot : lots(DType::float32, layout, true)) {
-      test::Pool pool;
-      std::vector<std::vector<Tensor>> inputs;
-      for (const Case& c : lot) {
-        inputs.push_back(inputs_of(c.sample, DType::float32, DType::float32, layout, device, &pool));
-      }
-      flush();
-      std::vector<Gradients> found;
-      for (std::size_t i = 0; i < lot.size(); ++i) {
-        found.push_back(gradients(*lot[i].row, lot[i].sample, inputs[i], DType::float32, &pool));
-      }
-      flush();
-      for (std::size_t i = 0; i < lot.size(); ++i) compare(lot[i], found[i]);
-      if (HasFailure()) return;
+  for (const std::vector<Case>& lot : lots(DType::float32, true)) {
+    Pools pools;
+    std::vector<std::vector<Tensor>> inputs;
+    for (const Case& c : lot) {
+      inputs.push_back(inputs_of(c.sample, DType::float32, DType::float32, c.layout, device, &pools[c.layout]));
     }
+    flush();
+    std::vector<Gradients> found;
+    for (std::size_t i = 0; i < lot.size(); ++i) {
+      found.push_back(gradients(*lot[i].row, lot[i].sample, inputs[i], DType::float32, &pools[lot[i].layout]));
+    }
+    flush();
+    for (std::size_t i = 0; i < lot.size(); ++i) compare(lot[i], found[i]);
+    if (HasFailure()) return;
   }
 }
 

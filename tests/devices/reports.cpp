@@ -1,8 +1,12 @@
-// What the simulated GPU reports while a test runs fails that test; and at the end, how many kernels there were.
+// What the simulated GPU reports while a test runs fails that test; and at the end, how many kernels there were. Their
+// names go to the file that RUSSET_TEST_KERNELS names.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <russet/error.h>
 #include <russet/runtime.h>
+
+#include <cstdlib>
+#include <fstream>
 
 #ifndef __APPLE__  // where the library holds the simulator
 #include "device/gpu/simulator/machine.h"
@@ -26,8 +30,13 @@ class Reports : public testing::EmptyTestEventListener {
   void OnTestProgramEnd(const testing::UnitTest&) override {
     const objects::Statistics& statistics = objects::statistics();
     if (statistics.libraries == 0) return;
-    fmt::print("{} distinct kernels, built in {} compilations; {} fallbacks to the cpu\n", objects::distinct_kernels(),
+    const std::set<std::string> kernels = objects::distinct_kernels();
+    fmt::print("{} distinct kernels, built in {} compilations; {} fallbacks to the cpu\n", kernels.size(),
                statistics.libraries.load(), counters().fallbacks);
+    const char* const list = std::getenv("RUSSET_TEST_KERNELS");
+    if (list == nullptr) return;
+    std::ofstream file(list);
+    for (const std::string& kernel : kernels) file << kernel << '\n';
   }
 };
 

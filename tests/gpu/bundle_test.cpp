@@ -51,6 +51,17 @@ class Works {
     list.emplace_back(b.group);
   }
 
+  /// The second launch of column sums.
+  void results(MachineDriver& driver, std::int64_t rows, std::int64_t columns) {
+    column(rows, columns);
+    compile::Stage stage;
+    stage.whole = std::get<Group>(list.back());
+    stage.number = 1;
+    const auto bytes = driver.target().stages(std::get<Group>(list.back()))->parts_bytes;
+    stage.parts = slot(static_cast<std::int64_t>(bytes) / 4, true);
+    list.back() = stage;
+  }
+
   /// [rows, depth] x [depth, columns], each factor as it lies or transposed.
   void product(std::int64_t rows, std::int64_t columns, std::int64_t depth, bool left_turned, bool right_turned) {
     Primitive p;
@@ -110,9 +121,9 @@ TEST(BundledSteps, OfAnyKindShareALaunch) {
 TEST(BundledSteps, OfSingleSimdgroupsStandSideBySide) {
   MachineDriver driver;
   Works works;
-  works.row(5, 20);  // few short rows: a simdgroup each
+  works.results(driver, 1000, 48);  // a simdgroup for 32 columns
   works.elementwise(13, 64, 64);
-  works.row(11, 24);
+  works.results(driver, 700, 70);
   EXPECT_EQ(run_together(driver, works), 1);
   works.list.erase(works.list.begin() + 1);
   EXPECT_EQ(run_together(driver, works), 1);

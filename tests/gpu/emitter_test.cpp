@@ -46,6 +46,30 @@ TEST(EmittedText, IsTheSameForOtherSizesAndNumbers) {
   EXPECT_EQ(functions_of(*row), functions_of(*rows));
 }
 
+/// exp(x) over a space that memory of these strides does not allow to be walked four elements at a time.
+Builder over(const Shape& space, const Strides& strides) {
+  Builder b(Group::Kind::elementwise, space, space.rank());
+  for (int i = 0; i < 2; ++i) b.memory.add(4096);
+  const auto x = b.load(0, DType::float32, strides);
+  b.store(b.compute(Op::exp, DType::float32, x), 1, contiguous_strides(space));
+  return b;
+}
+
+TEST(EmittedText, IsTheSameForAllLayouts) {
+  MachineDriver driver;
+  const auto transposed = driver.target().compile(over({4, 3, 5}, {1, 4, 12}).group);
+  const auto sliced = driver.target().compile(over({4, 3, 5}, {60, 11, 2}).group);
+  const auto broadcast = driver.target().compile(over({4, 3, 5}, {0, 5, 0}).group);
+  const auto other_rank = driver.target().compile(over({2, 4, 3, 5}, {100, 1, 4, 12}).group);
+  EXPECT_EQ(functions_of(*transposed), functions_of(*sliced));
+  EXPECT_EQ(functions_of(*transposed), functions_of(*broadcast));
+  EXPECT_EQ(functions_of(*transposed), functions_of(*other_rank));
+  const auto flat = driver.target().compile(over({35}, {1}).group);
+  const auto spaced = driver.target().compile(over({4, 5}, {20, 4}).group);
+  EXPECT_EQ(functions_of(*flat), functions_of(*driver.target().compile(over({20}, {3}).group)));
+  EXPECT_EQ(functions_of(*flat), functions_of(*spaced));  // one axis after all
+}
+
 TEST(EmittedText, DiffersWhereTheStructureDoes) {
   MachineDriver driver;
   const auto plain = driver.target().compile(scaled(8, 64, 2, false).group);

@@ -149,7 +149,7 @@ class Target final : public compile::Target {
   }
 
   compile::BundleLimits bundle_limits() const override {
-    return {.members = 1024, .codes = 4, .waiting = 24, .window = 64, .held_bytes = std::size_t{64} << 20};
+    return {.members = 1024, .codes = 16, .waiting = 24, .window = 1024, .held_bytes = std::size_t{64} << 20};
   }
 
   std::optional<compile::Stages> stages(const Step& step) const override {

@@ -73,8 +73,7 @@ class ColumnEmitter {
     if (schedule_.elements_read_reduced) text.run_reduced(schedule_.phases[0].reduced);
     kernel.line("const uint end = min((group_id.y + 1u) * values.chunk, values.rows);");
     kernel.line("for (uint row = group_id.y * values.chunk + simdgroup_id; row < end; row += {}u) {{", simdgroups);
-    text.define_indices(0, group_.split, "row");
-    text.define_offsets(0, group_.split, true);
+    text.define_places(0, group_.split, "row", true);
     const Phase& phase = schedule_.phases[0];
     text.run_full(phase, [&] {
       for (const Reduction& reduction : reductions) {
@@ -108,8 +107,7 @@ class ColumnEmitter {
 
   void open_column(GroupText& text) const {
     const std::string item = walk_.width > 1 ? fmt::format("(column / {}u)", walk_.width) : "column";
-    if (walk_.inner >= 0) text.define_indices(group_.split, group_.space.rank(), item);
-    text.define_offsets(group_.split, group_.space.rank(), false);
+    text.define_places(group_.split, group_.space.rank(), item, false);
   }
 
   /// Group memory holds the accumulators of all threads; the first simdgroup adds up the others' in their order.

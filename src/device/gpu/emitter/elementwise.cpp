@@ -27,9 +27,8 @@ void write_item(const Group& group, KernelText& kernel) {
   const std::string count =
       walk.wide ? kernel.values().add_ulong("items", items) : kernel.values().add_uint("items", items);
   kernel.line("if (item >= {}) return;", count);
-  text.define_indices(0, group.space.rank(), "item");
-  text.define_offsets(0, 0, false);
-  text.define_offsets(0, group.space.rank(), true);
+  text.define_bases();
+  text.define_places(0, group.space.rank(), "item", true);
   text.run_full(schedule.phases[0], [] {});
 }
 

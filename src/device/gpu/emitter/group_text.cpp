@@ -36,6 +36,17 @@ std::vector<bool> find_written(const Group& group) {
   return written;
 }
 
+/// The divisor of divide() in math.metal.
+struct Divisor {
+  std::uint64_t multiplier = 0;
+  std::uint64_t shift = 0;
+
+  explicit Divisor(std::uint64_t size) {
+    while ((std::uint64_t{1} << shift) < size) ++shift;
+    multiplier = ((std::uint64_t{1} << 32) * ((std::uint64_t{1} << shift) - size)) / size + 1;
+  }
+};
+
 /// Whether width neighbours of every item lie side by side in one aligned piece.
 bool is_aligned(const Access& access, int inner, int width) {
   if (access.strides[inner] != 1 || access.offset_argument >= 0 || size_of(access.dtype) > 4) return false;
@@ -58,15 +69,10 @@ bool needs_wide_index(const Group& group) {
 int vector_width(const Group& group, int inner) {
   constexpr int width = 4;
   if (inner < 0 || group.space[inner] % width != 0) return 1;
-  const std::vector<bool> written = find_written(group);
   bool any = false;
-  for (std::size_t i = 0; i < group.accesses.size(); ++i) {
-    const Access& access = group.accesses[i];
+  for (const Access& access : group.accesses) {
     if (access.slot < 0 || access.strides[inner] == 0) continue;
-    if (!is_aligned(access, inner, width)) {
-      if (written[i]) return 1;
-      continue;
-    }
+    if (!is_aligned(access, inner, width)) return 1;
     any = true;
   }
   return any ? width : 1;
@@ -132,18 +138,7 @@ void GroupText::place_accesses(Part part) {
       const Placed placed = gpu::place(access, group_.space, written[i]);
       pointers_.push_back(kernel_.bind(stored_type(access.dtype), placed.region));
       place.first = placed.first;
-      const auto same = std::find_if(places_.begin(), places_.end(), [&](const Place& other) {
-        return !other.position && other.first == place.first && other.strides == place.strides;
-      });
-      if (same != places_.end()) {
-        place_of_.push_back(static_cast<int>(same - places_.begin()));
-        continue;
-      }
-      if (place.first != 0) {
-        const std::string name = fmt::format("first{}", places_.size());
-        place.base =
-            walk_.wide ? kernel_.values().add_long(name, place.first) : kernel_.values().add_int(name, place.first);
-      }
+      place.written = written[i];
     } else {
       pointers_.emplace_back();
       place.position = true;
@@ -152,9 +147,26 @@ void GroupText::place_accesses(Part part) {
             kernel_.values().add_offset(fmt::format("start{}", places_.size()), access.offset, access.offset_argument);
       }
     }
-    place_of_.push_back(static_cast<int>(places_.size()));
-    places_.push_back(std::move(place));
+    share_or_add(std::move(place));
   }
+}
+
+/// Accesses to memory that lies alike share a place; where the text says nothing of how it lies only results do, which
+/// all lie alike as a rule.
+void GroupText::share_or_add(Place place) {
+  const bool any_layout = walk_.width == 1;
+  const auto same = std::find_if(places_.begin(), places_.end(), [&](const Place& other) {
+    return !place.position && !other.position && other.first == place.first && other.strides == place.strides &&
+           (!any_layout || (place.written && other.written));
+  });
+  place_of_.push_back(static_cast<int>(same - places_.begin()));
+  if (same != places_.end()) return;
+  if (!place.position && (any_layout || place.first != 0)) {
+    const std::string name = fmt::format("first{}", places_.size());
+    place.base =
+        walk_.wide ? kernel_.values().add_long(name, place.first) : kernel_.values().add_int(name, place.first);
+  }
+  places_.push_back(std::move(place));
 }
 
 void GroupText::bind_uniform(int position) {
@@ -211,14 +223,11 @@ void GroupText::define_indices(int first, int last, std::string_view item) {
       const std::string divisor = kernel_.values().add_ulong(name, size);
       kernel_.line("const ulong {} = {} / {};", quotient, rest, divisor);
     } else {
-      // divide() of math.metal; see there.
-      const std::string divisor = kernel_.values().add_uint(name, size);
-      int shift = 0;
-      while ((std::uint64_t{1} << shift) < size) ++shift;
-      const std::uint64_t multiplier = ((std::uint64_t{1} << 32) * ((std::uint64_t{1} << shift) - size)) / size + 1;
+      kernel_.values().add_uint(name, size);
+      const Divisor divisor(size);
       kernel_.line("const uint {} = divide({}, {}, {});", quotient, rest,
-                   kernel_.values().add_uint(fmt::format("multiplier{}", axis), multiplier),
-                   kernel_.values().add_uint(fmt::format("shift{}", axis), static_cast<std::uint64_t>(shift)));
+                   kernel_.values().add_uint(fmt::format("multiplier{}", axis), divisor.multiplier),
+                   kernel_.values().add_uint(fmt::format("shift{}", axis), divisor.shift));
     }
     kernel_.line("const {} i{} = ({} - {} * values.{}){};", item_type(), axis, rest, quotient, name, scale);
     rest = quotient;
@@ -236,27 +245,100 @@ std::string GroupText::stride_member(std::size_t number, int axis) {
   return member;
 }
 
+void GroupText::define_bases() {
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    kernel_.line("const {} b{} = {};", type_of(places_[i]), i, places_[i].base.empty() ? "0" : places_[i].base);
+  }
+}
+
+void GroupText::define_places(int first, int last, std::string_view item, bool inner) {
+  if (walk_.width > 1 && first <= walk_.inner && walk_.inner < last) {
+    define_indices(first, last, item);
+    define_offsets(first, last, inner);
+  } else if (last - first <= 1) {
+    define_line(first, last, item, inner);
+  } else {
+    define_axes(first, last, item, inner);
+  }
+}
+
+/// Along these very axes.
 void GroupText::define_offsets(int first, int last, bool inner) {
   for (std::size_t i = 0; i < places_.size(); ++i) {
     Place& place = places_[i];
-    const std::string_view type = place.position ? std::string_view("long") : index_type();
+    const std::string_view type = type_of(place);
     std::string sum = inner ? fmt::format("b{}", i) : place.base;
-    bool any = false;
     for (int axis = first; axis < last; ++axis) {
       if (place.strides[axis] == 0) continue;
-      any = true;
       if (!sum.empty()) sum += " + ";
       // That memory is contiguous is structure; how far apart its rows lie is not.
       sum += axis == walk_.inner && place.strides[axis] == 1
                  ? fmt::format("{}(i{})", type, axis)
                  : fmt::format("{}(i{}) * {}", type, axis, stride_member(i, axis));
     }
-    if (inner && !any) {
-      kernel_.line("const {} o{} = b{};", type, i, i);
-    } else {
-      kernel_.line("const {} {}{} = {};", type, inner ? 'o' : 'b', i, sum.empty() ? "0" : sum);
-    }
+    kernel_.line("const {} {}{} = {};", type, inner ? 'o' : 'b', i, sum.empty() ? "0" : sum);
   }
+}
+
+/// Along one axis, or none.
+void GroupText::define_line(int first, int last, std::string_view item, bool inner) {
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    const Place& place = places_[i];
+    const std::string_view type = type_of(place);
+    const std::int64_t stride = first < last ? place.strides[first] : 0;
+    const std::string name = fmt::format("{}_stride{}", inner ? "inner" : "outer", i);
+    const std::string member =
+        type == "long" ? kernel_.values().add_long(name, stride) : kernel_.values().add_int(name, stride);
+    const std::string base = inner ? fmt::format("b{} + ", i) : place.base.empty() ? "" : place.base + " + ";
+    kernel_.line("const {} {}{} = {}{}({}) * {};", type, inner ? 'o' : 'b', i, base, type, item, member);
+  }
+}
+
+/// Along any number of axes: a loop over them, from the last to the first.
+void GroupText::define_axes(int first, int last, std::string_view item, bool inner) {
+  const std::string_view side = inner ? "inner" : "outer";
+  const int rank = last - first;
+  const auto numbers = [&](const auto& number_of) {
+    std::vector<std::int64_t> list(rank <= 4 ? 4 : max_rank, 0);
+    for (int axis = 0; axis < rank; ++axis) {
+      list[index_of(axis)] = static_cast<std::int64_t>(number_of(first + axis));
+    }
+    return list;
+  };
+  ValueList& values = kernel_.values();
+  const auto array = [&](std::string_view type, std::string_view what, const auto& number_of) {
+    return values.add_array(type, fmt::format("{}_{}", side, what), numbers(number_of));
+  };
+  const auto size = [&](int axis) { return static_cast<std::uint64_t>(std::max<std::int64_t>(group_.space[axis], 1)); };
+  const std::string sizes = array(item_type(), "sizes", size);
+  const std::string rank_member = values.add_uint(fmt::format("{}_rank", side), static_cast<std::uint64_t>(rank));
+  std::vector<std::string> strides;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    const Place& place = places_[i];
+    const auto stride = [&](int axis) { return place.strides[axis]; };
+    strides.push_back(array(type_of(place), fmt::format("strides{}", i), stride));
+    const std::string base = inner ? fmt::format("b{}", i) : place.base.empty() ? "0" : place.base;
+    kernel_.line("{} {}{} = {};", type_of(place), inner ? 'o' : 'b', i, base);
+  }
+  const auto add = [&](std::string_view index, std::string_view axis) {
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      kernel_.line("{}{} += {}({}) * {}[{}];", inner ? 'o' : 'b', i, type_of(places_[i]), index, strides[i], axis);
+    }
+  };
+  kernel_.line("{} {}_rest = {};", item_type(), side, item);
+  kernel_.line("for (uint axis = {} - 1u; axis > 0u; --axis) {{", rank_member);
+  if (walk_.wide) {
+    kernel_.line("const ulong quotient = {}_rest / {}[axis];", side, sizes);
+  } else {
+    kernel_.line("const uint quotient = divide({}_rest, {}[axis], {}[axis]);", side,
+                 array("uint", "multipliers", [&](int axis) { return Divisor(size(axis)).multiplier; }),
+                 array("uint", "shifts", [&](int axis) { return Divisor(size(axis)).shift; }));
+  }
+  kernel_.line("const {} index = {}_rest - quotient * {}[axis];", item_type(), side, sizes);
+  add("index", "axis");
+  kernel_.line("{}_rest = quotient;", side);
+  kernel_.line("}");
+  add(fmt::format("{}_rest", side), "0");
 }
 
 std::int64_t GroupText::inner_stride(int access) const {
@@ -295,12 +377,6 @@ std::string GroupText::load(int position) const {
   if (!is_full(in)) return loaded(in.dtype, fmt::format("{}[{}]", pointer, offset_of(in.access, false)));
   const std::string offset = offset_of(in.access, true);
   if (is_vector(in.access)) return fmt::format("x{}[k]", position);
-  if (walk_.width > 1 && inner_stride(in.access) != 0) {
-    const auto place = index_of(place_of_[index_of(in.access)]);
-    const std::string& member = places_[place].members[index_of(walk_.inner)];
-    return loaded(in.dtype,
-                  fmt::format("{}[{} + {}(k){}]", pointer, offset, index_type(), member.empty() ? "" : " * " + member));
-  }
   return loaded(in.dtype, fmt::format("{}[{}]", pointer, offset));
 }
 

@@ -9,7 +9,9 @@
 
 namespace russet::gpu {
 
-/// How the index space is walked: `width` neighbours along axis `inner` at a time.
+/// How the index space is walked: `width` neighbours along axis `inner` at a time. With a width of 1 the text says
+/// nothing of how memory lies: sizes, strides (of broadcasts, too) and, beyond one, the number of axes are values, so
+/// that all layouts share it.
 struct Walk {
   int inner = -1;  // -1: the space has one point
   int width = 1;
@@ -18,7 +20,8 @@ struct Walk {
 
 /// Whether positions in every access, and in the space, fit 31 bits.
 bool needs_wide_index(const compile::Group& group);
-/// The width (1 or 4) in which a group can be walked along an axis: 4 where memory is contiguous and aligned along it.
+/// The width (1 or 4) in which a group can be walked along an axis: 4 where whatever varies along it is contiguous and
+/// aligned.
 int vector_width(const compile::Group& group, int inner);
 
 /// What a kernel runs of a group: all of it, what comes before and in the first reductions, or what follows them.
@@ -29,11 +32,11 @@ class GroupText {
   /// Binds the memory that this part of the group touches.
   GroupText(const compile::Group& group, const Schedule& schedule, const Walk& walk, KernelText& kernel, Part part);
 
-  /// Defines the indices of axes [first, last) from a linear `item`; along the inner axis an item is `width` elements.
-  void define_indices(int first, int last, std::string_view item);
-  /// Defines where accesses lie for the indices of axes [first, last). An outer definition is what an inner one adds
-  /// to.
-  void define_offsets(int first, int last, bool inner);
+  /// Defines where accesses begin: what the first definition of their places adds to.
+  void define_bases();
+  /// Defines where accesses lie along axes [first, last), whose elements a linear `item` counts; along the inner axis
+  /// an item is `width` elements. What an inner definition gives is added to the outer one.
+  void define_places(int first, int last, std::string_view item, bool inner);
 
   /// Runs instructions on the elements of an item, a lane at a time. `visit` writes what follows them in the lane;
   /// positions of lanes are called "k".
@@ -65,9 +68,9 @@ class GroupText {
     Strides strides;
     std::int64_t first = 0;
     bool position = false;  // a value of its own (index), not an address
-    std::string base;       // added first
+    bool written = false;
+    std::string base;  // added first
     std::array<std::string, max_rank> members{};
-    bool used_inner = false;
   };
 
   void place_accesses(Part part);
@@ -85,6 +88,14 @@ class GroupText {
   std::int64_t inner_stride(int access) const;
   bool is_vector(int access) const;
   std::string stride_member(std::size_t place, int axis);
+  std::string_view type_of(const Place& place) const {
+    return place.position ? std::string_view("long") : index_type();
+  }
+  void share_or_add(Place place);
+  void define_indices(int first, int last, std::string_view item);
+  void define_offsets(int first, int last, bool inner);
+  void define_line(int first, int last, std::string_view item, bool inner);
+  void define_axes(int first, int last, std::string_view item, bool inner);
 
   const compile::Group& group_;
   const Schedule& schedule_;

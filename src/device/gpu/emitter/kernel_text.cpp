@@ -5,11 +5,14 @@
 
 namespace russet::gpu {
 
-std::string ValueList::add(std::string_view type, std::string_view name, std::uint64_t bits, bool wide) {
-  std::string declaration = fmt::format("{} {}", type, name);
+void ValueList::add(std::string declaration, std::vector<std::uint64_t> bits, bool wide) {
   const bool known = std::any_of(members_.begin(), members_.end(),
                                  [&](const Member& member) { return member.declaration == declaration; });
-  if (!known) members_.push_back({std::move(declaration), bits, wide, -1, Patch::Form::bits});
+  if (!known) members_.push_back({std::move(declaration), std::move(bits), wide, -1, Patch::Form::bits});
+}
+
+std::string ValueList::add(std::string_view type, std::string_view name, std::uint64_t bits, bool wide) {
+  add(fmt::format("{} {}", type, name), {bits}, wide);
   return fmt::format("values.{}", name);
 }
 
@@ -24,6 +27,13 @@ std::string ValueList::add_long(std::string_view name, std::int64_t value) {
   return add("long", name, static_cast<std::uint64_t>(value), true);
 }
 std::string ValueList::add_ulong(std::string_view name, std::uint64_t value) { return add("ulong", name, value, true); }
+
+std::string ValueList::add_array(std::string_view type, std::string_view name, std::span<const std::int64_t> numbers) {
+  std::vector<std::uint64_t> bits;
+  for (const std::int64_t number : numbers) bits.push_back(static_cast<std::uint64_t>(number));
+  add(fmt::format("{} {}[{}]", type, name, numbers.size()), std::move(bits), type == "long" || type == "ulong");
+  return fmt::format("values.{}", name);
+}
 
 std::string ValueList::add_argument(std::string_view type, std::string_view name, std::int32_t argument,
                                     Patch::Form form) {
@@ -57,10 +67,10 @@ Values ValueList::values() const {
       if (member.wide != wide) continue;
       if (member.argument >= 0) {
         values.add_argument(member.argument, member.form);
-      } else if (wide) {
-        values.add(member.bits);
-      } else {
-        values.add(static_cast<std::uint32_t>(member.bits));
+        continue;
+      }
+      for (const std::uint64_t bits : member.bits) {
+        wide ? values.add(bits) : values.add(static_cast<std::uint32_t>(bits));
       }
     }
   }

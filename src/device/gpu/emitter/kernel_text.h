@@ -1,6 +1,7 @@
 #pragma once
 // A kernel under construction: its bindings, its VALUES struct, its body, and the bytes and regions of one launch.
 #include <fmt/format.h>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,8 @@ class ValueList {
   std::string add_float(std::string_view name, float value);
   std::string add_long(std::string_view name, std::int64_t value);
   std::string add_ulong(std::string_view name, std::uint64_t value);
+  /// An array of `type`: "int", "uint", "long" or "ulong".
+  std::string add_array(std::string_view type, std::string_view name, std::span<const std::int64_t> numbers);
   /// A run-time argument; `type` is the member's.
   std::string add_argument(std::string_view type, std::string_view name, std::int32_t argument, Patch::Form form);
   /// A long to which a run-time argument is added.
@@ -32,11 +35,12 @@ class ValueList {
  private:
   struct Member {
     std::string declaration;
-    std::uint64_t bits = 0;
+    std::vector<std::uint64_t> bits;  // of its elements
     bool wide = false;
     std::int32_t argument = -1;
     Patch::Form form = Patch::Form::bits;
   };
+  void add(std::string declaration, std::vector<std::uint64_t> bits, bool wide);
   std::string add(std::string_view type, std::string_view name, std::uint64_t bits, bool wide);
 
   std::vector<Member> members_;

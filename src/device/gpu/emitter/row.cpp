@@ -72,11 +72,10 @@ class RowEmitter {
     const bool several = kept.phases.size() > 1 && kept.kept_count > 0;
     if (columns_ <= 8 && rows_ >= 2048) {
       division_.lanes = 1;
-    } else if (items > 32 * std::int64_t{room} || rows_ < 16) {
+    } else if (items > 32 * std::int64_t{room} || (rows_ < 16 && items > 32)) {
       division_.lanes = 256;
       if (several && items > 256 * std::int64_t{room}) division_.lanes = 1024;
       while (division_.lanes > most) division_.lanes /= 2;
-      while (division_.lanes > 32 && division_.lanes / 2 >= items) division_.lanes /= 2;
       division_.threads = division_.lanes;
     }
     const std::int64_t needed = divide_up(items, division_.lanes);
@@ -118,8 +117,7 @@ class RowEmitter {
       kernel.line("const {0} row = {0}(group_id.x) * {1}u + simdgroup_id;", type, division_.threads / division_.lanes);
     }
     if (division_.lanes != division_.threads) kernel.line("if (row >= {}) return;", rows);
-    text.define_indices(0, group_.split, "row");
-    text.define_offsets(0, group_.split, false);
+    text.define_places(0, group_.split, "row", false);
   }
 
   /// A loop over the row's elements that runs a phase.
@@ -137,8 +135,7 @@ class RowEmitter {
                   cut ? "end" : "values.columns", division_.lanes * static_cast<std::uint32_t>(width));
     }
     const std::string item = width > 1 ? fmt::format("(at / {}u)", width) : "at";
-    if (inner_ >= 0) text.define_indices(group_.split, group_.space.rank(), item);
-    text.define_offsets(group_.split, group_.space.rank(), true);
+    text.define_places(group_.split, group_.space.rank(), item, true);
     text.run_full(phase, [&] {
       for (const Reduction& reduction : reductions) {
         const std::int16_t input = text.at(reduction.position()).inputs[0];
@@ -197,7 +194,7 @@ class RowEmitter {
     // The chunks of a row are the elements of a short row.
     KernelText second("results", 32);
     {
-      GroupText text(group_, schedule, walk_, second, Part::results);
+      GroupText text(group_, schedule, {walk_.inner, 1, walk_.wide}, second, Part::results);
       partials.bind(second, false);
       const Division whole = std::exchange(division_, {32, 32, 0, 1, 0});
       open_row(second, text);

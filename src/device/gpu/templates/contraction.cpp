@@ -78,7 +78,7 @@ class Writer {
     const std::size_t scratch = splits ? static_cast<std::size_t>(division.splits * elements) * sum_bytes : 0;
     std::vector<Call> calls;
     const Region partials = scratch_region(0, scratch, true);
-    const VisitorText first = splits ? partial_visitor(partials) : result_visitor(2);
+    const VisitorText first = splits ? partial_visitor(partials) : result_visitor(2, division.tile > 0);
     calls.push_back(division.tile > 0 ? tile_call(division, first) : element_call(division, first));
     if (splits) {
       Region sums = partials;
@@ -114,20 +114,26 @@ class Writer {
     return "int";
   }
 
-  std::string side(const ContractionAxis& line, const ContractionAxis& step, WindowSide which) const {
+  /// `exact`: which axes are flat is part of the text. Otherwise, for what a thread does once, it is one text where all
+  /// are, and one for the rest.
+  std::string side(const ContractionAxis& line, const ContractionAxis& step, WindowSide which, bool exact) const {
     const bool divided = c_.divisors[0] != 1 || c_.divisors[1] != 1;
     const char* window = c_.window != which ? "no_window" : divided ? "divided_window" : "plain_window";
-    return fmt::format("Side<{}, {}, {}, {}, {}>", element_type(type()), offset_type(), line.splits, step.splits,
-                       window);
+    return fmt::format("Side<{}, {}, {}, {}, {}>", element_type(type()), offset_type(),
+                       exact ? line.splits : any_splits(), step.splits, window);
   }
-  std::string left_side() const { return side(c_.left_line, c_.left_step, WindowSide::left); }
-  std::string right_side() const { return side(c_.right_line, c_.right_step, WindowSide::right); }
+  std::string left_side(bool exact) const { return side(c_.left_line, c_.left_step, WindowSide::left, exact); }
+  std::string right_side(bool exact) const { return side(c_.right_line, c_.right_step, WindowSide::right, exact); }
+  bool any_splits() const {
+    const bool factors = c_.left_line.splits || c_.left_step.splits || c_.right_line.splits || c_.right_step.splits;
+    return factors || c_.row.splits || c_.column.splits || c_.window != WindowSide::none;
+  }
 
   /// Stores the result, or runs the epilogue on it. Its bindings follow `first` others.
-  VisitorText result_visitor(std::size_t first) const {
+  VisitorText result_visitor(std::size_t first, bool exact) const {
     if (!primitive_.epilogue.code.empty()) return epilogue_visitor(primitive_, first);
     return plain_visitor(fmt::format("StoreVisitor<{}, {}, {}, {}>", element_type(result_type()), offset_type(),
-                                     c_.row.splits, c_.column.splits),
+                                     exact ? c_.row.splits : any_splits(), exact ? c_.column.splits : any_splits()),
                          element_type(result_type()), result_.region);
   }
   VisitorText partial_visitor(const Region& partials) const {
@@ -169,8 +175,6 @@ class Writer {
     return make_call(std::move(piece), {grid_size(groups), 1, 1}, std::move(inputs), std::move(all), context_);
   }
 
-  std::string stem(const char* suffix) const { return fmt::format("{}{}", ops::row(primitive_.op).name, suffix); }
-
   Call tile_call(const Division& division, const VisitorText& visitor) const {
     const std::string body = fmt::format(
         R"(  TileThread self;
@@ -179,27 +183,27 @@ class Writer {
   self.simdgroup_id = simdgroup_id;
   tiled_product<{1}, {2}, {3}, {0}, {0}, {4}, {5}>(left, right, visitor, {6}, memory, group_id.x, self);
 )",
-        division.tile, left_side(), right_side(), visitor.type, along_depth(c_.left_line, c_.left_step),
+        division.tile, left_side(true), right_side(true), visitor.type, along_depth(c_.left_line, c_.left_step),
         along_depth(c_.right_line, c_.right_step), visitor.product);
     return call(
-        stem(""), tile_threads, {"left", "right"}, {left_.region, right_.region}, element_type(type()), visitor, body,
-        division,
+        std::string(ops::row(primitive_.op).name), tile_threads, {"left", "right"}, {left_.region, right_.region},
+        element_type(type()), visitor, body, division,
         c_.batches() * division.splits * divide_up(c_.rows, division.tile) * divide_up(c_.columns, division.tile));
   }
 
   Call element_call(const Division& division, const VisitorText& visitor) const {
     const std::string body =
         fmt::format("  direct_product<{}, {}>(left, right, visitor, {}, ulong(group_id.x) * 256u + thread_id);\n",
-                    left_side(), right_side(), visitor.product);
-    return call(stem("_elements"), 256, {"left", "right"}, {left_.region, right_.region}, element_type(type()), visitor,
-                body, division, groups_for(c_.batches() * division.splits * c_.rows * c_.columns));
+                    left_side(false), right_side(false), visitor.product);
+    return call("product_elements", 256, {"left", "right"}, {left_.region, right_.region}, element_type(type()),
+                visitor, body, division, groups_for(c_.batches() * division.splits * c_.rows * c_.columns));
   }
 
   Call sum_call(const Division& division, const Region& partials) const {
-    const VisitorText visitor = result_visitor(1);
+    const VisitorText visitor = result_visitor(1, false);
     const std::string body =
         fmt::format("  add_partials(partials, visitor, {}, ulong(group_id.x) * 256u + thread_id);\n", visitor.product);
-    return call(stem("_sum"), 256, {"partials"}, {partials}, sum_type(type()), visitor, body, division,
+    return call("product_sum", 256, {"partials"}, {partials}, sum_type(type()), visitor, body, division,
                 groups_for(c_.batches() * c_.rows * c_.columns));
   }
 

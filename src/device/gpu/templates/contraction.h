@@ -7,10 +7,11 @@
 
 namespace russet::gpu {
 
-/// `Axis` of contraction.metal; `extent` is how many indices there are.
+/// `Axis` of contraction.metal. A flat one is also one of three levels, the innermost of which is as long as can be.
 struct ContractionAxis {
+  static constexpr std::int64_t any_size = (std::int64_t{1} << 31) - 1;
   std::array<std::int64_t, 3> strides{};
-  std::array<std::int64_t, 2> sizes{1, 1};
+  std::array<std::int64_t, 2> sizes{1, any_size};
   std::array<std::int64_t, 2> y_strides{}, x_strides{};
   std::int64_t y_start = 0, x_start = 0;
   bool splits = false;

@@ -146,9 +146,8 @@ VisitorText epilogue_visitor(const Primitive& primitive, std::size_t first, cons
   const Walk walk{group.space.rank() - 1, 1, needs_wide_index(group)};
   const Schedule schedule = make_schedule(group, false);
   GroupText text(group, schedule, walk, kernel, sums != nullptr ? Part::elements : Part::all);
-  text.define_indices(0, group.space.rank(), "item");
-  text.define_offsets(0, 0, false);
-  text.define_offsets(0, group.space.rank(), true);
+  text.define_bases();
+  text.define_places(0, group.space.rank(), "item", true);
   text.run_full(schedule.phases[0], [&] {
     if (sums == nullptr) return;
     for (const Reduction& reduction : sums->reductions) {

@@ -146,9 +146,9 @@ bool write_archive(Archive* archive, Selector, Url* url, Error** error) {
 
 }  // namespace
 
-std::size_t distinct_kernels() {
+std::set<std::string> distinct_kernels() {
   const std::lock_guard lock(names().mutex);
-  return names().all.size();
+  return names().all;
 }
 
 // Since when: API_AVAILABLE in MTLLibrary.h, MTLComputePipeline.h, MTLBinaryArchive.h and MTLDevice.h of the macOS SDKs

@@ -46,8 +46,8 @@ struct Statistics {
   std::atomic<int> captures{0};
 };
 Statistics& statistics();
-/// Kernels of which there was a pipeline so far, each counted once: their names tell their content.
-std::size_t distinct_kernels();
+/// Kernels of which there was a pipeline so far, each once: their names tell their content.
+std::set<std::string> distinct_kernels();
 
 /// Apple silicon's pages.
 constexpr std::size_t page = 16384;
