@@ -50,6 +50,8 @@ Words language_flags(bool checked) {
               "-ffp-contract=off",    "-fno-math-errno",
               "-fsigned-char",        "-fvisibility=hidden",
               "-fno-stack-protector", "-gline-tables-only"};
+  // As in Metal: a function may hold a barrier, so no call becomes two that different threads make.
+  flags.insert(flags.end(), {"-Xclang", "-fconvergent-functions"});
   if (checked) {
     // The instrumentation knows accesses of up to 16 bytes, so no wider registers, and loops as they are written.
     flags.insert(flags.end(),
