@@ -117,8 +117,14 @@ template <class D, class A, class B, class C>
                                                                  const simdgroup_matrix<A, 8, 8>& a,
                                                                  const simdgroup_matrix<B, 8, 8>& b,
                                                                  const simdgroup_matrix<C, 8, 8>& c) {
-  const russet_simulator::Product3<A, B, C> operands{&a.pair, &b.pair, &c.pair};
-  russet_simdgroup_function(russet_simulator::multiply<D, A, B, C>, &operands, &d.pair);
+  // Copies, so that operands are read and the result is written by the kernel's own code, which is checked.
+  const russet_simulator::Pair<A> own_a = a.pair;
+  const russet_simulator::Pair<B> own_b = b.pair;
+  const russet_simulator::Pair<C> own_c = c.pair;
+  const russet_simulator::Product3<A, B, C> operands{&own_a, &own_b, &own_c};
+  russet_simulator::Pair<D> result;
+  russet_simdgroup_function(russet_simulator::multiply<D, A, B, C>, &operands, &result);
+  d.pair = result;
 }
 
 }  // namespace metal
