@@ -307,6 +307,51 @@ ValueId epilogue_output(const Program& program, ValueId contraction, const Clust
   throw InternalError(fmt::format("emit: the epilogue of %{} stores no output", contraction));
 }
 
+Group emit_prologue_group(const Program& program, const Cluster& cluster, ValueId operand,
+                          const std::vector<std::int32_t>& slot_of) {
+  Cluster own = cluster;
+  own.stores = {operand};
+  Group group = Emitter(program, own, slot_of).run();
+  group.accesses[static_cast<std::size_t>(group.code.back().access)].slot = -1;
+  return group;
+}
+
+Attached attached_to(const Program& program, const Cluster& cluster) {
+  const auto at = [&](std::int32_t id) { return id < 0 ? nullptr : &program.clusters[static_cast<std::size_t>(id)]; };
+  return {at(cluster.epilogue), {at(cluster.prologues[0]), at(cluster.prologues[1])}};
+}
+
+Primitive emit_primitive(const Program& program, ValueId id, const Attached& attached,
+                         const std::vector<std::int32_t>& slot_of) {
+  const Value& value = value_at(program, id);
+  const bool elementwise = ops::row(value.op).family == ops::Family::elementwise;
+  Primitive step;
+  step.op = value.op;
+  step.attributes = value.attributes;
+  step.argument = value.argument;
+  for (std::size_t i = 0; i < 3 && value.inputs[i] >= 0; ++i) {
+    const Value& input = value_at(program, value.inputs[i]);
+    Operand operand{access_of(program, value.inputs[i], slot_of), input.shape};
+    if (elementwise) {
+      operand.access.strides = broadcast_strides(input.shape, operand.access.strides, value.shape);
+      operand.sizes = value.shape;
+    }
+    if (i < attached.prologues.size() && attached.prologues[i] != nullptr) {
+      step.prologues[i] = emit_prologue_group(program, *attached.prologues[i], value.inputs[i], slot_of);
+      operand.access.slot = -1;
+    }
+    step.inputs.push_back(operand);
+  }
+  ValueId result = id;
+  if (attached.epilogue != nullptr) {
+    result = epilogue_output(program, id, *attached.epilogue);
+    step.epilogue = emit_epilogue_group(program, *attached.epilogue, id, slot_of);
+  }
+  const Value& out = value_at(program, result);
+  step.output = {{slot_of[static_cast<std::size_t>(result)], out.dtype, 0, -1, out.strides}, out.shape};
+  return step;
+}
+
 Group emit_copy(const Shape& sizes, const Access& source, const Access& target) {
   Group group;
   group.space = sizes;

@@ -14,6 +14,21 @@ Group emit_group(const Program& program, const Cluster& cluster, const std::vect
 Group emit_epilogue_group(const Program& program, const Cluster& cluster, ValueId contraction,
                           const std::vector<std::int32_t>& slot_of);
 
+/// The code by which a contraction computes the elements of `operand`: see Primitive::prologues.
+Group emit_prologue_group(const Program& program, const Cluster& cluster, ValueId operand,
+                          const std::vector<std::int32_t>& slot_of);
+
+/// The groups that are part of a primitive; nullptr for none.
+struct Attached {
+  const Cluster* epilogue = nullptr;
+  std::array<const Cluster*, 2> prologues{};
+};
+Attached attached_to(const Program& program, const Cluster& cluster);
+
+/// A primitive as a step.
+Primitive emit_primitive(const Program& program, ValueId id, const Attached& attached,
+                         const std::vector<std::int32_t>& slot_of);
+
 /// The one value of the contraction's shape that the epilogue stores: the contraction itself, or what was made of it.
 ValueId epilogue_output(const Program& program, ValueId contraction, const Cluster& cluster);
 

@@ -61,6 +61,7 @@ constexpr Pass fused[] = {
     {"fuse", "puts values over one index space into groups", passes::fuse},
     {"recompute", "computes again what is cheaper to compute than to store", passes::recompute},
     {"epilogues", "gives contractions the elementwise work that follows them", passes::epilogues},
+    {"prologues", "lets contractions compute what they read", passes::prologues},
     {"schedule", "orders the clusters", passes::schedule},
     {"lower", "turns clusters into steps over slots", passes::lower},
     {"stages", "makes the two launches of a step two steps", passes::stages},
@@ -177,7 +178,10 @@ std::size_t bytes_of(const Step& step) {
     return bytes;
   }
   const auto& primitive = std::get<Primitive>(step);
-  for (const Operand& input : primitive.inputs) bytes += bytes_through(input.access, input.sizes);
+  for (const Operand& input : primitive.inputs) {
+    if (input.access.slot >= 0) bytes += bytes_through(input.access, input.sizes);
+  }
+  for (const Group& prologue : primitive.prologues) bytes += bytes_of_group(prologue);
   for (const Access& access : primitive.epilogue.accesses) {
     if (access.slot < 0 || access.slot == primitive.output.access.slot) continue;
     bytes += bytes_through(access, primitive.epilogue.space);

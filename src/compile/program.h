@@ -53,8 +53,9 @@ struct Cluster {
   /// Groups: the shape that full values have, and the axes that its reductions reduce.
   Shape space;
   std::uint32_t reduced = 0;
-  /// Primitives: the group whose code became this one's epilogue, or -1.
+  /// Primitives: the group whose code became this one's epilogue, and those that compute what it reads; -1 for none.
   std::int32_t epilogue = -1;
+  std::array<std::int32_t, 2> prologues{-1, -1};
   bool dead = false;
 };
 

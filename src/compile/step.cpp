@@ -16,7 +16,10 @@ void visit_group(const Group& group, Visitor visit) {
 }
 
 void visit_primitive(const Primitive& primitive, Visitor visit) {
-  for (const Operand& input : primitive.inputs) visit(input.access.slot, false);
+  for (const Operand& input : primitive.inputs) {
+    if (input.access.slot >= 0) visit(input.access.slot, false);
+  }
+  for (const Group& prologue : primitive.prologues) visit_group(prologue, visit);
   visit_group(primitive.epilogue, [&](std::int32_t slot, bool writes) {
     if (slot != primitive.output.access.slot) visit(slot, writes);
   });
@@ -31,6 +34,10 @@ void visit_stage(const Stage& stage, Visitor visit) {
 }
 
 }  // namespace
+
+bool has_prologue(const Primitive& primitive) {
+  return !primitive.prologues[0].code.empty() || !primitive.prologues[1].code.empty();
+}
 
 void for_each_access(const Step& step, Visitor visit) {
   if (const auto* group = std::get_if<Group>(&step)) return visit_group(*group, visit);

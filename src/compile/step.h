@@ -33,8 +33,15 @@ struct Primitive {
   /// output's sizes; or a column group whose full values are the output's elements: then the code stores the output,
   /// be it the result itself, and what the reductions give.
   Group epilogue;
+  /// Of a contraction: how the elements of an input are computed where they are read; empty code means that they lie in
+  /// memory. Elementwise; the space counts the elements in the order of the input's strides, which are dense, and the
+  /// last instruction stores the element. That access has no slot, nor has the input.
+  std::array<Group, 2> prologues;
   bool operator==(const Primitive&) const = default;
 };
+
+/// Whether an input of the primitive is computed where it is read.
+bool has_prologue(const Primitive& primitive);
 
 /// One of the two launches that a device takes for a group or a primitive: the first leaves parts of the result in a
 /// slot of their own, the second makes the result of them.
@@ -132,8 +139,10 @@ class Target {
   virtual bool computes(DType /*dtype*/) const { return true; }
   /// The most accesses to memory that a group may have.
   virtual int max_accesses() const { return 1024; }
-  /// Whether a contraction or a pool takes this epilogue.
+  /// Whether a contraction or a pool takes this epilogue, and these prologues.
   virtual bool accepts_epilogue(const Primitive& /*with epilogue*/) const { return false; }
+  /// Whether contractions may have prologues.
+  virtual bool takes_prologues() const { return false; }
   /// The dense strides that a contraction would like for its operand (input i, or -1 for the output).
   virtual Strides preferred_strides(const Primitive& contraction, int operand) const {
     return contiguous_strides(operand < 0 ? contraction.output.sizes

@@ -82,6 +82,9 @@ std::string describe(const compile::Step& step) {
     text += fmt::format("{}{}", i ? " x " : " ", to_string(primitive.inputs[i].sizes));
   }
   text += fmt::format(" -> {} {}", name_of(primitive.output.access.dtype), to_string(primitive.output.sizes));
+  for (std::size_t i = 0; i < primitive.prologues.size(); ++i) {
+    if (!primitive.prologues[i].code.empty()) text += fmt::format(" + prologue of input {}", i);
+  }
   if (!primitive.epilogue.code.empty()) text += " + epilogue";
   return text;
 }

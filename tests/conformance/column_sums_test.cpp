@@ -1,6 +1,5 @@
 // Sums along the rows of what a contraction gives, as batch norm and gradients of biases need them: on GPUs their first
 // stage is a part of the contraction's kernel. And the sum of squared deviations, however far from 0 the mean lies.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <russet/autograd.h>
 #include <russet/functional.h>
@@ -8,49 +7,22 @@
 #include <russet/runtime.h>
 
 #include <cmath>
-#include <random>
 
+#include "conformance/results.h"
 #include "devices/tested.h"
 
 namespace russet {
 namespace {
 
+using conformance::difference;
+using conformance::Results;
+
 const Device reference{DeviceType::reference};
 
-class ColumnSums : public testing::TestWithParam<std::string> {
+class ColumnSums : public testing::TestWithParam<std::string>, protected conformance::NormalNumbers {
  protected:
   const Device device{GetParam()};
-
-  /// The same normal numbers on every device.
-  Tensor numbers(const Shape& shape, Device on, DType type = DType::float32, double mean = 0) {
-    std::normal_distribution<float> normal(static_cast<float>(mean), 1);
-    std::vector<float> values;
-    for (std::int64_t i = 0; i < numel(shape); ++i) values.push_back(normal(generator_));
-    return Tensor::from(values, shape).to(type).to(on);
-  }
-  void restart() { generator_.seed(1); }
-
- private:
-  std::mt19937 generator_{1};
 };
-
-using Results = std::vector<Tensor>;
-
-/// "" if all results agree within `bound` of the largest element of each.
-std::string difference(const Results& actual, const Results& expected, double bound) {
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    const auto a = actual[i].to(reference).to(DType::float64).to_vector<double>();
-    const auto e = expected[i].to(DType::float64).to_vector<double>();
-    double largest = 0;
-    for (const double value : e) largest = std::max(largest, std::abs(value));
-    for (std::size_t at = 0; at < e.size(); ++at) {
-      if (!(std::abs(a[at] - e[at]) <= bound * largest)) {
-        return fmt::format("result {}, element {}: {} instead of {} (largest {})", i, at, a[at], e[at], largest);
-      }
-    }
-  }
-  return "";
-}
 
 /// How many steps of `program` read a whole array to reduce its columns.
 int column_steps(Device device, const std::function<void()>& program) {

@@ -27,13 +27,13 @@ Tensor numbers(const Shape& shape) {
 }
 
 /// The plans that `program` runs, as one list of steps.
-std::vector<StepInfo> steps_of(const std::function<void()>& program) {
+std::vector<StepInfo> steps_of(const std::function<void()>& program, Device on = cpu) {
   flush();
   std::vector<StepInfo> steps;
-  observe_plans(cpu, [&](const PlanSummary& plan) { steps.insert(steps.end(), plan.steps.begin(), plan.steps.end()); });
+  observe_plans(on, [&](const PlanSummary& plan) { steps.insert(steps.end(), plan.steps.begin(), plan.steps.end()); });
   program();
   flush();
-  observe_plans(cpu, nullptr);
+  observe_plans(on, nullptr);
   return steps;
 }
 
@@ -74,6 +74,44 @@ TEST(Passes, EpiloguesHoldBiasAndActivation) {
   const auto steps = steps_of([&] { y = relu(linear(x, w, b)); });
   ASSERT_EQ(steps.size(), 1U);
   EXPECT_EQ(count(steps[0].detail, "epilogue"), 1);
+}
+
+TEST(Passes, ProloguesComputeWhatContractionsRead) {
+  const Device null{DeviceType::null};
+  const Tensor x = numbers({64, 32}).to(null);
+  const Tensor scale = numbers({32}).to(null);
+  const Tensor v = numbers({32, 8}).to(null);
+  const Tensor w = numbers({32, 16}).to(null);
+  flush();
+  Tensor first;
+  Tensor second;
+  const auto steps = steps_of(
+      [&] {
+        const Tensor y = relu(x * scale);
+        first = matmul(y, v);
+        second = matmul(y, w);
+      },
+      null);
+  ASSERT_EQ(steps.size(), 2U);  // y is never stored
+  for (const StepInfo& step : steps) EXPECT_EQ(count(step.detail, "prologue"), 1) << step.detail;
+  EXPECT_EQ(bytes_of(steps), (2 * (64 * 32 + 32) + 32 * (8 + 16) + 64 * (8 + 16)) * sizeof(float));
+}
+
+TEST(Passes, ProloguesLeaveInMemoryWhatOthersRead) {
+  const Device null{DeviceType::null};
+  const Tensor x = numbers({64, 32}).to(null);
+  const Tensor w = numbers({32, 16}).to(null);
+  flush();
+  Tensor y;
+  Tensor product;
+  const auto steps = steps_of(
+      [&] {
+        y = exp(x);
+        product = matmul(y, w);
+      },
+      null);
+  ASSERT_EQ(steps.size(), 2U);
+  EXPECT_EQ(count(steps[1].detail, "prologue"), 0) << steps[1].detail;
 }
 
 TEST(Passes, ShareLeavesApartWhatIsWrittenPieceByPiece) {

@@ -81,8 +81,9 @@ class Epilogues {
     }
     if (tail.reduced == 0 && (!sole || full != 1 || tail.stores.size() != 1)) return false;
     if (tail.reduced != 0 && (full > (sole ? 1 : 0) || reads_through_view(tail, result))) return false;
-    return !reach_.reaches(producer, group, true) &&
-           target_.accepts_epilogue(described(result, with_output(tail, result)));
+    if (reach_.reaches(producer, group, true)) return false;
+    const Cluster whole = with_output(tail, result);
+    return target_.accepts_epilogue(emit_primitive(program_, result, {&whole, {}}, places_));
   }
 
   bool reads_through_view(const Cluster& tail, ValueId result) const {
@@ -117,22 +118,6 @@ class Epilogues {
     tail.dead = true;
     reach_.redirect(group, producer);
     reach_.absorb(producer, group);
-  }
-
-  Primitive described(ValueId result, const Cluster& tail) const {
-    const Value& value = value_at(program_, result);
-    Primitive primitive;
-    primitive.op = value.op;
-    primitive.attributes = value.attributes;
-    for (std::size_t i = 0; i < 3 && value.inputs[i] >= 0; ++i) {
-      primitive.inputs.push_back(
-          {access_of(program_, value.inputs[i], places_), value_at(program_, value.inputs[i]).shape});
-    }
-    primitive.epilogue = emit_epilogue_group(program_, tail, result, places_);
-    const ValueId stored = epilogue_output(program_, result, tail);
-    const Value& out = value_at(program_, stored);
-    primitive.output = {{stored, out.dtype, 0, -1, out.strides}, out.shape};
-    return primitive;
   }
 
   Program& program_;

@@ -5,7 +5,6 @@
 #include "compile/emit.h"
 #include "compile/passes/passes.h"
 #include "compile/views.h"
-#include "ops/table.h"
 
 namespace russet::compile::passes {
 namespace {
@@ -104,7 +103,7 @@ class Lowering {
     if (value(id).op == Op::overwrite && target_.runs_groups()) {
       overwrite(id);
     } else if (value(id).op != Op::empty) {
-      primitive(id, cluster);
+      emit(emit_primitive(program_, id, attached_to(program_, cluster), slot_of_));
     }
   }
 
@@ -120,33 +119,6 @@ class Lowering {
     const ops::View& view = std::get<ops::View>(v.attributes);
     emit(emit_copy(source.shape, access_of(program_, v.inputs[1], slot_of_),
                    {slot_of(id), v.dtype, view.offset, v.argument, view.strides}));
-  }
-
-  void primitive(ValueId id, const Cluster& cluster) {
-    const Value& v = value(id);
-    const bool elementwise = ops::row(v.op).family == ops::Family::elementwise;
-    Primitive step;
-    step.op = v.op;
-    step.attributes = v.attributes;
-    step.argument = v.argument;
-    for (std::size_t i = 0; i < 3 && v.inputs[i] >= 0; ++i) {
-      const Value& input = value(v.inputs[i]);
-      Operand operand{access_of(program_, v.inputs[i], slot_of_), input.shape};
-      if (elementwise) {
-        operand.access.strides = broadcast_strides(input.shape, operand.access.strides, v.shape);
-        operand.sizes = v.shape;
-      }
-      step.inputs.push_back(operand);
-    }
-    ValueId result = id;
-    if (cluster.epilogue >= 0) {
-      const Cluster& epilogue = program_.clusters[static_cast<std::size_t>(cluster.epilogue)];
-      result = epilogue_output(program_, id, epilogue);
-      step.epilogue = emit_epilogue_group(program_, epilogue, id, slot_of_);
-    }
-    const Value& out = value(result);
-    step.output = {{slot_of(result), out.dtype, 0, -1, out.strides}, out.shape};
-    emit(std::move(step));
   }
 
   Program& program_;

@@ -11,6 +11,7 @@ void layout(Program& program, const Target& target);
 void fuse(Program& program, const Target& target);
 void recompute(Program& program, const Target& target);
 void epilogues(Program& program, const Target& target);
+void prologues(Program& program, const Target& target);
 void schedule(Program& program, const Target& target);
 void lower(Program& program, const Target& target);
 void stages(Program& program, const Target& target);

@@ -4,6 +4,7 @@
 #include <queue>
 
 #include "compile/clusters.h"
+#include "compile/emit.h"
 #include "compile/passes/passes.h"
 
 namespace russet::compile::passes {
@@ -18,12 +19,12 @@ void schedule(Program& program, const Target&) {
     if (cluster.dead) continue;
     rank[id] = cluster.members.back();
     std::vector<ValueId> members = cluster.members;
-    if (cluster.epilogue >= 0) {
-      const auto& tail = program.clusters[static_cast<std::size_t>(cluster.epilogue)].members;
-      members.insert(members.end(), tail.begin(), tail.end());
-      std::sort(members.begin(), members.end());
-      rank[id] = members.back();
+    const Attached attached = attached_to(program, cluster);
+    for (const Cluster* part : {attached.epilogue, attached.prologues[0], attached.prologues[1]}) {
+      if (part != nullptr) members.insert(members.end(), part->members.begin(), part->members.end());
     }
+    std::sort(members.begin(), members.end());
+    rank[id] = members.back();
     std::vector<std::int32_t> inputs;
     for (const ValueId member : members) {
       for (const ValueId input : value_at(program, member).inputs) {

@@ -89,6 +89,8 @@ class Values {
     const std::uint32_t at = form == Patch::Form::bits ? add(std::uint64_t{0}) : add(std::uint32_t{0});
     patches.push_back({at, argument, form});
   }
+  /// Fills up to a multiple of 8: where a struct with members of 8 bytes ends, or begins.
+  void align() { bytes.resize((bytes.size() + 7) / 8 * 8); }
   /// Adds the members of another struct, which begins with one of 8 bytes or follows an even number of others.
   void append(const Values& more) {
     const auto offset = static_cast<std::uint32_t>(bytes.size());

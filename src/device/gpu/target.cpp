@@ -125,6 +125,8 @@ class Target final : public compile::Target {
 
   bool accepts_epilogue(const Primitive& contraction) const override { return judge(contraction, false).accepted(); }
 
+  bool takes_prologues() const override { return true; }
+
   Strides preferred_strides(const Primitive& contraction, int operand) const override {
     const Shape& sizes =
         operand < 0 ? contraction.output.sizes : contraction.inputs[static_cast<std::size_t>(operand)].sizes;

@@ -66,13 +66,26 @@ void find_place(thread Place<Offset>& place, constant Axis& axis, uint index, ui
   }
 }
 
+// Sources give the elements of a factor: `start` adds to where they begin, `at` gives an element by its offset.
+// Prologues are sources that a kernel's own text declares.
+
+/// Elements as they lie in memory.
+template <class T, class Offset>
+struct Memory {
+  typedef typename SumOf<T>::type Sum;
+  device const T* data;
+
+  void start(long offset) { data += offset; }
+  Sum at(Offset offset) const { return read_element<Sum>(data, long(offset)); }
+};
+
 /// A factor.
-template <class T, class Offset, bool LINE_SPLITS, bool STEP_SPLITS, uint WINDOW>
+template <class Source, class Offset, bool LINE_SPLITS, bool STEP_SPLITS, uint WINDOW>
 struct Side {
   typedef Place<Offset> Line;
   typedef Place<Offset> Step;
-  typedef typename SumOf<T>::type Sum;
-  device const T* data;  // of the batch
+  typedef typename Source::Sum Sum;
+  Source source;  // of the batch
   constant Axis* line_axis;
   constant Axis* step_axis;
   constant ContractionValues* values;
@@ -101,7 +114,7 @@ struct Side {
       if (y >= values->height || x >= values->width) return Sum(0);
       offset += Offset(y) * Offset(values->y_stride) + Offset(x) * Offset(values->x_stride);
     }
-    return read_element<Sum>(data, long(offset));
+    return source.at(offset);
   }
 };
 
@@ -150,15 +163,17 @@ struct PartialVisitor {
   void visit(uint row, uint column, S sum) const { result[long(row) * long(values->columns) + long(column)] = sum; }
 };
 
-template <class Left, class Right, class T>
-void start_sides(thread Left& left, thread Right& right, device const T* left_data, device const T* right_data,
-                 constant ContractionValues& values, uint batch) {
-  left.data = left_data + batch_offset(values.left_start, values.left_batch, values, batch);
+template <class Left, class Right, class LeftSource, class RightSource>
+void start_sides(thread Left& left, thread Right& right, thread const LeftSource& left_source,
+                 thread const RightSource& right_source, constant ContractionValues& values, uint batch) {
+  left.source = left_source;
+  left.source.start(batch_offset(values.left_start, values.left_batch, values, batch));
   left.line_axis = &values.left_line;
   left.step_axis = &values.left_step;
   left.values = &values;
   left.lines = values.rows;
-  right.data = right_data + batch_offset(values.right_start, values.right_batch, values, batch);
+  right.source = right_source;
+  right.source.start(batch_offset(values.right_start, values.right_batch, values, batch));
   right.line_axis = &values.right_line;
   right.step_axis = &values.right_step;
   right.values = &values;
@@ -167,9 +182,10 @@ void start_sides(thread Left& left, thread Right& right, device const T* left_da
 
 /// A tile of ROWS x COLUMNS a threadgroup of 128, for floating types. The grid: column tiles, row tiles, splits,
 /// batches, all along x.
-template <class Left, class Right, class Visitor, uint ROWS, uint COLUMNS, bool LEFT_ALONG, bool RIGHT_ALONG, class T>
-void tiled_product(device const T* left_data, device const T* right_data, thread Visitor& visitor,
-                   constant ContractionValues& values, threadgroup float* memory, uint group,
+template <class Left, class Right, class Visitor, uint ROWS, uint COLUMNS, bool LEFT_ALONG, bool RIGHT_ALONG,
+          class LeftSource, class RightSource>
+void tiled_product(thread const LeftSource& left_source, thread const RightSource& right_source,
+                   thread Visitor& visitor, constant ContractionValues& values, threadgroup float* memory, uint group,
                    thread const TileThread& self) {
   TileRange range;
   const uint column_tile = group % values.column_tiles;
@@ -186,7 +202,7 @@ void tiled_product(device const T* left_data, device const T* right_data, thread
   range.end = min(range.begin + values.chunk, values.depth);
   Left left;
   Right right;
-  start_sides(left, right, left_data, right_data, values, batch);
+  start_sides(left, right, left_source, right_source, values, batch);
   visitor.start(batch, split);
   multiply_tile<Left, Right, Visitor, ROWS, COLUMNS, 16, LEFT_ALONG, RIGHT_ALONG>(left, right, visitor, range, memory,
                                                                                   self);
@@ -215,15 +231,15 @@ inline void find_direct(thread DirectPlace& place, constant ContractionValues& v
 
 /// An element, or a part of its sum, a thread: integers, and shapes that leave a tile empty. `position` is the thread's
 /// in the grid.
-template <class Left, class Right, class T, class Visitor>
-void direct_product(device const T* left_data, device const T* right_data, thread Visitor& visitor,
-                    constant ContractionValues& values, ulong position) {
+template <class Left, class Right, class LeftSource, class RightSource, class Visitor>
+void direct_product(thread const LeftSource& left_source, thread const RightSource& right_source,
+                    thread Visitor& visitor, constant ContractionValues& values, ulong position) {
   DirectPlace place;
   find_direct(place, values, position);
   if (place.split >= ulong(values.splits)) return;
   Left left;
   Right right;
-  start_sides(left, right, left_data, right_data, values, place.batch);
+  start_sides(left, right, left_source, right_source, values, place.batch);
   typename Left::Line left_line;
   typename Right::Line right_line;
   left.line(left_line, place.row);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "device/gpu/templates/epilogue.h"
+#include "device/gpu/templates/prologue.h"
 #include "device/gpu/templates/templates.h"
 #include "device/gpu/templates/text.h"
 
@@ -60,7 +61,9 @@ class Writer {
         c_(describe_contraction(primitive)),
         left_(place(input(c_.left_input), false)),
         right_(place(input(c_.right_input), false)),
-        result_(place(primitive.output, true)) {}
+        result_(place(primitive.output, true)),
+        left_source_(source("left", c_.left_input, left_, 0)),
+        right_source_(source("right", c_.right_input, right_, left_source_.regions.size())) {}
 
   KernelPtr tiled() const { return make(divide_tiles(c_)); }
   KernelPtr direct() const { return make(divide_elements(c_)); }
@@ -70,6 +73,13 @@ class Writer {
   DType type() const { return primitive_.inputs[0].access.dtype; }
   DType result_type() const { return primitive_.output.access.dtype; }
 
+  SourceText source(std::string_view name, int which, const Placed& placed, std::size_t first) const {
+    const compile::Group& prologue = primitive_.prologues[static_cast<std::size_t>(which)];
+    if (!prologue.code.empty()) return prologue_source(name, prologue, offset_type(), first);
+    return memory_source(name, element_type(type()), offset_type(), placed.region);
+  }
+  std::size_t source_bindings() const { return left_source_.regions.size() + right_source_.regions.size(); }
+
   KernelPtr make(const Division& division) const {
     if (const auto sums = epilogue_sums(primitive_, parts_of(division), c_.columns)) return make(division, *sums);
     const bool splits = division.splits > 1;
@@ -78,7 +88,7 @@ class Writer {
     const std::size_t scratch = splits ? static_cast<std::size_t>(division.splits * elements) * sum_bytes : 0;
     std::vector<Call> calls;
     const Region partials = scratch_region(0, scratch, true);
-    const VisitorText first = splits ? partial_visitor(partials) : result_visitor(2, division.tile > 0);
+    const VisitorText first = splits ? partial_visitor(partials) : result_visitor(source_bindings(), division.tile > 0);
     calls.push_back(division.tile > 0 ? tile_call(division, first) : element_call(division, first));
     if (splits) {
       Region sums = partials;
@@ -93,7 +103,7 @@ class Writer {
   /// The launch of tiles leaves parts of the epilogue's sums, the second one adds them up.
   KernelPtr make(const Division& division, const EpilogueSums& sums) const {
     std::vector<Call> calls;
-    calls.push_back(tile_call(division, epilogue_visitor(primitive_, 2, &sums)));
+    calls.push_back(tile_call(division, epilogue_visitor(primitive_, source_bindings(), &sums)));
     calls.push_back(epilogue_results(primitive_, sums, context_));
     return std::make_unique<GpuKernel>(context_, fmt::format("tiles {0}x{0}", division.tile), std::move(calls),
                                        sums.parts_bytes());
@@ -116,14 +126,19 @@ class Writer {
 
   /// `exact`: which axes are flat is part of the text. Otherwise, for what a thread does once, it is one text where all
   /// are, and one for the rest.
-  std::string side(const ContractionAxis& line, const ContractionAxis& step, WindowSide which, bool exact) const {
+  std::string side(const SourceText& source, const ContractionAxis& line, const ContractionAxis& step, WindowSide which,
+                   bool exact) const {
     const bool divided = c_.divisors[0] != 1 || c_.divisors[1] != 1;
     const char* window = c_.window != which ? "no_window" : divided ? "divided_window" : "plain_window";
-    return fmt::format("Side<{}, {}, {}, {}, {}>", element_type(type()), offset_type(),
-                       exact ? line.splits : any_splits(), step.splits, window);
+    return fmt::format("Side<{}, {}, {}, {}, {}>", source.type, offset_type(), exact ? line.splits : any_splits(),
+                       step.splits, window);
   }
-  std::string left_side(bool exact) const { return side(c_.left_line, c_.left_step, WindowSide::left, exact); }
-  std::string right_side(bool exact) const { return side(c_.right_line, c_.right_step, WindowSide::right, exact); }
+  std::string left_side(bool exact) const {
+    return side(left_source_, c_.left_line, c_.left_step, WindowSide::left, exact);
+  }
+  std::string right_side(bool exact) const {
+    return side(right_source_, c_.right_line, c_.right_step, WindowSide::right, exact);
+  }
   bool any_splits() const {
     const bool factors = c_.left_line.splits || c_.left_step.splits || c_.right_line.splits || c_.right_step.splits;
     return factors || c_.row.splits || c_.column.splits || c_.window != WindowSide::none;
@@ -154,23 +169,69 @@ class Writer {
     return std::abs(step.strides[2]) <= std::abs(line.strides[2]);
   }
 
-  /// A kernel that reads `inputs` (named left and right, or partials) and gives elements to the visitor.
-  Call call(std::string stem, std::uint32_t threads, const std::vector<std::string>& names, std::vector<Region> inputs,
-            std::string_view input_type, const VisitorText& visitor, const std::string& body, const Division& division,
-            std::int64_t groups) const {
+  /// Makes a source a variable of the piece's body, bound behind its arguments so far.
+  static void add_source(Piece& piece, const SourceText& source) {
+    piece.declarations += source.declarations;
+    piece.files.insert(piece.files.end(), source.files.begin(), source.files.end());
+    piece.body += fmt::format("  {} {}_source;\n", source.type, source.name);
+    if (!source.values_type.empty()) piece.body += fmt::format("  {0}_source.values = &values.{0};\n", source.name);
+    for (std::size_t i = 0; i < source.arguments.size(); ++i) {
+      piece.arguments.push_back(source.arguments[i]);
+      piece.body += fmt::format("  {}_source.{} = {};\n", source.name, source.members[i], source.arguments[i].name);
+    }
+  }
+
+  /// With prologues the kernel's values are those of the visitor, then those of the sources.
+  void add_source_values(Piece& piece, Values& values) const {
+    std::string members = fmt::format("{} rest; ", piece.values_type);
+    values.align();
+    for (const SourceText* source : {&left_source_, &right_source_}) {
+      if (source->values_type.empty()) continue;
+      if (source->values_are_wide) values.align();
+      values.append(source->values);
+      members += fmt::format("{} {}; ", source->values_type, source->name);
+    }
+    piece.declarations += fmt::format("struct Whole_@ {{ {}}};\n", members);
+    piece.values_type = "Whole_@";
+  }
+
+  bool has_prologue() const { return compile::has_prologue(primitive_); }
+  /// The contraction's own values among those of the kernel of the factors.
+  std::string product_of(const VisitorText& visitor) const {
+    constexpr std::string_view all = "values";
+    return has_prologue() ? "values.rest" + visitor.product.substr(all.size()) : visitor.product;
+  }
+
+  /// A kernel that multiplies factors and gives elements to the visitor.
+  Call product_call(std::string stem, std::uint32_t threads, const VisitorText& visitor, std::string_view body,
+                    const Division& division, std::int64_t groups) const {
     Piece piece;
     piece.stem = std::move(stem);
     piece.threads = threads;
-    for (const std::string& name : names) piece.arguments.push_back({std::string(input_type), name, false});
-    piece.body = body;
-    add_visitor(piece, visitor);
-    if (division.tile > 0 && threads == tile_threads) {
+    add_source(piece, left_source_);
+    add_source(piece, right_source_);
+    add_visitor(piece, visitor, has_prologue() ? "values.rest" : "values");
+    piece.body += body;
+    if (division.tile > 0) {
       piece.arrays.push_back(
           {"float", "memory", fmt::format("(TileMemory<{0}, {0}, {1}>::count)", division.tile, slice)});
     }
-    piece.files.emplace_back("contraction.metal");
+    std::vector<Region> regions = left_source_.regions;
+    regions.insert(regions.end(), right_source_.regions.begin(), right_source_.regions.end());
+    Values all = values_with(visitor, division);
+    if (has_prologue()) add_source_values(piece, all);
+    return call(std::move(piece), std::move(regions), visitor, std::move(all), groups);
+  }
+
+  Values values_with(const VisitorText& visitor, const Division& division) const {
     Values all = values(division);
     all.append(visitor.values);
+    return all;
+  }
+
+  Call call(Piece piece, std::vector<Region> inputs, const VisitorText& visitor, Values all,
+            std::int64_t groups) const {
+    piece.files.emplace_back("contraction.metal");
     inputs.insert(inputs.end(), visitor.regions.begin(), visitor.regions.end());
     return make_call(std::move(piece), {grid_size(groups), 1, 1}, std::move(inputs), std::move(all), context_);
   }
@@ -181,29 +242,33 @@ class Writer {
   self.thread_id = thread_id;
   self.lane_id = lane_id;
   self.simdgroup_id = simdgroup_id;
-  tiled_product<{1}, {2}, {3}, {0}, {0}, {4}, {5}>(left, right, visitor, {6}, memory, group_id.x, self);
+  tiled_product<{1}, {2}, {3}, {0}, {0}, {4}, {5}>(left_source, right_source, visitor, {6}, memory, group_id.x, self);
 )",
         division.tile, left_side(true), right_side(true), visitor.type, along_depth(c_.left_line, c_.left_step),
-        along_depth(c_.right_line, c_.right_step), visitor.product);
-    return call(
-        std::string(ops::row(primitive_.op).name), tile_threads, {"left", "right"}, {left_.region, right_.region},
-        element_type(type()), visitor, body, division,
+        along_depth(c_.right_line, c_.right_step), product_of(visitor));
+    return product_call(
+        std::string(ops::row(primitive_.op).name), tile_threads, visitor, body, division,
         c_.batches() * division.splits * divide_up(c_.rows, division.tile) * divide_up(c_.columns, division.tile));
   }
 
   Call element_call(const Division& division, const VisitorText& visitor) const {
-    const std::string body =
-        fmt::format("  direct_product<{}, {}>(left, right, visitor, {}, ulong(group_id.x) * 256u + thread_id);\n",
-                    left_side(false), right_side(false), visitor.product);
-    return call("product_elements", 256, {"left", "right"}, {left_.region, right_.region}, element_type(type()),
-                visitor, body, division, groups_for(c_.batches() * division.splits * c_.rows * c_.columns));
+    const std::string body = fmt::format(
+        "  direct_product<{}, {}>(left_source, right_source, visitor, {}, ulong(group_id.x) * 256u + thread_id);\n",
+        left_side(false), right_side(false), product_of(visitor));
+    return product_call("product_elements", 256, visitor, body, division,
+                        groups_for(c_.batches() * division.splits * c_.rows * c_.columns));
   }
 
   Call sum_call(const Division& division, const Region& partials) const {
     const VisitorText visitor = result_visitor(1, false);
-    const std::string body =
+    Piece piece;
+    piece.stem = "product_sum";
+    piece.threads = 256;
+    piece.arguments.push_back({std::string(sum_type(type())), "partials", false});
+    add_visitor(piece, visitor);
+    piece.body +=
         fmt::format("  add_partials(partials, visitor, {}, ulong(group_id.x) * 256u + thread_id);\n", visitor.product);
-    return call("product_sum", 256, {"partials"}, {partials}, sum_type(type()), visitor, body, division,
+    return call(std::move(piece), {partials}, visitor, values_with(visitor, division),
                 groups_for(c_.batches() * c_.rows * c_.columns));
   }
 
@@ -253,11 +318,13 @@ class Writer {
   const Context& context_;
   Contraction c_;
   Placed left_, right_, result_;
+  SourceText left_source_, right_source_;
 };
 
 /// Why no kernel of ours takes the contraction; empty if one does.
 std::string why_not(const Primitive& primitive) {
   if (std::string reason = why_no_type(primitive); !reason.empty()) return reason;
+  if (std::string reason = why_no_prologue(primitive); !reason.empty()) return reason;
   if (std::string reason = why_no_epilogue(primitive); !reason.empty()) return reason;
   const DType type = primitive.inputs[0].access.dtype;
   if (primitive.inputs[1].access.dtype != type) return "factors of two types";

@@ -3,6 +3,7 @@
 #include "compile/emit.h"
 #include "device/gpu/emitter/emit.h"
 #include "device/gpu/emitter/group_text.h"
+#include "device/gpu/templates/prologue.h"
 #include "device/gpu/templates/text.h"
 
 namespace russet::gpu {
@@ -12,8 +13,6 @@ using compile::Access;
 using compile::Group;
 using compile::Instruction;
 using compile::Primitive;
-
-constexpr std::size_t other_bindings = 2;  // the factors
 
 /// The access by which the output is stored; -1 if there is none.
 int output_access(const Group& group) {
@@ -83,7 +82,7 @@ Place place_in(const Primitive& primitive, std::string_view item) {
 std::string why_no_epilogue(const Primitive& primitive) {
   const Group& group = primitive.epilogue;
   if (group.code.empty()) return "";
-  std::size_t more = other_bindings;
+  std::size_t more = input_bindings(primitive);
   if (group.kind == Group::Kind::elementwise) {
     if (group.space != primitive.output.sizes) return "an epilogue over another space";
   } else {
@@ -205,14 +204,14 @@ struct Visitor_@ {{
   return visitor;
 }
 
-void add_visitor(Piece& piece, const VisitorText& visitor) {
-  std::string set_up = fmt::format("  {} visitor;\n  visitor.values = &values;\n", visitor.type);
+void add_visitor(Piece& piece, const VisitorText& visitor, std::string_view values) {
+  std::string set_up = fmt::format("  {} visitor;\n  visitor.values = &{};\n", visitor.type, values);
   for (std::size_t i = 0; i < visitor.types.size(); ++i) {
     piece.arguments.push_back({visitor.types[i], visitor.pointers[i], visitor.regions[i].writes});
     set_up += fmt::format("  visitor.{0} = {0};\n", visitor.pointers[i]);
   }
   piece.body = set_up + piece.body;
-  piece.declarations = visitor.declarations;
+  piece.declarations += visitor.declarations;
   piece.values_type = visitor.values_type;
   piece.values_are_wide = true;
   piece.files.insert(piece.files.begin(), visitor.files.begin(), visitor.files.end());

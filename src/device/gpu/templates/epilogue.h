@@ -45,7 +45,7 @@ VisitorText epilogue_visitor(const compile::Primitive& primitive, std::size_t fi
                              const EpilogueSums* sums = nullptr);
 
 /// Makes `visitor` a variable of the piece's body, bound behind its arguments so far; the piece's values are the
-/// visitor's.
-void add_visitor(Piece& piece, const VisitorText& visitor);
+/// visitor's, or `values` among them is.
+void add_visitor(Piece& piece, const VisitorText& visitor, std::string_view values = "values");
 
 }  // namespace russet::gpu

@@ -1,0 +1,258 @@
+#include "compile/passes/recomputation.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "compile/emit.h"
+#include "ops/table.h"
+
+namespace russet::compile::passes {
+namespace {
+
+using ops::Op;
+
+/// What an operator costs per element, in bytes that memory would move in the same time (measured: about 10 bytes a
+/// nanosecond and core; a vector exp about a nanosecond).
+double core_cost(const Value& value) {
+  switch (value.op) {
+    case Op::uniform:
+    case Op::normal:
+    case Op::random_bits: return 32;
+    case Op::exp:
+    case Op::expm1:
+    case Op::log:
+    case Op::log1p:
+    case Op::sin:
+    case Op::cos:
+    case Op::tan:
+    case Op::tanh:
+    case Op::erf:
+    case Op::sigmoid:
+    case Op::pow:
+    case Op::sinh:
+    case Op::cosh:
+    case Op::asin:
+    case Op::acos:
+    case Op::atan:
+    case Op::atan2: return 6;
+    case Op::sqrt:
+    case Op::rsqrt:
+    case Op::div: return 2;
+    default: return 0.75;
+  }
+}
+
+constexpr std::size_t longest_recipe = 16;
+constexpr std::size_t most_members = 512;
+
+void add_members(Cluster& reader, const std::vector<ValueId>& more) {
+  auto& members = reader.members;
+  members.insert(members.end(), more.begin(), more.end());
+  std::sort(members.begin(), members.end());
+  members.erase(std::unique(members.begin(), members.end()), members.end());
+}
+
+/// Members that no store needs any more go.
+void drop_unused(const Program& program, Cluster& own) {
+  std::set<ValueId> needed(own.stores.begin(), own.stores.end());
+  for (std::size_t i = own.members.size(); i-- > 0;) {
+    if (!needed.count(own.members[i])) continue;
+    for (const ValueId input : value_at(program, own.members[i]).inputs) {
+      if (input >= 0) needed.insert(input);
+    }
+  }
+  std::erase_if(own.members, [&](ValueId member) { return !needed.count(member); });
+}
+
+}  // namespace
+
+Recomputation::Recomputation(Program& program, const Target& target, Costs costs)
+    : program_(program), target_(target), costs_(costs), places_(program.values.size()) {
+  std::iota(places_.begin(), places_.end(), 0);
+  in_memory_.assign(program.values.size(), false);
+  pinned_.assign(program.values.size(), false);
+  for (const Leaf& leaf : program.leaves) in_memory_[static_cast<std::size_t>(leaf.value)] = true;
+  for (const Cluster& cluster : program.clusters) {
+    for (const ValueId stored : cluster.stores) in_memory_[static_cast<std::size_t>(stored)] = true;
+  }
+  for (const Output& output : program.outputs) pinned_[static_cast<std::size_t>(output.value)] = true;
+  find_heads();
+  find_readers();
+}
+
+void Recomputation::run(bool only_prologues) {
+  for (std::size_t id = program_.values.size(); id-- > 0;) {
+    if (in_memory_[id] && !pinned_[id] && program_.owner[id] >= 0 && is_pointwise(program_.values[id])) {
+      consider(static_cast<ValueId>(id), only_prologues);
+    }
+  }
+  for (Cluster& cluster : program_.clusters) {
+    if (cluster.stores.empty()) cluster.dead = true;
+    if (!cluster.dead && cluster.kind == Cluster::Kind::group) drop_unused(program_, cluster);
+  }
+}
+
+void Recomputation::find_heads() {
+  heads_.assign(program_.clusters.size(), -1);
+  for (std::size_t id = 0; id < program_.clusters.size(); ++id) {
+    const Cluster& own = program_.clusters[id];
+    for (const std::int32_t part : {own.epilogue, own.prologues[0], own.prologues[1]}) {
+      if (part >= 0) heads_[static_cast<std::size_t>(part)] = static_cast<std::int32_t>(id);
+    }
+  }
+}
+
+void Recomputation::find_readers() {
+  readers_.assign(program_.values.size(), {});
+  for (std::size_t id = 0; id < program_.clusters.size(); ++id) {
+    const Cluster& own = program_.clusters[id];
+    if (!own.dead || heads_[id] >= 0) read_by(static_cast<std::int32_t>(id), own);
+  }
+}
+
+void Recomputation::read_by(std::int32_t id, const Cluster& own) {
+  const bool is_group = own.kind == Cluster::Kind::group;
+  for (const ValueId member : own.members) {
+    const auto& inputs = value_at(program_, member).inputs;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i] < 0) continue;
+      const std::int32_t prologue = !is_group && i < own.prologues.size() ? own.prologues[i] : -1;
+      const ValueId base = base_of(program_, inputs[i]);
+      const auto at = static_cast<std::size_t>(base);
+      if (prologue >= 0) {
+        readers_[at].insert(prologue);
+        continue;
+      }
+      if (!is_group || base != inputs[i]) pinned_[at] = true;
+      const std::int32_t owner = program_.owner[at];
+      if (owner != id && (owner < 0 || owner != heads_[static_cast<std::size_t>(id)])) readers_[at].insert(id);
+    }
+  }
+}
+
+double Recomputation::cost_of(const Value& value) const {
+  // A GPU's cores have about ten times the arithmetic for each byte that memory moves.
+  return costs_ == Costs::core ? core_cost(value) : 0.1 * core_cost(value);
+}
+
+/// How `reader` could compute the value; nothing if it cannot.
+std::optional<Recomputation::Recipe> Recomputation::recipe_for(ValueId id, const Cluster& reader, double budget) const {
+  Recipe recipe;
+  std::vector<ValueId> stack{id};
+  std::set<ValueId> seen{id};
+  while (!stack.empty()) {
+    const ValueId next = stack.back();
+    stack.pop_back();
+    const Value& value = value_at(program_, next);
+    const Fit fits = fit(value.shape, reader);
+    if (fits == Fit::none || recipe.members.size() >= longest_recipe) return std::nullopt;
+    recipe.members.push_back(next);
+    recipe.bytes += cost_of(value) * static_cast<double>(numel(value.shape));
+    for (const ValueId input : value.inputs) {
+      if (input < 0 || !seen.insert(input).second || is_free(value_at(program_, input))) continue;
+      if (std::binary_search(reader.members.begin(), reader.members.end(), input)) continue;
+      const ValueId base = base_of(program_, input);
+      if (in_memory_[static_cast<std::size_t>(base)] && input != id) {
+        if (!loads(reader, base)) recipe.bytes += static_cast<double>(byte_size(value_at(program_, input)));
+      } else if (base == input && is_pointwise(value_at(program_, input))) {
+        stack.push_back(input);
+      } else {
+        return std::nullopt;
+      }
+    }
+    if (recipe.bytes > budget) return std::nullopt;
+  }
+  return recipe;
+}
+
+bool Recomputation::loads(const Cluster& reader, ValueId base) const {
+  for (const ValueId member : reader.members) {
+    for (const ValueId input : value_at(program_, member).inputs) {
+      if (input >= 0 && base_of(program_, input) == base) return true;
+    }
+  }
+  return false;
+}
+
+/// What a cluster reads besides its own members.
+double Recomputation::load_bytes(const Cluster& owner) const {
+  std::set<ValueId> read;
+  for (const ValueId member : owner.members) {
+    for (const ValueId input : value_at(program_, member).inputs) {
+      const bool own = std::binary_search(owner.members.begin(), owner.members.end(), input);
+      if (input >= 0 && !own && !is_free(value_at(program_, input))) read.insert(input);
+    }
+  }
+  double bytes = 0;
+  for (const ValueId id : read) bytes += static_cast<double>(byte_size(value_at(program_, id)));
+  return bytes;
+}
+
+bool Recomputation::is_prologue(std::int32_t id) const {
+  const std::int32_t head = heads_[static_cast<std::size_t>(id)];
+  return head >= 0 && cluster(head).epilogue != id;
+}
+
+void Recomputation::consider(ValueId id, bool only_prologues) {
+  const auto at = static_cast<std::size_t>(id);
+  const Cluster& owner = cluster(program_.owner[at]);
+  const auto bytes = static_cast<double>(byte_size(value_at(program_, id)));
+  double budget = bytes * static_cast<double>(1 + readers_[at].size());
+  if (only_prologues) {
+    const bool any =
+        std::any_of(readers_[at].begin(), readers_[at].end(), [&](std::int32_t reader) { return is_prologue(reader); });
+    if (!any || owner.dead || owner.kind != Cluster::Kind::group) return;
+    // The cluster that stored it goes, and with it what that has read.
+    if (owner.stores.size() == 1) budget += load_bytes(owner);
+  }
+  std::vector<Reading> readings;
+  for (const std::int32_t reader : readers_[at]) {
+    auto recipe = recipe_for(id, cluster(reader), budget);
+    if (!recipe) return;
+    budget -= recipe->bytes;
+    readings.push_back({reader, std::move(*recipe)});
+  }
+  if (readings.empty() || budget < 0) return;
+  Grown grown;
+  for (const Reading& reading : readings) {
+    add_members(grown.emplace(reading.reader, cluster(reading.reader)).first->second, reading.recipe.members);
+  }
+  for (const Reading& reading : readings) {
+    if (!accepts(reading.reader, grown)) return;
+  }
+  for (const Reading& reading : readings) apply(reading);
+  in_memory_[at] = false;
+  auto& stores = cluster(program_.owner[at]).stores;
+  stores.erase(std::find(stores.begin(), stores.end(), id));
+}
+
+/// Whether the reader, or the primitive that it is part of, can be what it has grown to.
+bool Recomputation::accepts(std::int32_t reader, const Grown& grown) const {
+  const Cluster& own = grown.at(reader);
+  if (own.members.size() > most_members || !is_runnable(program_, own, target_)) return false;
+  const std::int32_t head = heads_[static_cast<std::size_t>(reader)];
+  if (head < 0) return true;
+  const auto now = [&](std::int32_t part) -> const Cluster* {
+    if (part < 0) return nullptr;
+    const auto found = grown.find(part);
+    const Cluster& at = found == grown.end() ? cluster(part) : found->second;
+    return at.members.empty() ? nullptr : &at;
+  };
+  const Cluster& whole = cluster(head);
+  const Attached attached{now(whole.epilogue), {now(whole.prologues[0]), now(whole.prologues[1])}};
+  return target_.accepts_epilogue(emit_primitive(program_, whole.members.front(), attached, places_));
+}
+
+void Recomputation::apply(const Reading& reading) {
+  Cluster& own = cluster(reading.reader);
+  add_members(own, reading.recipe.members);
+  for (const ValueId member : reading.recipe.members) {
+    for (const ValueId input : value_at(program_, member).inputs) {
+      if (input < 0) continue;
+      const auto base = static_cast<std::size_t>(base_of(program_, input));
+      if (program_.owner[base] != reading.reader) readers_[base].insert(reading.reader);
+    }
+  }
+}
+
+}  // namespace russet::compile::passes

@@ -1,0 +1,98 @@
+#include "device/gpu/templates/prologue.h"
+
+#include <algorithm>
+
+#include "device/gpu/emitter/emit.h"
+#include "device/gpu/emitter/group_text.h"
+
+namespace russet::gpu {
+
+using compile::Group;
+using compile::Primitive;
+
+SourceText memory_source(std::string_view name, std::string_view element, std::string_view offset_type,
+                         const Region& region) {
+  SourceText source;
+  source.name = name;
+  source.type = fmt::format("Memory<{}, {}>", element, offset_type);
+  source.arguments.push_back({std::string(element), std::string(name), false});
+  source.members.emplace_back("data");
+  source.regions.push_back(region);
+  return source;
+}
+
+SourceText prologue_source(std::string_view name, const Group& prologue, std::string_view offset_type,
+                           std::size_t first) {
+  KernelText kernel("prologue", 32);
+  for (std::size_t i = 0; i < first; ++i) kernel.bind("char", {});
+  const Walk walk{prologue.space.rank() - 1, 1, needs_wide_index(prologue)};
+  Schedule schedule = make_schedule(prologue, false);
+  schedule.phases[0].stores.clear();  // the element is not stored but returned
+  GroupText text(prologue, schedule, walk, kernel, Part::all);
+  text.define_bases();
+  text.define_places(0, prologue.space.rank(), "item", true);
+  text.run_full(schedule.phases[0], [] {});
+  kernel.line("return {};", text.value(prologue.code.back().inputs[0]));
+
+  SourceText source;
+  source.name = name;
+  source.type = fmt::format("{}_source_@", name);
+  source.values_type = fmt::format("{}_values_@", name);
+  source.values_are_wide = kernel.values().wide();
+  source.values = kernel.values().values();
+  source.files = kernel.files();
+  std::string parameters;
+  std::string members;
+  std::string arguments;
+  for (std::size_t i = first; i < kernel.bindings(); ++i) {
+    source.arguments.push_back(kernel.arguments()[i]);
+    source.members.push_back(kernel.arguments()[i].name);
+    source.regions.push_back(kernel.regions()[i]);
+    const std::string pointer =
+        fmt::format("device const {}* {}", kernel.arguments()[i].type, kernel.arguments()[i].name);
+    parameters += pointer + ", ";
+    members += fmt::format("  {};\n", pointer);
+    arguments += kernel.arguments()[i].name + ", ";
+  }
+  source.declarations = fmt::format(
+      R"(struct {name}_values_@ {{ {values}}};
+inline float {name}_element_@({item} item, {parameters}constant {name}_values_@& values) {{
+{body}}}
+struct {name}_source_@ {{
+  typedef float Sum;
+{members}  constant {name}_values_@* values;
+  {offset} first;
+
+  void start(long offset) {{ first = {offset}(offset); }}
+  float at({offset} offset) const {{ return {name}_element_@({item}(first + offset), {arguments}*values); }}
+}};
+)",
+      fmt::arg("name", name), fmt::arg("values", kernel.values().members()), fmt::arg("item", text.item_type()),
+      fmt::arg("parameters", parameters), fmt::arg("body", kernel.body()), fmt::arg("members", members),
+      fmt::arg("offset", offset_type), fmt::arg("arguments", arguments));
+  return source;
+}
+
+std::string why_no_prologue(const Primitive& primitive) {
+  for (const Group& prologue : primitive.prologues) {
+    if (prologue.code.empty()) continue;
+    if (!is_floating(prologue.code.back().dtype)) return "a prologue that gives integers";
+    if (std::string reason = why_not_emitted(prologue); !reason.empty()) return reason;
+  }
+  if (input_bindings(primitive) > max_buffers) return "prologues with too many buffers";
+  return "";
+}
+
+std::size_t input_bindings(const Primitive& primitive) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < primitive.inputs.size(); ++i) {
+    const bool computed = i < primitive.prologues.size() && !primitive.prologues[i].code.empty();
+    count += computed ? static_cast<std::size_t>(std::count_if(
+                            primitive.prologues[i].accesses.begin(), primitive.prologues[i].accesses.end(),
+                            [](const compile::Access& access) { return access.slot >= 0; }))
+                      : 1;
+  }
+  return count;
+}
+
+}  // namespace russet::gpu

@@ -1,0 +1,147 @@
+// What a contraction reads is computed where it reads it, on devices that can: products, convolutions and their
+// gradients of values that are never stored, held against the reference.
+#include <gtest/gtest.h>
+#include <russet/autograd.h>
+#include <russet/nn_functional.h>
+#include <russet/runtime.h>
+
+#include "conformance/results.h"
+#include "devices/tested.h"
+
+namespace russet {
+namespace {
+
+using conformance::difference;
+using conformance::Results;
+
+const Device reference{DeviceType::reference};
+
+class Prologues : public testing::TestWithParam<std::string>, protected conformance::NormalNumbers {
+ protected:
+  const Device device{GetParam()};
+
+  /// Runs the program on the device, where at least so many prologues must be seen, and on the reference; says what
+  /// differs.
+  std::string differ(const std::function<Results(Device)>& program, int prologues, double bound) {
+    restart();
+    int found = 0;
+    observe_plans(device, [&](const PlanSummary& plan) {
+      for (const StepInfo& step : plan.steps) {
+        for (std::size_t at = 0; (at = step.detail.find("prologue", at)) != std::string::npos; ++at) ++found;
+      }
+    });
+    const Results actual = program(device);
+    flush();
+    observe_plans(device, nullptr);
+    if (conformance::compiles_kernels(GetParam()) && found < prologues) {
+      return fmt::format("{} prologues, fewer than {}", found, prologues);
+    }
+    restart();
+    return difference(actual, program(reference), bound);
+  }
+};
+
+/// Of steps that share a launch the first alone is described.
+constexpr int seen = 1;
+
+double bound_of(DType type) { return type == DType::float32 ? 1e-5 : type == DType::float16 ? 4e-3 : 3e-2; }
+
+TEST_P(Prologues, OfBothFactorsOfAProduct) {
+  struct Size {
+    std::int64_t rows, depth, columns;
+  };
+  for (const Size size : {Size{64, 40, 64}, Size{70, 21, 40}, Size{8, 300, 9}, Size{3, 33, 2}}) {
+    for (const DType type : {DType::float32, DType::float16, DType::bfloat16}) {
+      const auto program = [&](Device on) {
+        const Tensor a = numbers({size.rows, size.depth}, on, type);
+        const Tensor b = numbers({size.depth, size.columns}, on, type);
+        const Tensor scale = numbers({size.depth}, on, type);
+        const Tensor shift = numbers({size.rows, 1}, on, type);
+        const Tensor bias = numbers({size.columns}, on, type);
+        flush();
+        const Tensor y = matmul(relu(a * scale + shift), b * b);
+        return Results{relu(y + bias)};
+      };
+      EXPECT_EQ(differ(program, 2, bound_of(type)), "")
+          << size.rows << " x " << size.depth << " x " << size.columns << " in " << name_of(type);
+    }
+  }
+}
+
+TEST_P(Prologues, OfBatches) {
+  const auto program = [&](Device on) {
+    const Tensor a = numbers({2, 3, 9, 20}, on);
+    const Tensor b = numbers({2, 1, 20, 11}, on);
+    const Tensor scale = numbers({3, 1, 1}, on);
+    flush();
+    return Results{matmul(exp(a * scale), relu(b))};
+  };
+  EXPECT_EQ(differ(program, 2, 1e-5), "");
+}
+
+struct Layer {
+  Shape x, weight;
+  Conv2dOptions options;
+};
+
+const Layer layers[] = {
+    {{2, 8, 12, 13}, {40, 8, 3, 3}, {.padding = 1}},
+    {{2, 9, 11, 10}, {17, 9, 3, 3}, {.stride = 2, .padding = 1}},
+    {{4, 16, 8, 8}, {72, 16, 1, 1}, {}},
+    {{2, 12, 9, 9}, {20, 12, 1, 1}, {.stride = 2}},
+    {{2, 8, 9, 7}, {12, 4, 3, 3}, {.padding = 2, .dilation = 2, .groups = 2}},
+    {{2, 6, 9, 7}, {6, 1, 3, 3}, {.padding = 1, .groups = 6}},
+};
+
+// At the border of the window lie zeros, not what the prologue would make of zeros.
+TEST_P(Prologues, OfConvolutions) {
+  for (const Layer& layer : layers) {
+    for (const DType type : {DType::float32, DType::bfloat16}) {
+      const auto program = [&](Device on) {
+        const Tensor x = numbers(layer.x, on, type);
+        const Tensor w = numbers(layer.weight, on, type);
+        const Tensor scale = numbers({layer.x[1], 1, 1}, on, type);
+        flush();
+        return Results{conv2d(relu(x * scale + 1), w, {}, layer.options)};
+      };
+      EXPECT_EQ(differ(program, 1, bound_of(type)), "") << to_string(layer.weight) << " in " << name_of(type);
+    }
+  }
+}
+
+TEST_P(Prologues, OfTheGradientsOfConvolutions) {
+  for (const Layer& layer : layers) {
+    const auto program = [&](Device on) {
+      const Tensor x = numbers(layer.x, on).requires_grad_();
+      const Tensor w = numbers(layer.weight, on).requires_grad_();
+      const Tensor scale = numbers({layer.x[1], 1, 1}, on);
+      flush();
+      const Tensor y = conv2d(exp(x * scale), w, {}, layer.options);
+      const auto gradients = autograd::grad({mean(y * y * y)}, {x, w});
+      return Results{gradients[0], gradients[1]};
+    };
+    EXPECT_EQ(differ(program, seen, 2e-5), "") << to_string(layer.weight);
+  }
+}
+
+TEST_P(Prologues, OfANormalisedLayerOfANetwork) {
+  const auto program = [&](Device on) {
+    const Tensor x = numbers({4, 8, 10, 9}, on).requires_grad_();
+    const Tensor w = numbers({16, 8, 3, 3}, on).requires_grad_();
+    const Tensor v = numbers({24, 16, 3, 3}, on).requires_grad_();
+    const Tensor gamma = numbers({16}, on).requires_grad_();
+    const Tensor beta = numbers({16}, on).requires_grad_();
+    flush();
+    const Tensor h = batch_norm(conv2d(x, w, {}, {.padding = 1}), {}, {}, gamma, beta, {.training = true});
+    const Tensor y = conv2d(relu(h), v, {}, {.padding = 1});
+    mean(y * y * y).backward();
+    return Results{y, x.grad(), w.grad(), v.grad(), gamma.grad(), beta.grad()};
+  };
+  EXPECT_EQ(differ(program, seen, 2e-4), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Prologues, testing::ValuesIn(conformance::tested_devices()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace russet
