@@ -16,7 +16,9 @@ import tempfile
 import time
 
 LENET5 = ["lenet5", "--batch", "32"]
-RESNET18 = ["resnet18_cifar", "--width", "0.125", "--batch", "8", "--lr", "0.02", "--warmup", "10"]
+# A rate at which the training does not amplify last bits: at 0.02 the cpu with one thread and with two are 3e-2 apart
+# after ten steps, at this one 2e-7, and 2e-3 after fifty.
+RESNET18 = ["resnet18_cifar", "--width", "0.125", "--batch", "8", "--lr", "0.0005", "--momentum", "0"]
 NEAR = [(10, 1e-4), (50, 1e-2)]  # steps, difference of losses at most
 
 
