@@ -307,10 +307,10 @@ ValueId epilogue_output(const Program& program, ValueId contraction, const Clust
   throw InternalError(fmt::format("emit: the epilogue of %{} stores no output", contraction));
 }
 
-Group emit_prologue_group(const Program& program, const Cluster& cluster, ValueId operand,
+Group emit_prologue_group(const Program& program, const Cluster& cluster, ValueId value,
                           const std::vector<std::int32_t>& slot_of) {
   Cluster own = cluster;
-  own.stores = {operand};
+  own.stores = {value};
   Group group = Emitter(program, own, slot_of).run();
   group.accesses[static_cast<std::size_t>(group.code.back().access)].slot = -1;
   return group;
@@ -337,7 +337,8 @@ Primitive emit_primitive(const Program& program, ValueId id, const Attached& att
       operand.sizes = value.shape;
     }
     if (i < attached.prologues.size() && attached.prologues[i] != nullptr) {
-      step.prologues[i] = emit_prologue_group(program, *attached.prologues[i], value.inputs[i], slot_of);
+      const ValueId base = base_of(program, value.inputs[i]);
+      step.prologues[i] = emit_prologue_group(program, *attached.prologues[i], base, slot_of);
       operand.access.slot = -1;
     }
     step.inputs.push_back(operand);

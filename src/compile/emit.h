@@ -14,8 +14,8 @@ Group emit_group(const Program& program, const Cluster& cluster, const std::vect
 Group emit_epilogue_group(const Program& program, const Cluster& cluster, ValueId contraction,
                           const std::vector<std::int32_t>& slot_of);
 
-/// The code by which a contraction computes the elements of `operand`: see Primitive::prologues.
-Group emit_prologue_group(const Program& program, const Cluster& cluster, ValueId operand,
+/// The code by which a contraction computes the elements of `value`: see Primitive::prologues.
+Group emit_prologue_group(const Program& program, const Cluster& cluster, ValueId value,
                           const std::vector<std::int32_t>& slot_of);
 
 /// The groups that are part of a primitive; nullptr for none.

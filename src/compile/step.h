@@ -34,8 +34,8 @@ struct Primitive {
   /// be it the result itself, and what the reductions give.
   Group epilogue;
   /// Of a contraction: how the elements of an input are computed where they are read; empty code means that they lie in
-  /// memory. Elementwise; the space counts the elements in the order of the input's strides, which are dense, and the
-  /// last instruction stores the element. That access has no slot, nor has the input.
+  /// memory. Elementwise, over a dense array whose elements the space counts one after the other; the last instruction
+  /// stores the element. That access has no slot, nor has the input's, which tells where in that array it reads.
   std::array<Group, 2> prologues;
   bool operator==(const Primitive&) const = default;
 };

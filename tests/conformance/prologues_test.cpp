@@ -79,6 +79,22 @@ TEST_P(Prologues, OfBatches) {
   EXPECT_EQ(differ(program, 2, 1e-5), "");
 }
 
+// Heads of attention: what is read lies in another order than it is computed in, and one factor is transposed.
+TEST_P(Prologues, ThroughViews) {
+  const auto program = [&](Device on) {
+    const Tensor x = numbers({2, 9, 24}, on).requires_grad_();
+    const Tensor q = numbers({24}, on);
+    const Tensor k = numbers({24}, on);
+    const Tensor w = numbers({24, 10}, on);
+    flush();
+    const auto heads = [](const Tensor& all) { return all.reshape({2, 9, 3, 8}).transpose(1, 2); };
+    const Tensor scores = matmul(heads(x * q), heads(exp(x + k)).transpose(2, 3));
+    const Tensor y = matmul(matmul(scores, heads(relu(x))).transpose(1, 2).reshape({2, 9, 24}), w);
+    return Results{y, matmul((x * k).transpose(1, 2), y * y), autograd::grad({mean(y * y)}, {x})[0]};
+  };
+  EXPECT_EQ(differ(program, seen, 2e-5), "");
+}
+
 struct Layer {
   Shape x, weight;
   Conv2dOptions options;

@@ -10,9 +10,9 @@ import sys
 
 # model: kernels in all, those that touch an activation, bytes moved
 LIMITS = {
-    "lenet5": (22, 11, 3_820_000),
-    "resnet50": (259, 168, 5_290_000_000),
-    "bert_base": (301, 289, 10_160_000_000),
+    "lenet5": (21, 11, 3_790_000),
+    "resnet50": (258, 167, 5_290_000_000),
+    "bert_base": (266, 255, 9_560_000_000),
 }
 SMALL = 100_000  # bytes: statistics of channels, and their parts
 

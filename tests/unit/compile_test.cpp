@@ -97,6 +97,16 @@ TEST(Passes, ProloguesComputeWhatContractionsRead) {
   EXPECT_EQ(bytes_of(steps), (2 * (64 * 32 + 32) + 32 * (8 + 16) + 64 * (8 + 16)) * sizeof(float));
 }
 
+TEST(Passes, ProloguesReadThroughViews) {
+  const Device null{DeviceType::null};
+  const Tensor x = numbers({32, 10}).to(null);
+  const Tensor w = numbers({32, 16}).to(null);
+  flush();
+  Tensor product;
+  const auto steps = steps_of([&] { product = matmul((x + 1).t(), w); }, null);
+  EXPECT_EQ(steps.size(), 1U);
+}
+
 TEST(Passes, ProloguesLeaveInMemoryWhatOthersRead) {
   const Device null{DeviceType::null};
   const Tensor x = numbers({64, 32}).to(null);

@@ -9,10 +9,10 @@
 namespace russet::compile::passes {
 namespace {
 
-/// Whether a group computes the value, element by element.
+/// Whether a group computes the value, element by element, or copies a view of another.
 bool is_candidate(const Program& program, ValueId id) {
   const std::int32_t owner = program.owner[static_cast<std::size_t>(id)];
-  if (owner < 0 || !is_pointwise(value_at(program, id)) || base_of(program, id) != id) return false;
+  if (owner < 0 || !(is_pointwise(value_at(program, id)) || is_view(value_at(program, id)))) return false;
   const Cluster& cluster = program.clusters[static_cast<std::size_t>(owner)];
   return !cluster.dead && cluster.kind == Cluster::Kind::group;
 }
@@ -25,8 +25,10 @@ void open_prologues(Program& program) {
     const Value& value = value_at(program, program.clusters[id].members.front());
     if (ops::row(value.op).family != ops::Family::contraction) continue;
     for (std::size_t i = 0; i < 2; ++i) {
-      const ValueId input = value.inputs[i];
+      // It may be read through a view, but not one that only a run tells.
+      const ValueId input = base_of(program, value.inputs[i]);
       if (!is_candidate(program, input)) continue;
+      if (input != value.inputs[i] && value_at(program, value.inputs[i]).argument >= 0) continue;
       Cluster prologue;
       prologue.space = value_at(program, input).shape;
       prologue.dead = true;

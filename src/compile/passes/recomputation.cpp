@@ -82,7 +82,9 @@ Recomputation::Recomputation(Program& program, const Target& target, Costs costs
 
 void Recomputation::run(bool only_prologues) {
   for (std::size_t id = program_.values.size(); id-- > 0;) {
-    if (in_memory_[id] && !pinned_[id] && program_.owner[id] >= 0 && is_pointwise(program_.values[id])) {
+    const Value& value = program_.values[id];
+    const bool computed = is_pointwise(value) || (only_prologues && is_view(value));
+    if (in_memory_[id] && !pinned_[id] && program_.owner[id] >= 0 && computed) {
       consider(static_cast<ValueId>(id), only_prologues);
     }
   }

@@ -78,6 +78,11 @@ class Writer {
     if (!prologue.code.empty()) return prologue_source(name, prologue, offset_type(), first);
     return memory_source(name, element_type(type()), offset_type(), placed.region);
   }
+  /// Where a factor begins in what it is read from: the region that is bound, or the array that a prologue computes.
+  std::int64_t start_of(int which, const Placed& placed) const {
+    if (primitive_.prologues[static_cast<std::size_t>(which)].code.empty()) return placed.first;
+    return placed.first + placed.region.offset / static_cast<std::int64_t>(size_of(type()));
+  }
   std::size_t source_bindings() const { return left_source_.regions.size() + right_source_.regions.size(); }
 
   KernelPtr make(const Division& division) const {
@@ -284,7 +289,9 @@ class Writer {
   /// ContractionValues of contraction.metal.
   Values values(const Division& division) const {
     Values values;
-    for (const Placed* placed : {&left_, &right_, &result_}) values.add(placed->first);
+    values.add(start_of(c_.left_input, left_));
+    values.add(start_of(c_.right_input, right_));
+    values.add(result_.first);
     const int rank = c_.batch.rank();
     for (const Strides* strides : {&c_.left_batch, &c_.right_batch, &c_.result_batch}) {
       for (int axis = 0; axis < max_batch_axes; ++axis) values.add(axis < rank ? (*strides)[axis] : std::int64_t{0});

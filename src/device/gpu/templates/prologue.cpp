@@ -61,10 +61,10 @@ inline float {name}_element_@({item} item, {parameters}constant {name}_values_@&
 struct {name}_source_@ {{
   typedef float Sum;
 {members}  constant {name}_values_@* values;
-  {offset} first;
+  {item} first;
 
-  void start(long offset) {{ first = {offset}(offset); }}
-  float at({offset} offset) const {{ return {name}_element_@({item}(first + offset), {arguments}*values); }}
+  void start(long offset) {{ first = {item}(offset); }}
+  float at({offset} offset) const {{ return {name}_element_@(first + {item}(offset), {arguments}*values); }}
 }};
 )",
       fmt::arg("name", name), fmt::arg("values", kernel.values().members()), fmt::arg("item", text.item_type()),
