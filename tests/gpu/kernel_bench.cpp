@@ -11,6 +11,7 @@
 #include <fstream>
 #include <random>
 
+#include "compile/emit.h"
 #include "device/gpu/kernels.h"
 #include "device/gpu/library.h"
 #include "device/gpu/stream.h"
@@ -189,6 +190,50 @@ compile::Group sums_of_columns(const Primitive& primitive, const Operand& sums) 
   return group;
 }
 
+/// x + 1 as a contraction's prologue; the input then lies nowhere.
+compile::Group plus_one(Operand& input) {
+  using compile::Instruction;
+  std::vector<int> order;  // axes from the outermost in memory
+  for (int axis = 0; axis < input.sizes.rank(); ++axis) order.push_back(axis);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return std::abs(input.access.strides[a]) > std::abs(input.access.strides[b]); });
+  compile::Group group;
+  compile::Access source = input.access;
+  source.offset = margin;
+  source.strides = {};
+  for (const int axis : order) {
+    group.space.push_back(input.sizes[axis]);
+    source.strides.push_back(std::abs(input.access.strides[axis]));
+  }
+  group.split = group.space.rank();
+  compile::Access element = source;
+  element.slot = -1;
+  element.offset = 0;
+  group.accesses = {source, element};
+  Instruction load{.kind = Instruction::Kind::load, .dtype = source.dtype, .access = 0};
+  Instruction one{.kind = Instruction::Kind::constant, .dtype = source.dtype, .number = {.real = 1, .integer = 1}};
+  Instruction sum{.kind = Instruction::Kind::compute, .op = ops::Op::add, .dtype = source.dtype, .inputs = {0, 1, -1}};
+  Instruction store{.kind = Instruction::Kind::store, .dtype = source.dtype, .inputs = {2, -1, -1}, .access = 1};
+  group.code = {load, one, sum, store};
+  compile::merge_axes(group);
+  input.access.slot = -1;
+  input.access.offset -= margin;
+  return group;
+}
+
+/// What plus_one makes of the elements, in their memory.
+void add_one(const Operand& input, std::vector<std::byte>& bytes) {
+  visit_dtype(input.access.dtype, [&]<class Element>() {
+    for_each(input, [&](std::int64_t at) {
+      Element element;
+      std::byte* const place = bytes.data() + at * static_cast<std::int64_t>(sizeof(Element));
+      std::memcpy(&element, place, sizeof(Element));
+      element = convert_element<Element>(convert_element<double>(element) + 1);
+      std::memcpy(place, &element, sizeof(Element));
+    });
+  });
+}
+
 /// A case as a step over slots with memory of their own: one for each input, then the output, then what an epilogue
 /// reads or writes besides.
 struct Setup {
@@ -207,6 +252,9 @@ struct Setup {
     if (one.in_place) {
       primitive.output = primitive.inputs[0];
       return;
+    }
+    if (one.prologues) {
+      for (std::size_t i = 0; i < 2; ++i) primitive.prologues[i] = plus_one(primitive.inputs[i]);
     }
     std::int64_t elements = 0;
     primitive.output = lay_out(one.output, static_cast<std::int32_t>(one.inputs.size()), elements);
@@ -294,7 +342,7 @@ void stray(Setup& setup, std::int64_t even, std::int64_t odd) {
 /// The same step by the reference device, floating results in float64. Stray indices name a row more, of zeros.
 std::vector<double> expected(const Case& one) {
   Case exact = one;
-  exact.in_place = false;
+  exact.in_place = exact.prologues = false;
   const std::int64_t rows = one.inputs[0].sizes.empty() ? 0 : one.inputs[0].sizes[0];
   if (one.stray_indices) {
     ++exact.inputs[0].sizes[0];
@@ -312,6 +360,7 @@ std::vector<double> expected(const Case& one) {
       std::memset(setup.memory[0].data() + at * static_cast<std::int64_t>(size), 0, size);
     });
   }
+  for (std::size_t i = 0; one.prologues && i < 2; ++i) add_one(setup.primitive.inputs[i], setup.memory[i]);
   setup.primitive.epilogue = {};
   const auto kernel = reference::target().compile(setup.primitive);
   std::vector<std::byte*> slots;

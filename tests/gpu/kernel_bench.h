@@ -47,6 +47,8 @@ struct Case {
   int bias_axis = -1;
   /// Matrix products: an epilogue adds up each column of the result.
   bool column_sums = false;
+  /// Contractions of arrays that are dense: both inputs are read through a prologue that adds 1.
+  bool prologues = false;
 };
 
 /// What came of a case: empty if the results agree and the simulator reported nothing.

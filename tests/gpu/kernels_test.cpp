@@ -15,6 +15,18 @@ constexpr DType integers[] = {DType::uint8, DType::int8, DType::int16, DType::in
 constexpr DType all_types[] = {DType::boolean, DType::uint8,   DType::int8,     DType::int16,  DType::int32,
                                DType::int64,   DType::float16, DType::bfloat16, DType::float32};
 
+const ConvolutionShape convolution_shapes[] = {
+    {2, 9, 7, 9, 10, 3, 3, {.padding = {1, 1}, .padding_after = {1, 1}}},
+    {2, 8, 9, 7, 9, 3, 2, {.stride = {2, 3}, .padding = {1, 0}, .padding_after = {0, 1}}},
+    {1, 8, 11, 10, 8, 3, 3, {.padding = {2, 2}, .padding_after = {2, 2}, .dilation = {2, 2}}},
+    {3, 12, 5, 6, 11, 1, 1, {}},
+    {2, 8, 6, 7, 9, 1, 1, {.stride = {2, 2}}},
+    {2, 9, 8, 8, 10, 2, 2, {.stride = {2, 2}}},
+    {2, 16, 5, 5, 18, 3, 3, {.padding = {1, 1}, .padding_after = {1, 1}, .groups = 2}},
+    {2, 6, 7, 5, 6, 3, 3, {.padding = {1, 1}, .padding_after = {1, 1}, .groups = 6}},
+    {1, 3, 12, 13, 4, 5, 5, {}},
+};
+
 void expect_right(const std::vector<Case>& cases) {
   for (const Outcome& outcome : run(cases))
     EXPECT_EQ(outcome.complaint, "") << outcome.name << " by " << outcome.kernel;
@@ -35,6 +47,28 @@ TEST(Kernels, MatrixProductsOfOddSizesAndAllTranspositions) {
   cases.push_back(product(DType::float32, {33, 17}, {17, 10}, {33, 10}, Layout::spaced, Layout::flipped));
   cases.push_back(product(DType::float32, {12, 0}, {0, 10}, {12, 10}, Layout::contiguous, Layout::contiguous));
   cases.push_back(product(DType::float32, {0, 5}, {5, 10}, {0, 10}, Layout::contiguous, Layout::contiguous));
+  expect_right(cases);
+}
+
+TEST(Kernels, FactorsAreComputedWhereTheyAreRead) {
+  std::vector<Case> cases;
+  for (const DType type : floats) {
+    for (const Layout left : {Layout::contiguous, Layout::reversed, Layout::flipped}) {
+      cases.push_back(product(type, {33, 47}, {47, 35}, {33, 35}, left, Layout::reversed));
+    }
+    cases.push_back(product(type, {70, 33}, {33, 1}, {70, 1}, Layout::contiguous, Layout::contiguous));
+    cases.push_back(product(type, {20, 1500}, {1500, 17}, {20, 17}, Layout::contiguous, Layout::contiguous));
+    cases.push_back(product(type, {2, 9, 10}, {2, 10, 11}, {2, 9, 11}, Layout::contiguous, Layout::contiguous));
+    cases.back().bias_axis = 2;
+    cases.push_back(product(type, {64, 40}, {40, 64}, {64, 64}, Layout::contiguous, Layout::contiguous));
+    cases.back().column_sums = true;
+  }
+  for (const ConvolutionShape& shape : convolution_shapes) {
+    for (const Layout layout : {Layout::channels_last, Layout::contiguous}) {
+      add_convolutions(cases, DType::float32, shape, layout);
+    }
+  }
+  for (Case& one : cases) one.prologues = true;
   expect_right(cases);
 }
 
@@ -89,18 +123,6 @@ TEST(Kernels, ThinProductsAndIntegersTakeAnElementAThread) {
   cases.push_back(wraps);
   expect_right(cases);
 }
-
-const ConvolutionShape convolution_shapes[] = {
-    {2, 9, 7, 9, 10, 3, 3, {.padding = {1, 1}, .padding_after = {1, 1}}},
-    {2, 8, 9, 7, 9, 3, 2, {.stride = {2, 3}, .padding = {1, 0}, .padding_after = {0, 1}}},
-    {1, 8, 11, 10, 8, 3, 3, {.padding = {2, 2}, .padding_after = {2, 2}, .dilation = {2, 2}}},
-    {3, 12, 5, 6, 11, 1, 1, {}},
-    {2, 8, 6, 7, 9, 1, 1, {.stride = {2, 2}}},
-    {2, 9, 8, 8, 10, 2, 2, {.stride = {2, 2}}},
-    {2, 16, 5, 5, 18, 3, 3, {.padding = {1, 1}, .padding_after = {1, 1}, .groups = 2}},
-    {2, 6, 7, 5, 6, 3, 3, {.padding = {1, 1}, .padding_after = {1, 1}, .groups = 6}},
-    {1, 3, 12, 13, 4, 5, 5, {}},
-};
 
 TEST(Kernels, ConvolutionsAndBothGradients) {
   std::vector<Case> cases;

@@ -95,6 +95,23 @@ void add_templates(std::vector<Case>& cases) {
   }
 }
 
+/// Contractions that compute what they read.
+void add_prologues(std::vector<Case>& cases) {
+  for (const DType type : floats) {
+    const std::size_t first = cases.size();
+    cases.push_back(product(type, {33, 47}, {47, 35}, {33, 35}, Layout::flipped, Layout::reversed));
+    cases.push_back(product(type, {520, 70}, {70, 515}, {520, 515}, Layout::contiguous, Layout::contiguous));
+    cases.push_back(product(type, {1, 33}, {33, 70}, {1, 70}, Layout::contiguous, Layout::contiguous));
+    gputest::add_convolutions(cases, type,
+                              {2, 9, 12, 11, 17, 3, 3, {.stride = {2, 1}, .padding = {1, 1}, .padding_after = {1, 1}}},
+                              Layout::channels_last);
+    for (std::size_t i = first; i < cases.size(); ++i) {
+      cases[i].prologues = true;
+      cases[i].name += " with prologues";
+    }
+  }
+}
+
 class Writer {
  public:
   explicit Writer(const char* path) : file_(path, std::ios::binary) {}
@@ -151,6 +168,7 @@ TEST(Cuda, CasesAreRecorded) {
   std::vector<Case> cases;
   add_groups(cases);
   add_templates(cases);
+  add_prologues(cases);
   Writer out(path);
   out.size(cases.size());
   for (const Case& one : cases) {

@@ -51,7 +51,7 @@ void drop_empty_prologues(Program& program) {
 void prologues(Program& program, const Target& target) {
   if (!target.takes_prologues()) return;
   open_prologues(program);
-  Recomputation(program, target, Recomputation::Costs::multiplier).run(true);
+  Recomputation(program, target, Recomputation::Scope::prologues).run();
   drop_empty_prologues(program);
 }
 

@@ -66,8 +66,8 @@ void drop_unused(const Program& program, Cluster& own) {
 
 }  // namespace
 
-Recomputation::Recomputation(Program& program, const Target& target, Costs costs)
-    : program_(program), target_(target), costs_(costs), places_(program.values.size()) {
+Recomputation::Recomputation(Program& program, const Target& target, Scope scope)
+    : program_(program), target_(target), scope_(scope), places_(program.values.size()) {
   std::iota(places_.begin(), places_.end(), 0);
   in_memory_.assign(program.values.size(), false);
   pinned_.assign(program.values.size(), false);
@@ -80,13 +80,9 @@ Recomputation::Recomputation(Program& program, const Target& target, Costs costs
   find_readers();
 }
 
-void Recomputation::run(bool only_prologues) {
-  for (std::size_t id = program_.values.size(); id-- > 0;) {
-    const Value& value = program_.values[id];
-    const bool computed = is_pointwise(value) || (only_prologues && is_view(value));
-    if (in_memory_[id] && !pinned_[id] && program_.owner[id] >= 0 && computed) {
-      consider(static_cast<ValueId>(id), only_prologues);
-    }
+void Recomputation::run() {
+  for (auto id = static_cast<ValueId>(program_.values.size()); id-- > 0;) {
+    if (is_considered(id)) consider(id);
   }
   for (Cluster& cluster : program_.clusters) {
     if (cluster.stores.empty()) cluster.dead = true;
@@ -134,7 +130,7 @@ void Recomputation::read_by(std::int32_t id, const Cluster& own) {
 
 double Recomputation::cost_of(const Value& value) const {
   // A GPU's cores have about ten times the arithmetic for each byte that memory moves.
-  return costs_ == Costs::core ? core_cost(value) : 0.1 * core_cost(value);
+  return scope_ == Scope::groups ? core_cost(value) : 0.1 * core_cost(value);
 }
 
 /// How `reader` could compute the value; nothing if it cannot.
@@ -195,18 +191,24 @@ bool Recomputation::is_prologue(std::int32_t id) const {
   return head >= 0 && cluster(head).epilogue != id;
 }
 
-void Recomputation::consider(ValueId id, bool only_prologues) {
+bool Recomputation::is_considered(ValueId id) const {
+  const auto at = static_cast<std::size_t>(id);
+  if (!in_memory_[at] || pinned_[at] || program_.owner[at] < 0) return false;
+  const Value& value = value_at(program_, id);
+  if (scope_ == Scope::groups) return is_pointwise(value);
+  const Cluster& owner = cluster(program_.owner[at]);
+  return (is_pointwise(value) || is_view(value)) && !owner.dead && owner.kind == Cluster::Kind::group &&
+         std::any_of(readers_[at].begin(), readers_[at].end(),
+                     [&](std::int32_t reader) { return is_prologue(reader); });
+}
+
+void Recomputation::consider(ValueId id) {
   const auto at = static_cast<std::size_t>(id);
   const Cluster& owner = cluster(program_.owner[at]);
   const auto bytes = static_cast<double>(byte_size(value_at(program_, id)));
   double budget = bytes * static_cast<double>(1 + readers_[at].size());
-  if (only_prologues) {
-    const bool any =
-        std::any_of(readers_[at].begin(), readers_[at].end(), [&](std::int32_t reader) { return is_prologue(reader); });
-    if (!any || owner.dead || owner.kind != Cluster::Kind::group) return;
-    // The cluster that stored it goes, and with it what that has read.
-    if (owner.stores.size() == 1) budget += load_bytes(owner);
-  }
+  // A group that stores nothing else goes, and with it what it has read.
+  if (scope_ == Scope::prologues && owner.stores.size() == 1) budget += load_bytes(owner);
   std::vector<Reading> readings;
   for (const std::int32_t reader : readers_[at]) {
     auto recipe = recipe_for(id, cluster(reader), budget);

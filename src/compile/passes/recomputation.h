@@ -12,17 +12,16 @@ namespace russet::compile::passes {
 
 class Recomputation {
  public:
-  /// What computing costs beside moving memory.
-  enum class Costs : std::uint8_t {
-    core,        // a core computes while it waits for nothing else
-    multiplier,  // beside a contraction's products on a GPU
+  /// Which values are considered.
+  enum class Scope : std::uint8_t {
+    groups,     // those that groups alone read
+    prologues,  // those that a primitive reads through a prologue, on a GPU: operations cost less there
   };
 
-  Recomputation(Program& program, const Target& target, Costs costs);
+  Recomputation(Program& program, const Target& target, Scope scope);
 
-  /// Takes those values out of memory that it pays for. `only_prologues`: of those alone that a primitive reads through
-  /// a prologue.
-  void run(bool only_prologues);
+  /// Takes those values out of memory that it pays for.
+  void run();
 
  private:
   struct Recipe {
@@ -44,14 +43,15 @@ class Recomputation {
   std::optional<Recipe> recipe_for(ValueId id, const Cluster& reader, double budget) const;
   bool loads(const Cluster& reader, ValueId base) const;
   double load_bytes(const Cluster& owner) const;
-  void consider(ValueId id, bool only_prologues);
+  bool is_considered(ValueId id) const;
+  void consider(ValueId id);
   bool is_prologue(std::int32_t id) const;
   bool accepts(std::int32_t reader, const Grown& grown) const;
   void apply(const Reading& reading);
 
   Program& program_;
   const Target& target_;
-  Costs costs_;
+  Scope scope_;
   std::vector<std::int32_t> places_;  // of values; slots do not exist yet, their own numbers stand for them
   std::vector<std::int32_t> heads_;   // of each cluster: the primitive that it is part of, or -1
   std::vector<bool> in_memory_;

@@ -7,7 +7,7 @@
 namespace russet::compile::passes {
 
 void recompute(Program& program, const Target& target) {
-  Recomputation(program, target, Recomputation::Costs::core).run(false);
+  Recomputation(program, target, Recomputation::Scope::groups).run();
 }
 
 }  // namespace russet::compile::passes
