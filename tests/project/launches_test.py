@@ -11,8 +11,8 @@ import sys
 # model: kernels in all, those that touch an activation, bytes moved
 LIMITS = {
     "lenet5": (21, 11, 3_790_000),
-    "resnet50": (258, 167, 5_290_000_000),
-    "bert_base": (266, 255, 9_560_000_000),
+    "resnet50": (257, 161, 5_080_000_000),
+    "bert_base": (264, 253, 9_260_000_000),
 }
 SMALL = 100_000  # bytes: statistics of channels, and their parts
 

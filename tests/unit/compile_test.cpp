@@ -107,6 +107,24 @@ TEST(Passes, ProloguesReadThroughViews) {
   EXPECT_EQ(steps.size(), 1U);
 }
 
+TEST(Passes, ProloguesTakeMasksOutOfMemoryWithWhatTheyAreMadeOf) {
+  const Device null{DeviceType::null};
+  const Tensor x = numbers({64, 32}).to(null);
+  const Tensor scale = numbers({32}).to(null);
+  const Tensor v = numbers({32, 8}).to(null);
+  const Tensor w = numbers({8, 32}).to(null);
+  flush();
+  Tensor masked;
+  const auto steps = steps_of(
+      [&] {
+        const Tensor y = relu(x * scale);
+        masked = masked_fill(matmul(matmul(y, v), w), y <= 0, 0) * x;
+      },
+      null);
+  ASSERT_EQ(steps.size(), 2U);
+  EXPECT_EQ(bytes_of(steps), (2 * (64 * 32 + 32) + 2 * 32 * 8 + 2 * 64 * 8 + 64 * 32) * sizeof(float));
+}
+
 TEST(Passes, ProloguesLeaveInMemoryWhatOthersRead) {
   const Device null{DeviceType::null};
   const Tensor x = numbers({64, 32}).to(null);

@@ -81,13 +81,22 @@ Recomputation::Recomputation(Program& program, const Target& target, Scope scope
 }
 
 void Recomputation::run() {
-  for (auto id = static_cast<ValueId>(program_.values.size()); id-- > 0;) {
-    if (is_considered(id)) consider(id);
+  // Once a value is gone, one that was made of it may be cheaper to make of what the first one was made of.
+  while (sweep() && scope_ == Scope::prologues) {
   }
   for (Cluster& cluster : program_.clusters) {
     if (cluster.stores.empty()) cluster.dead = true;
     if (!cluster.dead && cluster.kind == Cluster::Kind::group) drop_unused(program_, cluster);
   }
+}
+
+/// Whether a value went out of memory.
+bool Recomputation::sweep() {
+  bool any = false;
+  for (auto id = static_cast<ValueId>(program_.values.size()); id-- > 0;) {
+    if (is_considered(id)) any |= consider(id);
+  }
+  return any;
 }
 
 void Recomputation::find_heads() {
@@ -197,12 +206,11 @@ bool Recomputation::is_considered(ValueId id) const {
   const Value& value = value_at(program_, id);
   if (scope_ == Scope::groups) return is_pointwise(value);
   const Cluster& owner = cluster(program_.owner[at]);
-  return (is_pointwise(value) || is_view(value)) && !owner.dead && owner.kind == Cluster::Kind::group &&
-         std::any_of(readers_[at].begin(), readers_[at].end(),
-                     [&](std::int32_t reader) { return is_prologue(reader); });
+  return (is_pointwise(value) || is_view(value)) && !owner.dead && owner.kind == Cluster::Kind::group;
 }
 
-void Recomputation::consider(ValueId id) {
+/// Whether the value went out of memory.
+bool Recomputation::consider(ValueId id) {
   const auto at = static_cast<std::size_t>(id);
   const Cluster& owner = cluster(program_.owner[at]);
   const auto bytes = static_cast<double>(byte_size(value_at(program_, id)));
@@ -212,22 +220,30 @@ void Recomputation::consider(ValueId id) {
   std::vector<Reading> readings;
   for (const std::int32_t reader : readers_[at]) {
     auto recipe = recipe_for(id, cluster(reader), budget);
-    if (!recipe) return;
+    if (!recipe) return false;
     budget -= recipe->bytes;
     readings.push_back({reader, std::move(*recipe)});
   }
-  if (readings.empty() || budget < 0) return;
+  if (readings.empty() || budget < 0) return false;
   Grown grown;
   for (const Reading& reading : readings) {
     add_members(grown.emplace(reading.reader, cluster(reading.reader)).first->second, reading.recipe.members);
   }
   for (const Reading& reading : readings) {
-    if (!accepts(reading.reader, grown)) return;
+    if (!accepts(reading.reader, grown)) return false;
   }
   for (const Reading& reading : readings) apply(reading);
   in_memory_[at] = false;
   auto& stores = cluster(program_.owner[at]).stores;
   stores.erase(std::find(stores.begin(), stores.end(), id));
+  if (scope_ == Scope::prologues && stores.empty()) retire(program_.owner[at]);
+  return true;
+}
+
+/// A cluster that stores nothing reads nothing.
+void Recomputation::retire(std::int32_t id) {
+  cluster(id).dead = true;
+  for (std::set<std::int32_t>& readers : readers_) readers.erase(id);
 }
 
 /// Whether the reader, or the primitive that it is part of, can be what it has grown to.

@@ -15,7 +15,7 @@ class Recomputation {
   /// Which values are considered.
   enum class Scope : std::uint8_t {
     groups,     // those that groups alone read
-    prologues,  // those that a primitive reads through a prologue, on a GPU: operations cost less there
+    prologues,  // what contractions read through prologues as well, on a GPU, where operations cost less
   };
 
   Recomputation(Program& program, const Target& target, Scope scope);
@@ -44,10 +44,12 @@ class Recomputation {
   bool loads(const Cluster& reader, ValueId base) const;
   double load_bytes(const Cluster& owner) const;
   bool is_considered(ValueId id) const;
-  void consider(ValueId id);
+  bool sweep();
+  bool consider(ValueId id);
   bool is_prologue(std::int32_t id) const;
   bool accepts(std::int32_t reader, const Grown& grown) const;
   void apply(const Reading& reading);
+  void retire(std::int32_t id);
 
   Program& program_;
   const Target& target_;
