@@ -1,11 +1,12 @@
 // What the simulated GPU reports while a test runs fails that test; and at the end, how many kernels there were. Their
-// names go to the file that RUSSET_TEST_KERNELS names.
+// names go to the file that RUSSET_TEST_KERNEL_LIST names.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <russet/error.h>
 #include <russet/runtime.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #ifndef __APPLE__  // where the library holds the simulator
@@ -33,8 +34,9 @@ class Reports : public testing::EmptyTestEventListener {
     const std::set<std::string> kernels = objects::distinct_kernels();
     fmt::print("{} distinct kernels, built in {} compilations; {} fallbacks to the cpu\n", kernels.size(),
                statistics.libraries.load(), counters().fallbacks);
-    const char* const list = std::getenv("RUSSET_TEST_KERNELS");
+    const char* const list = std::getenv("RUSSET_TEST_KERNEL_LIST");
     if (list == nullptr) return;
+    std::filesystem::create_directories(std::filesystem::path(list).parent_path());
     std::ofstream file(list);
     for (const std::string& kernel : kernels) file << kernel << '\n';
   }

@@ -85,7 +85,7 @@ struct Side {
   typedef Place<Offset> Line;
   typedef Place<Offset> Step;
   typedef typename Source::Sum Sum;
-  Source source;  // of the batch
+  thread const Source* source;  // of the batch
   constant Axis* line_axis;
   constant Axis* step_axis;
   constant ContractionValues* values;
@@ -114,7 +114,7 @@ struct Side {
       if (y >= values->height || x >= values->width) return Sum(0);
       offset += Offset(y) * Offset(values->y_stride) + Offset(x) * Offset(values->x_stride);
     }
-    return source.at(offset);
+    return source->at(offset);
   }
 };
 
@@ -164,16 +164,16 @@ struct PartialVisitor {
 };
 
 template <class Left, class Right, class LeftSource, class RightSource>
-void start_sides(thread Left& left, thread Right& right, thread const LeftSource& left_source,
-                 thread const RightSource& right_source, constant ContractionValues& values, uint batch) {
-  left.source = left_source;
-  left.source.start(batch_offset(values.left_start, values.left_batch, values, batch));
+void start_sides(thread Left& left, thread Right& right, thread LeftSource& left_source,
+                 thread RightSource& right_source, constant ContractionValues& values, uint batch) {
+  left_source.start(batch_offset(values.left_start, values.left_batch, values, batch));
+  left.source = &left_source;
   left.line_axis = &values.left_line;
   left.step_axis = &values.left_step;
   left.values = &values;
   left.lines = values.rows;
-  right.source = right_source;
-  right.source.start(batch_offset(values.right_start, values.right_batch, values, batch));
+  right_source.start(batch_offset(values.right_start, values.right_batch, values, batch));
+  right.source = &right_source;
   right.line_axis = &values.right_line;
   right.step_axis = &values.right_step;
   right.values = &values;
@@ -184,7 +184,7 @@ void start_sides(thread Left& left, thread Right& right, thread const LeftSource
 /// batches, all along x.
 template <class Left, class Right, class Visitor, uint ROWS, uint COLUMNS, bool LEFT_ALONG, bool RIGHT_ALONG,
           class LeftSource, class RightSource>
-void tiled_product(thread const LeftSource& left_source, thread const RightSource& right_source,
+void tiled_product(thread LeftSource& left_source, thread RightSource& right_source,
                    thread Visitor& visitor, constant ContractionValues& values, threadgroup float* memory, uint group,
                    thread const TileThread& self) {
   TileRange range;
@@ -232,7 +232,7 @@ inline void find_direct(thread DirectPlace& place, constant ContractionValues& v
 /// An element, or a part of its sum, a thread: integers, and shapes that leave a tile empty. `position` is the thread's
 /// in the grid.
 template <class Left, class Right, class LeftSource, class RightSource, class Visitor>
-void direct_product(thread const LeftSource& left_source, thread const RightSource& right_source,
+void direct_product(thread LeftSource& left_source, thread RightSource& right_source,
                     thread Visitor& visitor, constant ContractionValues& values, ulong position) {
   DirectPlace place;
   find_direct(place, values, position);
