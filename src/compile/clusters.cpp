@@ -170,19 +170,28 @@ Group::Kind kind_of(const Program& program, const Cluster& cluster) {
   return row ? Group::Kind::row : Group::Kind::column;
 }
 
-int count_accesses(const Program& program, const Cluster& cluster, int enough) {
-  const auto is_member = [&](ValueId id) {
-    return std::binary_search(cluster.members.begin(), cluster.members.end(), id);
-  };
+namespace {
+
+bool is_member(const Cluster& cluster, ValueId id) {
+  return std::binary_search(cluster.members.begin(), cluster.members.end(), id);
+}
+
+}  // namespace
+
+std::vector<ValueId> reads_of(const Program& program, const Cluster& cluster) {
   std::vector<ValueId> read;
   for (const ValueId member : cluster.members) {
     for (const ValueId input : value_at(program, member).inputs) {
-      if (input >= 0 && !is_member(input) && !is_free(value_at(program, input))) read.push_back(input);
+      if (input >= 0 && !is_member(cluster, input) && !is_free(value_at(program, input))) read.push_back(input);
     }
   }
   std::sort(read.begin(), read.end());
   read.erase(std::unique(read.begin(), read.end()), read.end());
-  const int loads = static_cast<int>(read.size());
+  return read;
+}
+
+int count_accesses(const Program& program, const Cluster& cluster, int enough) {
+  const int loads = static_cast<int>(reads_of(program, cluster).size());
   // Every member may be stored, unless that is too many: then it matters who reads them.
   if (loads + static_cast<int>(cluster.members.size()) <= enough)
     return loads + static_cast<int>(cluster.members.size());
@@ -193,7 +202,7 @@ int count_accesses(const Program& program, const Cluster& cluster, int enough) {
       stored[static_cast<std::size_t>(place - cluster.members.begin())] = true;
   };
   for (std::size_t id = 0; id < program.values.size(); ++id) {
-    if (program.values[id].leaf >= 0 || is_member(static_cast<ValueId>(id))) continue;
+    if (program.values[id].leaf >= 0 || is_member(cluster, static_cast<ValueId>(id))) continue;
     for (const ValueId input : program.values[id].inputs) {
       if (input >= 0) mark(input);
     }

@@ -59,6 +59,9 @@ const Strides* leading_strides(const Program& program, const Cluster& cluster);
 /// Whether the group runs along the inner axes of memory (row) or the outer ones (column); elementwise without
 /// reductions.
 Group::Kind kind_of(const Program& program, const Cluster& cluster);
+/// What a group loads: the values, and views of them, that its members read besides each other and free values;
+/// ascending.
+std::vector<ValueId> reads_of(const Program& program, const Cluster& cluster);
 /// At most how many places in memory the group's code reads and writes: values and views of them.
 int count_accesses(const Program& program, const Cluster& cluster, int enough);
 /// Whether the code of the group is one that devices can run: no full value after a reduction in a column group or in

@@ -181,23 +181,10 @@ bool Recomputation::loads(const Cluster& reader, ValueId base) const {
   return false;
 }
 
-/// What a cluster reads besides its own members.
 double Recomputation::load_bytes(const Cluster& owner) const {
-  std::set<ValueId> read;
-  for (const ValueId member : owner.members) {
-    for (const ValueId input : value_at(program_, member).inputs) {
-      const bool own = std::binary_search(owner.members.begin(), owner.members.end(), input);
-      if (input >= 0 && !own && !is_free(value_at(program_, input))) read.insert(input);
-    }
-  }
   double bytes = 0;
-  for (const ValueId id : read) bytes += static_cast<double>(byte_size(value_at(program_, id)));
+  for (const ValueId id : reads_of(program_, owner)) bytes += static_cast<double>(byte_size(value_at(program_, id)));
   return bytes;
-}
-
-bool Recomputation::is_prologue(std::int32_t id) const {
-  const std::int32_t head = heads_[static_cast<std::size_t>(id)];
-  return head >= 0 && cluster(head).epilogue != id;
 }
 
 bool Recomputation::is_considered(ValueId id) const {

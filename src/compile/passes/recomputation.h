@@ -46,7 +46,6 @@ class Recomputation {
   bool is_considered(ValueId id) const;
   bool sweep();
   bool consider(ValueId id);
-  bool is_prologue(std::int32_t id) const;
   bool accepts(std::int32_t reader, const Grown& grown) const;
   void apply(const Reading& reading);
   void retire(std::int32_t id);

@@ -17,7 +17,6 @@ void schedule(Program& program, const Target&) {
   for (std::size_t id = 0; id < count; ++id) {
     const Cluster& cluster = program.clusters[id];
     if (cluster.dead) continue;
-    rank[id] = cluster.members.back();
     std::vector<ValueId> members = cluster.members;
     const Attached attached = attached_to(program, cluster);
     for (const Cluster* part : {attached.epilogue, attached.prologues[0], attached.prologues[1]}) {

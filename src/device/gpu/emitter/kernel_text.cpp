@@ -121,4 +121,17 @@ Call KernelText::finish(const Context& context, std::array<std::uint32_t, 3> gro
   return make_call(std::move(piece), groups, regions_, values_.values(), context);
 }
 
+PointerText pointer_text(const KernelText& kernel, std::size_t first, std::size_t last) {
+  PointerText text;
+  for (std::size_t i = first; i < last; ++i) {
+    const Piece::Argument& argument = kernel.arguments()[i];
+    const std::string pointer =
+        fmt::format("device {}{}* {}", argument.writes ? "" : "const ", argument.type, argument.name);
+    text.members += fmt::format("  {};\n", pointer);
+    text.parameters += pointer + ", ";
+    text.arguments += argument.name + ", ";
+  }
+  return text;
+}
+
 }  // namespace russet::gpu

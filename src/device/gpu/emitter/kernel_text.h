@@ -89,4 +89,10 @@ class KernelText {
   ValueList values_;
 };
 
+/// Bindings [first, last) of a kernel as text: members of a struct, parameters of a function, and what is handed to it.
+struct PointerText {
+  std::string members, parameters, arguments;
+};
+PointerText pointer_text(const KernelText& kernel, std::size_t first, std::size_t last);
+
 }  // namespace russet::gpu

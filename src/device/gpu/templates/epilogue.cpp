@@ -162,20 +162,13 @@ VisitorText epilogue_visitor(const Primitive& primitive, std::size_t first, cons
   }
 
   VisitorText visitor;
-  std::string parameters;
-  std::string members;
-  std::string arguments;
   for (std::size_t i = first; i < kernel.bindings(); ++i) {
-    const std::string pointer =
-        fmt::format("device {}{}* a{}", kernel.regions()[i].writes ? "" : "const ", kernel.arguments()[i].type, i);
-    members += fmt::format("  {};\n", pointer);
     visitor.types.push_back(kernel.arguments()[i].type);
-    visitor.pointers.push_back(fmt::format("a{}", i));
+    visitor.pointers.push_back(kernel.arguments()[i].name);
     visitor.regions.push_back(kernel.regions()[i]);
-    if (i >= operands) continue;
-    parameters += pointer + ", ";
-    arguments += fmt::format("a{}, ", i);
   }
+  const PointerText pointers = pointer_text(kernel, first, operands);
+  const std::string members = pointer_text(kernel, first, kernel.bindings()).members;
   const std::string_view item = text.item_type();
   const std::string_view sum = sum_type(primitive.inputs[0].access.dtype);
   const Place place = place_in(primitive, item);
@@ -190,12 +183,12 @@ struct Visitor_@ {{
 {finish}}};
 )",
       fmt::arg("values", place.values), fmt::arg("members", kernel.values().members()), fmt::arg("sum", sum),
-      fmt::arg("type", item), fmt::arg("parameters", parameters + accumulators.parameters),
+      fmt::arg("type", item), fmt::arg("parameters", pointers.parameters + accumulators.parameters),
       fmt::arg("body", kernel.body()), fmt::arg("sums", sums != nullptr ? 1 : 0),
       fmt::arg("pointers", members + accumulators.members),
       fmt::arg("state", fmt::format(fmt::runtime(place.state), accumulators.start)), fmt::arg("place", place.arguments),
       fmt::arg("constant", sums != nullptr ? "" : " const"), fmt::arg("item", place.item),
-      fmt::arg("arguments", arguments + accumulators.arguments), fmt::arg("finish", accumulators.finish));
+      fmt::arg("arguments", pointers.arguments + accumulators.arguments), fmt::arg("finish", accumulators.finish));
   visitor.type = "Visitor_@";
   visitor.values_type = "Values_@";
   visitor.product = "values.product";

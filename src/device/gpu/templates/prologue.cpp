@@ -41,19 +41,12 @@ SourceText prologue_source(std::string_view name, const Group& prologue, std::st
   source.values_are_wide = kernel.values().wide();
   source.values = kernel.values().values();
   source.files = kernel.files();
-  std::string parameters;
-  std::string members;
-  std::string arguments;
   for (std::size_t i = first; i < kernel.bindings(); ++i) {
     source.arguments.push_back(kernel.arguments()[i]);
     source.members.push_back(kernel.arguments()[i].name);
     source.regions.push_back(kernel.regions()[i]);
-    const std::string pointer =
-        fmt::format("device const {}* {}", kernel.arguments()[i].type, kernel.arguments()[i].name);
-    parameters += pointer + ", ";
-    members += fmt::format("  {};\n", pointer);
-    arguments += kernel.arguments()[i].name + ", ";
   }
+  const PointerText pointers = pointer_text(kernel, first, kernel.bindings());
   source.declarations = fmt::format(
       R"(struct {name}_values_@ {{ {values}}};
 inline float {name}_element_@({item} item, {parameters}constant {name}_values_@& values) {{
@@ -68,8 +61,9 @@ struct {name}_source_@ {{
 }};
 )",
       fmt::arg("name", name), fmt::arg("values", kernel.values().members()), fmt::arg("item", text.item_type()),
-      fmt::arg("parameters", parameters), fmt::arg("body", kernel.body()), fmt::arg("members", members),
-      fmt::arg("offset", offset_type), fmt::arg("arguments", arguments));
+      fmt::arg("parameters", pointers.parameters), fmt::arg("body", kernel.body()),
+      fmt::arg("members", pointers.members), fmt::arg("offset", offset_type),
+      fmt::arg("arguments", pointers.arguments));
   return source;
 }
 
