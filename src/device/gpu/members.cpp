@@ -109,7 +109,7 @@ Call make_call(Piece piece, std::array<std::uint32_t, 3> groups, std::vector<Reg
   call.groups = groups;
   call.regions = std::move(regions);
   call.values = std::move(values);
-  if (piece.values_are_wide) call.values.bytes.resize(rounded(call.values.bytes.size(), 8));
+  if (piece.values_are_wide) call.values.align();
   call.piece = std::make_shared<const Piece>(std::move(piece));
   return call;
 }

@@ -75,7 +75,7 @@ Values ValueList::values() const {
     }
   }
   // A struct that holds 8-byte members ends at a multiple of 8.
-  if (wide()) values.bytes.resize((values.bytes.size() + 7) / 8 * 8);
+  if (wide()) values.align();
   return values;
 }
 
