@@ -236,9 +236,9 @@ bool is_runnable(const Program& program, const Cluster& cluster, const Target& t
       cluster.reduced == 0 || (kind_of(program, cluster) == Group::Kind::row && row <= target.longest_row());
   const auto reductions = std::count_if(cluster.members.begin(), cluster.members.end(),
                                         [&](ValueId member) { return is_reduction(value_at(program, member)); });
-  // What a device says leaves room for the partial results of two reductions; further ones need memory of their own,
-  // up to four places each.
-  const int most = target.max_accesses() - 4 * std::max(static_cast<int>(reductions) - 2, 0);
+  // What a device says leaves room for the partial results of four reductions; further ones need memory of their own,
+  // up to two places each.
+  const int most = target.max_accesses() - 2 * std::max(static_cast<int>(reductions) - 4, 0);
   if (count_accesses(program, cluster, most) > most || !is_of_one_device(program, cluster, target)) return false;
   std::vector<ValueId> after;  // members that depend on a reduction of this group; ascending
   for (const ValueId member : cluster.members) {

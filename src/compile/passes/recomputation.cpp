@@ -94,7 +94,14 @@ void Recomputation::run() {
 bool Recomputation::sweep() {
   bool any = false;
   for (auto id = static_cast<ValueId>(program_.values.size()); id-- > 0;) {
-    if (is_considered(id)) any |= consider(id);
+    if (is_considered(id)) any |= consider({id});
+  }
+  if (scope_ == Scope::groups) return any;
+  // What does not pay for one value may pay for all of a group: it goes then, and with it what it has read.
+  for (std::size_t id = 0; id < program_.clusters.size(); ++id) {
+    const std::vector<ValueId> stores = program_.clusters[id].stores;
+    const bool all = std::all_of(stores.begin(), stores.end(), [&](ValueId stored) { return is_considered(stored); });
+    if (stores.size() > 1 && all) any |= consider(stores);
   }
   return any;
 }
@@ -159,7 +166,7 @@ std::optional<Recomputation::Recipe> Recomputation::recipe_for(ValueId id, const
       if (input < 0 || !seen.insert(input).second || is_free(value_at(program_, input))) continue;
       if (std::binary_search(reader.members.begin(), reader.members.end(), input)) continue;
       const ValueId base = base_of(program_, input);
-      if (in_memory_[static_cast<std::size_t>(base)] && input != id) {
+      if (in_memory_[static_cast<std::size_t>(base)]) {
         if (!loads(reader, base)) recipe.bytes += static_cast<double>(byte_size(value_at(program_, input)));
       } else if (base == input && is_pointwise(value_at(program_, input))) {
         stack.push_back(input);
@@ -196,34 +203,44 @@ bool Recomputation::is_considered(ValueId id) const {
   return (is_pointwise(value) || is_view(value)) && !owner.dead && owner.kind == Cluster::Kind::group;
 }
 
-/// Whether the value went out of memory.
-bool Recomputation::consider(ValueId id) {
-  const auto at = static_cast<std::size_t>(id);
-  const Cluster& owner = cluster(program_.owner[at]);
-  const auto bytes = static_cast<double>(byte_size(value_at(program_, id)));
-  double budget = bytes * static_cast<double>(1 + readers_[at].size());
+/// Whether the values, all of one cluster, went out of memory.
+bool Recomputation::consider(const std::vector<ValueId>& ids) {
+  for (const ValueId id : ids) in_memory_[static_cast<std::size_t>(id)] = false;
+  const bool gone = replace(ids);
+  for (const ValueId id : ids) in_memory_[static_cast<std::size_t>(id)] = !gone;
+  return gone;
+}
+
+bool Recomputation::replace(const std::vector<ValueId>& ids) {
+  const std::int32_t owner = program_.owner[static_cast<std::size_t>(ids.front())];
+  std::vector<ValueId>& stores = cluster(owner).stores;
+  double budget = 0;
+  for (const ValueId id : ids) {
+    const auto reads = static_cast<double>(readers_[static_cast<std::size_t>(id)].size());
+    budget += static_cast<double>(byte_size(value_at(program_, id))) * (1 + reads);
+  }
   // A group that stores nothing else goes, and with it what it has read.
-  if (scope_ == Scope::prologues && owner.stores.size() == 1) budget += load_bytes(owner);
+  if (scope_ == Scope::prologues && stores.size() == ids.size()) budget += load_bytes(cluster(owner));
   std::vector<Reading> readings;
-  for (const std::int32_t reader : readers_[at]) {
-    auto recipe = recipe_for(id, cluster(reader), budget);
-    if (!recipe) return false;
-    budget -= recipe->bytes;
-    readings.push_back({reader, std::move(*recipe)});
-  }
-  if (readings.empty() || budget < 0) return false;
   Grown grown;
-  for (const Reading& reading : readings) {
-    add_members(grown.emplace(reading.reader, cluster(reading.reader)).first->second, reading.recipe.members);
+  for (const ValueId id : ids) {
+    if (readers_[static_cast<std::size_t>(id)].empty()) return false;
+    for (const std::int32_t reader : readers_[static_cast<std::size_t>(id)]) {
+      Cluster& whole = grown.emplace(reader, cluster(reader)).first->second;
+      auto recipe = recipe_for(id, whole, budget);
+      if (!recipe) return false;
+      budget -= recipe->bytes;
+      add_members(whole, recipe->members);
+      readings.push_back({reader, std::move(*recipe)});
+    }
   }
-  for (const Reading& reading : readings) {
-    if (!accepts(reading.reader, grown)) return false;
+  if (budget < 0) return false;
+  for (const auto& [reader, whole] : grown) {
+    if (!accepts(reader, grown)) return false;
   }
   for (const Reading& reading : readings) apply(reading);
-  in_memory_[at] = false;
-  auto& stores = cluster(program_.owner[at]).stores;
-  stores.erase(std::find(stores.begin(), stores.end(), id));
-  if (scope_ == Scope::prologues && stores.empty()) retire(program_.owner[at]);
+  std::erase_if(stores, [&](ValueId id) { return std::find(ids.begin(), ids.end(), id) != ids.end(); });
+  if (scope_ == Scope::prologues && stores.empty()) retire(owner);
   return true;
 }
 

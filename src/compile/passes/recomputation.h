@@ -45,7 +45,8 @@ class Recomputation {
   double load_bytes(const Cluster& owner) const;
   bool is_considered(ValueId id) const;
   bool sweep();
-  bool consider(ValueId id);
+  bool consider(const std::vector<ValueId>& ids);
+  bool replace(const std::vector<ValueId>& ids);
   bool accepts(std::int32_t reader, const Grown& grown) const;
   void apply(const Reading& reading);
   void retire(std::int32_t id);

@@ -1,5 +1,8 @@
 #include "device/gpu/templates/epilogue.h"
 
+#include <algorithm>
+#include <set>
+
 #include "compile/emit.h"
 #include "device/gpu/emitter/emit.h"
 #include "device/gpu/emitter/group_text.h"
@@ -10,6 +13,7 @@ namespace russet::gpu {
 namespace {
 
 using compile::Access;
+using compile::Extent;
 using compile::Group;
 using compile::Instruction;
 using compile::Primitive;
@@ -17,9 +21,18 @@ using compile::Primitive;
 /// The access by which the output is stored; -1 if there is none.
 int output_access(const Group& group) {
   for (const Instruction& in : group.code) {
-    if (in.kind == Instruction::Kind::store && in.extent == compile::Extent::full) return in.access;
+    if (in.kind == Instruction::Kind::store && in.extent == Extent::full) return in.access;
   }
   return -1;
+}
+
+/// At most how many places in memory the code touches over the whole space, or along with what the reductions give.
+std::size_t count_accesses(const Group& group, Extent extent) {
+  std::set<int> accesses;
+  for (const Instruction& in : group.code) {
+    if (in.access >= 0 && (in.extent == extent || in.kind == Instruction::Kind::load)) accesses.insert(in.access);
+  }
+  return accesses.size();
 }
 
 Dims channels_last(const Dims& dims) { return {dims[0], dims[2], dims[3], dims[1]}; }
@@ -82,7 +95,7 @@ Place place_in(const Primitive& primitive, std::string_view item) {
 std::string why_no_epilogue(const Primitive& primitive) {
   const Group& group = primitive.epilogue;
   if (group.code.empty()) return "";
-  std::size_t more = input_bindings(primitive);
+  std::size_t parts = 0;
   if (group.kind == Group::Kind::elementwise) {
     if (group.space != primitive.output.sizes) return "an epilogue over another space";
   } else {
@@ -90,10 +103,13 @@ std::string why_no_epilogue(const Primitive& primitive) {
     if (!sums_columns(primitive)) return "sums that run along other axes than the rows";
     for (const Reduction& reduction : reductions_of(group, make_schedule(group, false).phases[0].reductions)) {
       if (reduction.has_position()) return "positions among the results";
-      more += reduction.parts().size();
+      parts += reduction.parts().size();
     }
   }
-  if (group.accesses.size() + more > max_buffers) return "an epilogue with too many buffers";
+  // What the sums are read for is the second launch's.
+  const std::size_t first = input_bindings(primitive) + count_accesses(group, Extent::full) + parts;
+  const std::size_t second = parts + count_accesses(group, Extent::reduced);
+  if (std::max(first, second) > max_buffers) return "an epilogue with too many buffers";
   return why_not_emitted(group);
 }
 
