@@ -105,6 +105,13 @@ void Reachability::refresh(std::int32_t cluster) {
       if (owner >= 0 && owner != cluster) list.push_back(owner);
     }
   }
+  for (const std::int32_t part : {own.epilogue, own.prologues[0], own.prologues[1]}) {
+    if (part < 0) continue;
+    for (const ValueId read : reads_of(program_, program_.clusters[static_cast<std::size_t>(part)])) {
+      const std::int32_t owner = program_.owner[static_cast<std::size_t>(base_of(program_, read))];
+      if (owner >= 0 && owner != cluster) list.push_back(owner);
+    }
+  }
   std::sort(list.begin(), list.end());
   list.erase(std::unique(list.begin(), list.end()), list.end());
 }

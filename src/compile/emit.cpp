@@ -24,8 +24,9 @@ Strides reordered(const Strides& strides, const std::vector<int>& order) {
 
 class Emitter {
  public:
-  Emitter(const Program& program, const Cluster& cluster, const std::vector<std::int32_t>& slot_of)
-      : program_(program), cluster_(cluster), slot_of_(slot_of) {
+  /// `walked`: the value in whose memory order the space is walked; -1: of the first that is stored, else read.
+  Emitter(const Program& program, const Cluster& cluster, const std::vector<std::int32_t>& slot_of, ValueId walked = -1)
+      : program_(program), cluster_(cluster), slot_of_(slot_of), walked_(walked) {
     group_.kind = kind_of(program, cluster);
     order_axes();
   }
@@ -58,6 +59,19 @@ class Emitter {
     return std::move(group_);
   }
 
+  /// Stores the element last: in its place in memory, if the cluster stores it, else nowhere.
+  Group run_prologue(ValueId element) {
+    bool in_memory = false;
+    for (const ValueId stored : cluster_.stores) {
+      in_memory |= stored == element;
+      if (stored != element) store(stored);
+    }
+    store(element);
+    merge_axes(group_);
+    if (!in_memory) group_.accesses[static_cast<std::size_t>(group_.code.back().access)].slot = -1;
+    return std::move(group_);
+  }
+
  private:
   const Value& value(ValueId id) const { return value_at(program_, id); }
   bool is_member(ValueId id) const { return std::binary_search(cluster_.members.begin(), cluster_.members.end(), id); }
@@ -87,8 +101,8 @@ class Emitter {
     for (const int axis : order_) group_.space.push_back(cluster_.space[axis]);
   }
 
-  /// The memory order in which the space is walked: that of what is stored, else of what is read.
   Strides walking_strides() const {
+    if (walked_ >= 0) return value(walked_).strides;
     for (const ValueId stored : cluster_.stores) {
       if (value(stored).shape == cluster_.space) return value(stored).strides;
     }
@@ -249,6 +263,7 @@ class Emitter {
   const Program& program_;
   const Cluster& cluster_;
   const std::vector<std::int32_t>& slot_of_;
+  ValueId walked_;
   Group group_;
   std::vector<int> order_;
   std::map<std::pair<ValueId, Extent>, std::int16_t> done_;
@@ -309,11 +324,7 @@ ValueId epilogue_output(const Program& program, ValueId contraction, const Clust
 
 Group emit_prologue_group(const Program& program, const Cluster& cluster, ValueId value,
                           const std::vector<std::int32_t>& slot_of) {
-  Cluster own = cluster;
-  own.stores = {value};
-  Group group = Emitter(program, own, slot_of).run();
-  group.accesses[static_cast<std::size_t>(group.code.back().access)].slot = -1;
-  return group;
+  return Emitter(program, cluster, slot_of, value).run_prologue(value);
 }
 
 Attached attached_to(const Program& program, const Cluster& cluster) {

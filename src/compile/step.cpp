@@ -39,6 +39,12 @@ bool has_prologue(const Primitive& primitive) {
   return !primitive.prologues[0].code.empty() || !primitive.prologues[1].code.empty();
 }
 
+bool is_storing(const Group& prologue) {
+  bool stores = false;
+  visit_group(prologue, [&](std::int32_t, bool writes) { stores |= writes; });
+  return stores;
+}
+
 void for_each_access(const Step& step, Visitor visit) {
   if (const auto* group = std::get_if<Group>(&step)) return visit_group(*group, visit);
   if (const auto* primitive = std::get_if<Primitive>(&step)) return visit_primitive(*primitive, visit);

@@ -35,13 +35,16 @@ struct Primitive {
   Group epilogue;
   /// Of a contraction: how the elements of an input are computed where they are read; empty code means that they lie in
   /// memory. Elementwise, over a dense array whose elements the space counts one after the other; the last instruction
-  /// stores the element. That access has no slot, nor has the input's, which tells where in that array it reads.
+  /// stores the element. That access has no slot unless others read the array too; then the contraction stores it, and
+  /// what else the code stores. The input's has none: it tells where in the array it reads.
   std::array<Group, 2> prologues;
   bool operator==(const Primitive&) const = default;
 };
 
 /// Whether an input of the primitive is computed where it is read.
 bool has_prologue(const Primitive& primitive);
+/// Whether what a prologue computes is stored, too.
+bool is_storing(const Group& prologue);
 
 /// One of the two launches that a device takes for a group or a primitive: the first leaves parts of the result in a
 /// slot of their own, the second makes the result of them.

@@ -83,7 +83,9 @@ std::string describe(const compile::Step& step) {
   }
   text += fmt::format(" -> {} {}", name_of(primitive.output.access.dtype), to_string(primitive.output.sizes));
   for (std::size_t i = 0; i < primitive.prologues.size(); ++i) {
-    if (!primitive.prologues[i].code.empty()) text += fmt::format(" + prologue of input {}", i);
+    const compile::Group& prologue = primitive.prologues[i];
+    if (prologue.code.empty()) continue;
+    text += fmt::format(" + {}prologue of input {}", compile::is_storing(prologue) ? "storing " : "", i);
   }
   if (!primitive.epilogue.code.empty()) text += " + epilogue";
   return text;

@@ -156,6 +156,77 @@ TEST_P(Prologues, OfANormalisedLayerOfANetwork) {
   EXPECT_EQ(differ(program, seen, 2e-4), "");
 }
 
+// Others read what a contraction computes: it stores that, once, whatever its tiles and parts of the depth.
+TEST_P(Prologues, ThatStoreFactorsOfProducts) {
+  struct Size {
+    Shape left, right;
+    int prologues = 2;
+  };
+  const Size sizes[] = {{{64, 40}, {40, 200}},
+                        {{70, 21}, {21, 40}},
+                        {{9, 3000}, {3000, 70}},
+                        {{2, 3, 9, 20}, {2, 3, 20, 80}},
+                        {{4, 33, 17}, {17, 70}, 1}};  // the product reads the left factor as a matrix: a view
+  for (const Size& size : sizes) {
+    for (const DType type : {DType::float32, DType::bfloat16}) {
+      const auto program = [&](Device on) {
+        const Tensor a = numbers(size.left, on, type);
+        const Tensor b = numbers(size.right, on, type);
+        const Tensor scale = numbers({size.left.back()}, on, type);
+        flush();
+        const Tensor left = relu(a * scale);
+        const Tensor right = b * b;
+        return Results{matmul(left, right), left, left <= 0, right};
+      };
+      EXPECT_EQ(differ(program, size.prologues, bound_of(type)), "") << to_string(size.left) << " in " << name_of(type);
+    }
+  }
+}
+
+TEST_P(Prologues, ThatStoreWhatConvolutionsRead) {
+  const Layer whole[] = {{{4, 16, 8, 8}, {72, 16, 1, 1}, {}}, {{2, 12, 9, 7}, {80, 6, 1, 1}, {.groups = 2}}};
+  for (const Layer& layer : whole) {
+    const auto program = [&](Device on) {
+      const Tensor x = numbers(layer.x, on).requires_grad_();
+      const Tensor shortcut = numbers(layer.x, on);
+      const Tensor w = numbers(layer.weight, on).requires_grad_();
+      const Tensor scale = numbers({layer.x[1], 1, 1}, on);
+      flush();
+      const Tensor sum = relu(x * scale + shortcut);
+      const Tensor y = conv2d(sum, w, {}, layer.options);
+      const auto gradients = autograd::grad({mean(y * y * y) + mean(sum)}, {x, w});
+      return Results{y, sum, gradients[0], gradients[1]};
+    };
+    EXPECT_EQ(differ(program, seen, 2e-5), "") << to_string(layer.weight);
+  }
+}
+
+// Windows read elements several times, or not at all; so do batches that share a factor.
+TEST_P(Prologues, ThatWouldStoreElementsTwiceOrNeverAreNone) {
+  const Layer shared[] = {{{2, 8, 12, 13}, {40, 8, 3, 3}, {.padding = 1}},
+                          {{2, 12, 9, 9}, {20, 12, 1, 1}, {.stride = 2}},
+                          {{2, 12, 3, 3}, {20, 12, 1, 1}, {.stride = 2, .padding = 1}},
+                          {{2, 8, 9, 9}, {16, 8, 3, 3}, {.stride = 3}}};
+  for (const Layer& layer : shared) {
+    const auto program = [&](Device on) {
+      const Tensor x = numbers(layer.x, on);
+      const Tensor w = numbers(layer.weight, on);
+      flush();
+      const Tensor factor = relu(x + 1);
+      return Results{conv2d(factor, w, {}, layer.options), factor};
+    };
+    EXPECT_EQ(differ(program, 0, 1e-5), "") << to_string(layer.weight);
+  }
+  const auto program = [&](Device on) {
+    const Tensor a = numbers({5, 9, 20}, on);
+    const Tensor b = numbers({1, 20, 11}, on);
+    flush();
+    const Tensor factor = b * 2;
+    return Results{matmul(a, factor), factor};
+  };
+  EXPECT_EQ(differ(program, 0, 1e-5), "");
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, Prologues, testing::ValuesIn(conformance::tested_devices()),
                          [](const auto& info) { return info.param; });
 

@@ -125,7 +125,7 @@ TEST(Passes, ProloguesTakeMasksOutOfMemoryWithWhatTheyAreMadeOf) {
   EXPECT_EQ(bytes_of(steps), (2 * (64 * 32 + 32) + 2 * 32 * 8 + 2 * 64 * 8 + 64 * 32) * sizeof(float));
 }
 
-TEST(Passes, ProloguesLeaveInMemoryWhatOthersRead) {
+TEST(Passes, ProloguesStoreWhatOthersRead) {
   const Device null{DeviceType::null};
   const Tensor x = numbers({64, 32}).to(null);
   const Tensor w = numbers({32, 16}).to(null);
@@ -138,8 +138,25 @@ TEST(Passes, ProloguesLeaveInMemoryWhatOthersRead) {
         product = matmul(y, w);
       },
       null);
-  ASSERT_EQ(steps.size(), 2U);
-  EXPECT_EQ(count(steps[1].detail, "prologue"), 0) << steps[1].detail;
+  ASSERT_EQ(steps.size(), 1U);
+  EXPECT_EQ(count(steps[0].detail, "storing prologue"), 1) << steps[0].detail;
+  EXPECT_EQ(bytes_of(steps), (2 * 64 * 32 + 32 * 16 + 64 * 16) * sizeof(float));
+}
+
+TEST(Passes, ProloguesStoreNothingThatTheirContractionReadsOtherwise) {
+  const Device null{DeviceType::null};
+  const Tensor x = numbers({32, 32}).to(null);
+  flush();
+  Tensor y;
+  Tensor last;
+  const auto steps = steps_of(
+      [&] {
+        y = exp(x);
+        last = matmul(y, matmul(y.t(), y));
+      },
+      null);
+  ASSERT_EQ(steps.size(), 3U);
+  for (const StepInfo& step : steps) EXPECT_EQ(count(step.detail, "prologue"), 0) << step.detail;
 }
 
 TEST(Passes, ShareLeavesApartWhatIsWrittenPieceByPiece) {

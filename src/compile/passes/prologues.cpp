@@ -2,6 +2,12 @@
 // need not lie in memory for that.
 //   group: z = relu(y * scale + shift); store z
 //   c = convolution(z, w)                           =>    c = convolution(z, w) with prologue (z = relu(...) of y)
+// What others read too is stored by the first contraction that reads each of its elements once: it saves the read.
+#include <algorithm>
+#include <numeric>
+
+#include "compile/clusters.h"
+#include "compile/emit.h"
 #include "compile/passes/passes.h"
 #include "compile/passes/recomputation.h"
 #include "ops/table.h"
@@ -46,6 +52,84 @@ void drop_empty_prologues(Program& program) {
   }
 }
 
+/// Lets contractions compute, and store, what groups left in memory for them and for others.
+class Storing {
+ public:
+  Storing(Program& program, const Target& target)
+      : program_(program), target_(target), reach_(program), places_(program.values.size()) {
+    std::iota(places_.begin(), places_.end(), 0);  // slots do not exist yet
+  }
+
+  void run() {
+    for (std::size_t id = 0; id < program_.clusters.size(); ++id) {
+      const Cluster& head = program_.clusters[id];
+      if (head.dead || head.kind != Cluster::Kind::primitive) continue;
+      if (ops::row(value_at(program_, head.members.front()).op).family != ops::Family::contraction) continue;
+      for (std::size_t input = 0; input < 2; ++input) consider(static_cast<std::int32_t>(id), input);
+    }
+  }
+
+ private:
+  Cluster& cluster(std::int32_t id) { return program_.clusters[static_cast<std::size_t>(id)]; }
+
+  void consider(std::int32_t head, std::size_t input) {
+    Cluster& whole = cluster(head);
+    if (whole.prologues[input] >= 0) return;
+    const ValueId value = value_at(program_, whole.members.front()).inputs[input];
+    const std::int32_t group = program_.owner[static_cast<std::size_t>(value)];
+    if (group < 0 || !is_storable(cluster(group), value) || reads_more(whole, input, group)) return;
+    if (reach_.reaches(group, head, true)) return;
+    Attached attached = attached_to(program_, whole);
+    attached.prologues[input] = &cluster(group);
+    if (!target_.accepts_epilogue(emit_primitive(program_, whole.members.front(), attached, places_))) return;
+    absorb(head, input, group);
+  }
+
+  bool is_storable(const Cluster& group, ValueId value) const {
+    if (group.dead || group.kind != Cluster::Kind::group || group.reduced != 0) return false;
+    const bool stored = std::find(group.stores.begin(), group.stores.end(), value) != group.stores.end();
+    return stored && std::all_of(group.stores.begin(), group.stores.end(),
+                                 [&](ValueId id) { return value_at(program_, id).shape == group.space; });
+  }
+
+  /// Whether the contraction reads something of the group besides this input.
+  bool reads_more(const Cluster& whole, std::size_t input, std::int32_t group) const {
+    const auto is_of_group = [&](ValueId id) {
+      return id >= 0 && program_.owner[static_cast<std::size_t>(base_of(program_, id))] == group;
+    };
+    const auto& inputs = value_at(program_, whole.members.front()).inputs;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (i != input && is_of_group(inputs[i])) return true;
+    }
+    const Attached attached = attached_to(program_, whole);
+    for (const Cluster* part : {attached.epilogue, attached.prologues[0], attached.prologues[1]}) {
+      if (part == nullptr) continue;
+      const std::vector<ValueId> reads = reads_of(program_, *part);
+      if (std::any_of(reads.begin(), reads.end(), is_of_group)) return true;
+    }
+    return false;
+  }
+
+  void absorb(std::int32_t head, std::size_t input, std::int32_t group) {
+    Cluster& whole = cluster(head);
+    Cluster& part = cluster(group);
+    whole.prologues[input] = group;
+    whole.stores.insert(whole.stores.end(), part.stores.begin(), part.stores.end());
+    for (const ValueId member : part.members) {
+      std::int32_t& owner = program_.owner[static_cast<std::size_t>(member)];
+      if (owner == group) owner = head;
+    }
+    part.dead = true;
+    reach_.redirect(group, head);
+    reach_.refresh(head);
+  }
+
+  Program& program_;
+  const Target& target_;
+  Reachability reach_;
+  std::vector<std::int32_t> places_;
+};
+
 }  // namespace
 
 void prologues(Program& program, const Target& target) {
@@ -53,6 +137,7 @@ void prologues(Program& program, const Target& target) {
   open_prologues(program);
   Recomputation(program, target, Recomputation::Scope::prologues).run();
   drop_empty_prologues(program);
+  Storing(program, target).run();
 }
 
 }  // namespace russet::compile::passes

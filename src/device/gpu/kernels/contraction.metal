@@ -67,7 +67,8 @@ void find_place(thread Place<Offset>& place, constant Axis& axis, uint index, ui
 }
 
 // Sources give the elements of a factor: `start` adds to where they begin, `at` gives an element by its offset.
-// Prologues are sources that a kernel's own text declares.
+// Prologues are sources that a kernel's own text declares. Some store what they compute for others to read, where
+// `store_elements` says that no other threadgroup does.
 
 /// Elements as they lie in memory.
 template <class T, class Offset>
@@ -75,6 +76,7 @@ struct Memory {
   typedef typename SumOf<T>::type Sum;
   device const T* data;
 
+  void store_elements(bool) {}
   void start(long offset) { data += offset; }
   Sum at(Offset offset) const { return read_element<Sum>(data, long(offset)); }
 };
@@ -203,6 +205,8 @@ void tiled_product(thread LeftSource& left_source, thread RightSource& right_sou
   Left left;
   Right right;
   start_sides(left, right, left_source, right_source, values, batch);
+  left_source.store_elements(column_tile == 0);
+  right_source.store_elements(row_tile == 0);
   visitor.start(batch, split);
   multiply_tile<Left, Right, Visitor, ROWS, COLUMNS, 16, LEFT_ALONG, RIGHT_ALONG>(left, right, visitor, range, memory,
                                                                                   self);

@@ -345,6 +345,30 @@ std::string why_not(const Primitive& primitive) {
   return "";
 }
 
+bool has_storing_prologue(const Primitive& primitive) {
+  return std::any_of(primitive.prologues.begin(), primitive.prologues.end(), compile::is_storing);
+}
+
+/// Why a contraction cannot store the arrays of its prologues: it must read each element, and no tile one twice. Empty
+/// if it can, or need not.
+std::string why_no_storing(const Primitive& primitive, const Contraction& c) {
+  for (int i = 0; i < 2; ++i) {
+    const compile::Group& prologue = primitive.prologues[static_cast<std::size_t>(i)];
+    if (!compile::is_storing(prologue)) continue;
+    if (const auto* window = std::get_if<ops::Window>(&primitive.attributes)) {
+      const std::array<std::int32_t, 2> ones{1, 1};
+      const std::array<std::int32_t, 2> zeros{0, 0};
+      if (window->kernel != ones || window->stride != ones || window->padding != zeros ||
+          window->padding_after != zeros) {
+        return "elements that windows share, or leave out";
+      }
+    }
+    const std::int64_t read = c.batches() * (i == c.left_input ? c.rows : c.columns) * c.depth;
+    if (read != numel(prologue.space)) return "elements that batches share, or leave out";
+  }
+  return "";
+}
+
 /// Whether the epilogue adds up columns.
 bool sums_rows(const Primitive& primitive) {
   return !primitive.epilogue.code.empty() && primitive.epilogue.kind != compile::Group::Kind::elementwise;
@@ -367,6 +391,7 @@ Verdict judge_tiles(const Primitive& primitive, const Context& context) {
   if (!is_floating(primitive.inputs[0].access.dtype)) return decline("the matrices of simdgroups are floating");
   const Contraction c = describe_contraction(primitive);
   if (std::string reason = why_no_sums(primitive, c); !reason.empty()) return decline(reason);
+  if (std::string reason = why_no_storing(primitive, c); !reason.empty()) return decline(reason);
   if (c.rows < least_side || c.columns < least_side) {
     return decline(fmt::format("{} x {} results a group leave tiles empty", c.rows, c.columns));
   }
@@ -376,6 +401,7 @@ Verdict judge_tiles(const Primitive& primitive, const Context& context) {
 Verdict judge_elements(const Primitive& primitive, const Context& context) {
   if (std::string reason = why_not(primitive); !reason.empty()) return decline(reason);
   if (sums_rows(primitive)) return decline("tiles alone add up what they hold");
+  if (has_storing_prologue(primitive)) return decline("tiles alone know which of them stores what they read");
   return accept([&primitive, &context] { return Writer(primitive, context).direct(); });
 }
 

@@ -27,11 +27,16 @@ SourceText prologue_source(std::string_view name, const Group& prologue, std::st
   for (std::size_t i = 0; i < first; ++i) kernel.bind("char", {});
   const Walk walk{prologue.space.rank() - 1, 1, needs_wide_index(prologue)};
   Schedule schedule = make_schedule(prologue, false);
-  schedule.phases[0].stores.clear();  // the element is not stored but returned
+  std::vector<int>& stores = schedule.phases[0].stores;
+  // The element is returned, and stored only if others read it.
+  if (prologue.accesses[static_cast<std::size_t>(prologue.code.back().access)].slot < 0) stores.pop_back();
   GroupText text(prologue, schedule, walk, kernel, Part::all);
   text.define_bases();
   text.define_places(0, prologue.space.rank(), "item", true);
-  text.run_full(schedule.phases[0], [] {});
+  text.run_full(schedule.phases[0], [&] {
+    if (!stores.empty()) kernel.line("if (stores) {{");
+  });
+  if (!stores.empty()) kernel.line("}}");
   kernel.line("return {};", text.value(prologue.code.back().inputs[0]));
 
   SourceText source;
@@ -47,23 +52,27 @@ SourceText prologue_source(std::string_view name, const Group& prologue, std::st
     source.regions.push_back(kernel.regions()[i]);
   }
   const PointerText pointers = pointer_text(kernel, first, kernel.bindings());
+  const std::string_view flag = stores.empty() ? "" : "  bool stores;\n";
   source.declarations = fmt::format(
       R"(struct {name}_values_@ {{ {values}}};
-inline float {name}_element_@({item} item, {parameters}constant {name}_values_@& values) {{
+inline float {name}_element_@({item} item, {parameters}{stores}constant {name}_values_@& values) {{
 {body}}}
 struct {name}_source_@ {{
   typedef float Sum;
-{members}  constant {name}_values_@* values;
+{members}{flag}  constant {name}_values_@* values;
   {item} first;
 
+  void store_elements(bool {set}
   void start(long offset) {{ first = {item}(offset); }}
-  float at({offset} offset) const {{ return {name}_element_@(first + {item}(offset), {arguments}*values); }}
+  float at({offset} offset) const {{ return {name}_element_@(first + {item}(offset), {arguments}{pass}*values); }}
 }};
 )",
       fmt::arg("name", name), fmt::arg("values", kernel.values().members()), fmt::arg("item", text.item_type()),
       fmt::arg("parameters", pointers.parameters), fmt::arg("body", kernel.body()),
-      fmt::arg("members", pointers.members), fmt::arg("offset", offset_type),
-      fmt::arg("arguments", pointers.arguments));
+      fmt::arg("members", pointers.members), fmt::arg("offset", offset_type), fmt::arg("arguments", pointers.arguments),
+      fmt::arg("flag", flag), fmt::arg("stores", stores.empty() ? "" : "bool stores, "),
+      fmt::arg("pass", stores.empty() ? "" : "stores, "),
+      fmt::arg("set", stores.empty() ? ") {}" : "wanted) { stores = wanted; }"));
   return source;
 }
 
