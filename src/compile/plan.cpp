@@ -169,6 +169,15 @@ Step whole_of(const Stage& stage) {
 
 }  // namespace
 
+namespace {
+
+/// Whether an input is the first one once more: what a pool finds maxima in, and takes them from.
+bool reads_again(const Primitive& primitive, std::size_t input) {
+  return input == 1 && primitive.inputs[0] == primitive.inputs[1] && primitive.prologues[0] == primitive.prologues[1];
+}
+
+}  // namespace
+
 std::size_t bytes_of(const Step& step) {
   if (const auto* group = std::get_if<Group>(&step)) return bytes_of_group(*group);
   if (const auto* stage = std::get_if<Stage>(&step)) return stage->number == 0 ? bytes_of(whole_of(*stage)) : 0;
@@ -178,10 +187,12 @@ std::size_t bytes_of(const Step& step) {
     return bytes;
   }
   const auto& primitive = std::get<Primitive>(step);
-  for (const Operand& input : primitive.inputs) {
+  for (std::size_t i = 0; i < primitive.inputs.size(); ++i) {
+    const Operand& input = primitive.inputs[i];
+    if (reads_again(primitive, i)) continue;
     if (input.access.slot >= 0) bytes += bytes_through(input.access, input.sizes);
+    if (i < primitive.prologues.size()) bytes += bytes_of_group(primitive.prologues[i]);
   }
-  for (const Group& prologue : primitive.prologues) bytes += bytes_of_group(prologue);
   for (const Access& access : primitive.epilogue.accesses) {
     if (access.slot < 0 || access.slot == primitive.output.access.slot) continue;
     bytes += bytes_through(access, primitive.epilogue.space);

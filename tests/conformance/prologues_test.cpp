@@ -156,6 +156,20 @@ TEST_P(Prologues, OfANormalisedLayerOfANetwork) {
   EXPECT_EQ(differ(program, seen, 2e-4), "");
 }
 
+// A pool finds its maxima, and their gradients' places, among what is computed where it reads it.
+TEST_P(Prologues, OfPools) {
+  for (const DType type : {DType::float32, DType::float16, DType::bfloat16}) {
+    const auto program = [&](Device on) {
+      const Tensor x = numbers({2, 5, 11, 9}, on, type).requires_grad_();
+      const Tensor scale = numbers({5, 1, 1}, on, type);
+      flush();
+      const Tensor y = max_pool2d(relu(x * scale), 3, {.stride = 2, .padding = 1});
+      return Results{y, autograd::grad({sum(y * y)}, {x})[0]};
+    };
+    EXPECT_EQ(differ(program, seen, bound_of(type)), "") << name_of(type);
+  }
+}
+
 // Others read what a contraction computes: it stores that, once, whatever its tiles and parts of the depth.
 TEST_P(Prologues, ThatStoreFactorsOfProducts) {
   struct Size {

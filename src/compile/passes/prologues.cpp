@@ -1,5 +1,5 @@
-// Prologues: a contraction computes the elements of an input where it reads them, where the device can and the input
-// need not lie in memory for that.
+// Prologues: a contraction, or a pool, computes the elements of an input where it reads them, where the device can and
+// the input need not lie in memory for that.
 //   group: z = relu(y * scale + shift); store z
 //   c = convolution(z, w)                           =>    c = convolution(z, w) with prologue (z = relu(...) of y)
 // What others read too is stored by the first contraction that reads each of its elements once: it saves the read.
@@ -29,8 +29,9 @@ void open_prologues(Program& program) {
   for (std::size_t id = 0; id < count; ++id) {
     if (program.clusters[id].dead || program.clusters[id].kind != Cluster::Kind::primitive) continue;
     const Value& value = value_at(program, program.clusters[id].members.front());
-    if (ops::row(value.op).family != ops::Family::contraction) continue;
-    for (std::size_t i = 0; i < 2; ++i) {
+    const ops::Family family = ops::row(value.op).family;
+    if (family != ops::Family::contraction && family != ops::Family::window) continue;
+    for (std::size_t i = 0; i < 2 && value.inputs[i] >= 0; ++i) {
       // It may be read through a view, but not one that only a run tells.
       const ValueId input = base_of(program, value.inputs[i]);
       if (!is_candidate(program, input)) continue;

@@ -1,4 +1,5 @@
 // needs: element.metal
+// needs: source.metal
 // needs: tile.metal
 // Matrix products and the three convolutions: one sum of products
 //   result[batch, row, column] = sum over k of left[batch, row, k] * right[batch, k, column]
@@ -65,21 +66,6 @@ void find_place(thread Place<Offset>& place, constant Axis& axis, uint index, ui
     place.offset = Offset(index) * Offset(axis.strides[2]);
   }
 }
-
-// Sources give the elements of a factor: `start` adds to where they begin, `at` gives an element by its offset.
-// Prologues are sources that a kernel's own text declares. Some store what they compute for others to read, where
-// `store_elements` says that no other threadgroup does.
-
-/// Elements as they lie in memory.
-template <class T, class Offset>
-struct Memory {
-  typedef typename SumOf<T>::type Sum;
-  device const T* data;
-
-  void store_elements(bool) {}
-  void start(long offset) { data += offset; }
-  Sum at(Offset offset) const { return read_element<Sum>(data, long(offset)); }
-};
 
 /// A factor.
 template <class Source, class Offset, bool LINE_SPLITS, bool STEP_SPLITS, uint WINDOW>

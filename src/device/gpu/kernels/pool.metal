@@ -1,4 +1,5 @@
 // needs: element.metal
+// needs: source.metal
 // Pooling: sums over windows, and what lies at the first maximum of a window; both with their transposes. An element of
 // the result a thread. "large" is what windows move over, "small" has an element for each window.
 
@@ -110,9 +111,9 @@ void sum_unpool(device const T* small, device T* large, constant PoolValues& val
 
 /// The tap of the first maximum of the window at (window_y, window_x), NaN counting as largest; -1 if it holds padding
 /// alone. Taps count row by row.
-template <class T>
-int first_maximum(device const T* large, long plane, int window_y, int window_x, constant PoolValues& values) {
-  typedef typename KeyOf<T>::type Key;
+template <class Source>
+int first_maximum(thread const Source& large, long plane, int window_y, int window_x, constant PoolValues& values) {
+  typedef typename Source::Key Key;
   const int top = window_y * values.stride[0] - values.padding[0];
   const int left = window_x * values.stride[1] - values.padding[1];
   int best = -1;
@@ -123,8 +124,7 @@ int first_maximum(device const T* large, long plane, int window_y, int window_x,
     for (int j = 0; j < values.window[1]; ++j) {
       const int x = left + j * values.dilation[1];
       if (x < 0 || x >= int(values.large_sizes[3])) continue;
-      const Key key =
-          read_element<Key>(large, plane + long(y) * values.large_strides[2] + long(x) * values.large_strides[3]);
+      const Key key = large.key(plane + long(y) * values.large_strides[2] + long(x) * values.large_strides[3]);
       if (best >= 0 && !exceeds(key, largest)) continue;
       best = i * values.window[1] + j;
       largest = key;
@@ -134,8 +134,8 @@ int first_maximum(device const T* large, long plane, int window_y, int window_x,
 }
 
 /// What `chosen` holds where `large` has the first maximum of each window; 0 for windows of padding alone.
-template <class T, class U>
-void max_pool(device const T* large, device const U* chosen, device U* small, constant PoolValues& values,
+template <class Large, class Chosen, class U>
+void max_pool(thread const Large& large, thread const Chosen& chosen, device U* small, constant PoolValues& values,
               ulong position) {
   Pixel pixel;
   find_pixel(pixel, values.small_sizes, values.channels_last != 0, position);
@@ -151,12 +151,12 @@ void max_pool(device const T* large, device const U* chosen, device U* small, co
   const int x = pixel.x * values.stride[1] - values.padding[1] + (tap - i * values.window[1]) * values.dilation[1];
   const long from = plane_offset(values.value_start, values.value_strides, pixel) + long(y) * values.value_strides[2] +
                     long(x) * values.value_strides[3];
-  small[to] = chosen[from];
+  write_element(small, to, chosen.at(from));
 }
 
 /// The tap of each window's first maximum, or -1: [batch, channels, height, width] of small, row-major.
-template <class T>
-void find_maxima(device const T* large, device int* taps, constant PoolValues& values, ulong position) {
+template <class Source>
+void find_maxima(thread const Source& large, device int* taps, constant PoolValues& values, ulong position) {
   Pixel pixel;
   find_pixel(pixel, values.small_sizes, values.channels_last != 0, position);
   if (!pixel.inside) return;

@@ -62,8 +62,8 @@ class Writer {
         left_(place(input(c_.left_input), false)),
         right_(place(input(c_.right_input), false)),
         result_(place(primitive.output, true)),
-        left_source_(source("left", c_.left_input, left_, 0)),
-        right_source_(source("right", c_.right_input, right_, left_source_.regions.size())) {}
+        left_source_(source_of(primitive, c_.left_input, "left", offset_type(), 0)),
+        right_source_(source_of(primitive, c_.right_input, "right", offset_type(), left_source_.regions.size())) {}
 
   KernelPtr tiled() const { return make(divide_tiles(c_)); }
   KernelPtr direct() const { return make(divide_elements(c_)); }
@@ -73,16 +73,6 @@ class Writer {
   DType type() const { return primitive_.inputs[0].access.dtype; }
   DType result_type() const { return primitive_.output.access.dtype; }
 
-  SourceText source(std::string_view name, int which, const Placed& placed, std::size_t first) const {
-    const compile::Group& prologue = primitive_.prologues[static_cast<std::size_t>(which)];
-    if (!prologue.code.empty()) return prologue_source(name, prologue, offset_type(), first);
-    return memory_source(name, element_type(type()), offset_type(), placed.region);
-  }
-  /// Where a factor begins in what it is read from: the region that is bound, or the array that a prologue computes.
-  std::int64_t start_of(int which, const Placed& placed) const {
-    if (primitive_.prologues[static_cast<std::size_t>(which)].code.empty()) return placed.first;
-    return placed.first + placed.region.offset / static_cast<std::int64_t>(size_of(type()));
-  }
   std::size_t source_bindings() const { return left_source_.regions.size() + right_source_.regions.size(); }
 
   KernelPtr make(const Division& division) const {
@@ -174,32 +164,6 @@ class Writer {
     return std::abs(step.strides[2]) <= std::abs(line.strides[2]);
   }
 
-  /// Makes a source a variable of the piece's body, bound behind its arguments so far.
-  static void add_source(Piece& piece, const SourceText& source) {
-    piece.declarations += source.declarations;
-    piece.files.insert(piece.files.end(), source.files.begin(), source.files.end());
-    piece.body += fmt::format("  {} {}_source;\n", source.type, source.name);
-    if (!source.values_type.empty()) piece.body += fmt::format("  {0}_source.values = &values.{0};\n", source.name);
-    for (std::size_t i = 0; i < source.arguments.size(); ++i) {
-      piece.arguments.push_back(source.arguments[i]);
-      piece.body += fmt::format("  {}_source.{} = {};\n", source.name, source.members[i], source.arguments[i].name);
-    }
-  }
-
-  /// With prologues the kernel's values are those of the visitor, then those of the sources.
-  void add_source_values(Piece& piece, Values& values) const {
-    std::string members = fmt::format("{} rest; ", piece.values_type);
-    values.align();
-    for (const SourceText* source : {&left_source_, &right_source_}) {
-      if (source->values_type.empty()) continue;
-      if (source->values_are_wide) values.align();
-      values.append(source->values);
-      members += fmt::format("{} {}; ", source->values_type, source->name);
-    }
-    piece.declarations += fmt::format("struct Whole_@ {{ {}}};\n", members);
-    piece.values_type = "Whole_@";
-  }
-
   bool has_prologue() const { return compile::has_prologue(primitive_); }
   /// The contraction's own values among those of the kernel of the factors.
   std::string product_of(const VisitorText& visitor) const {
@@ -224,7 +188,7 @@ class Writer {
     std::vector<Region> regions = left_source_.regions;
     regions.insert(regions.end(), right_source_.regions.begin(), right_source_.regions.end());
     Values all = values_with(visitor, division);
-    if (has_prologue()) add_source_values(piece, all);
+    if (has_prologue()) add_source_values(piece, all, {&left_source_, &right_source_});
     return call(std::move(piece), std::move(regions), visitor, std::move(all), groups);
   }
 
@@ -289,8 +253,8 @@ class Writer {
   /// ContractionValues of contraction.metal.
   Values values(const Division& division) const {
     Values values;
-    values.add(start_of(c_.left_input, left_));
-    values.add(start_of(c_.right_input, right_));
+    values.add(source_start(input(c_.left_input)));
+    values.add(source_start(input(c_.right_input)));
     values.add(result_.first);
     const int rank = c_.batch.rank();
     for (const Strides* strides : {&c_.left_batch, &c_.right_batch, &c_.result_batch}) {

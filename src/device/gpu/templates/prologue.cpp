@@ -4,11 +4,14 @@
 
 #include "device/gpu/emitter/emit.h"
 #include "device/gpu/emitter/group_text.h"
+#include "device/gpu/templates/text.h"
 
 namespace russet::gpu {
 
 using compile::Group;
 using compile::Primitive;
+
+namespace {
 
 SourceText memory_source(std::string_view name, std::string_view element, std::string_view offset_type,
                          const Region& region) {
@@ -59,12 +62,14 @@ inline float {name}_element_@({item} item, {parameters}{stores}constant {name}_v
 {body}}}
 struct {name}_source_@ {{
   typedef float Sum;
+  typedef float Key;
 {members}{flag}  constant {name}_values_@* values;
   {item} first;
 
   void store_elements(bool {set}
   void start(long offset) {{ first = {item}(offset); }}
   float at({offset} offset) const {{ return {name}_element_@(first + {item}(offset), {arguments}{pass}*values); }}
+  float key({offset} offset) const {{ return at(offset); }}
 }};
 )",
       fmt::arg("name", name), fmt::arg("values", kernel.values().members()), fmt::arg("item", text.item_type()),
@@ -74,6 +79,46 @@ struct {name}_source_@ {{
       fmt::arg("pass", stores.empty() ? "" : "stores, "),
       fmt::arg("set", stores.empty() ? ") {}" : "wanted) { stores = wanted; }"));
   return source;
+}
+
+}  // namespace
+
+SourceText source_of(const Primitive& primitive, int input, std::string_view name, std::string_view offset_type,
+                     std::size_t first) {
+  const Group& prologue = primitive.prologues[static_cast<std::size_t>(input)];
+  if (!prologue.code.empty()) return prologue_source(name, prologue, offset_type, first);
+  const compile::Operand& operand = primitive.inputs[static_cast<std::size_t>(input)];
+  return memory_source(name, element_type(operand.access.dtype), offset_type, place(operand, false).region);
+}
+
+std::int64_t source_start(const compile::Operand& input) {
+  const Placed placed = place(input, false);
+  if (input.access.slot >= 0) return placed.first;
+  return placed.first + placed.region.offset / static_cast<std::int64_t>(size_of(input.access.dtype));
+}
+
+void add_source(Piece& piece, const SourceText& source) {
+  piece.declarations += source.declarations;
+  piece.files.insert(piece.files.end(), source.files.begin(), source.files.end());
+  piece.body += fmt::format("  {} {}_source;\n", source.type, source.name);
+  if (!source.values_type.empty()) piece.body += fmt::format("  {0}_source.values = &values.{0};\n", source.name);
+  for (std::size_t i = 0; i < source.arguments.size(); ++i) {
+    piece.arguments.push_back(source.arguments[i]);
+    piece.body += fmt::format("  {}_source.{} = {};\n", source.name, source.members[i], source.arguments[i].name);
+  }
+}
+
+void add_source_values(Piece& piece, Values& values, const std::vector<const SourceText*>& sources) {
+  std::string members = fmt::format("{} rest; ", piece.values_type);
+  values.align();
+  for (const SourceText* source : sources) {
+    if (source->values_type.empty()) continue;
+    if (source->values_are_wide) values.align();
+    values.append(source->values);
+    members += fmt::format("{} {}; ", source->values_type, source->name);
+  }
+  piece.declarations += fmt::format("struct Whole_@ {{ {}}};\n", members);
+  piece.values_type = "Whole_@";
 }
 
 std::string why_no_prologue(const Primitive& primitive) {

@@ -1,6 +1,6 @@
 #pragma once
-// Where the factors of a contraction come from: memory, or a prologue, a group that computes an element where the
-// contraction's kernel reads it.
+// Where what a contraction or a pool reads comes from: memory, or a prologue, a group that computes an element where
+// the kernel reads it.
 #include <string>
 #include <vector>
 
@@ -9,9 +9,9 @@
 
 namespace russet::gpu {
 
-/// A source of contraction.metal as text: the declarations that it needs, its type, and its bindings.
+/// A source (source.metal) as text: the declarations that it needs, its type, and its bindings.
 struct SourceText {
-  std::string name;  // of the variable: "left" or "right"
+  std::string name;  // of the variable, without the "_source" behind it
   std::string declarations;
   std::string type;
   std::vector<Piece::Argument> arguments;
@@ -23,12 +23,16 @@ struct SourceText {
   Values values;
 };
 
-/// `offset_type`: "int" or "long", in which the contraction counts elements.
-SourceText memory_source(std::string_view name, std::string_view element, std::string_view offset_type,
-                         const Region& region);
-/// The prologue of an input. Its bindings are numbered from `first`.
-SourceText prologue_source(std::string_view name, const compile::Group& prologue, std::string_view offset_type,
-                           std::size_t first);
+/// The source of an input. `offset_type`: "int" or "long", in which the kernel counts elements. Its bindings are
+/// numbered from `first`.
+SourceText source_of(const compile::Primitive& primitive, int input, std::string_view name,
+                     std::string_view offset_type, std::size_t first);
+/// Where an input begins in what it is read from: the region that is bound, or the array that a prologue computes.
+std::int64_t source_start(const compile::Operand& input);
+/// Makes a source a variable of the piece's body, bound behind its arguments so far.
+void add_source(Piece& piece, const SourceText& source);
+/// Puts the values of prologues behind those of the piece, which become their member `rest`.
+void add_source_values(Piece& piece, Values& values, const std::vector<const SourceText*>& sources);
 
 /// Why the prologues cannot be parts of a kernel; empty if they can.
 std::string why_no_prologue(const compile::Primitive& primitive);

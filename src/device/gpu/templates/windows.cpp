@@ -1,5 +1,6 @@
 // Launches of pooling.
 #include "device/gpu/templates/epilogue.h"
+#include "device/gpu/templates/prologue.h"
 #include "device/gpu/templates/templates.h"
 #include "device/gpu/templates/text.h"
 
@@ -20,7 +21,7 @@ struct Pool {
 
 Values values_of(const ops::Window& window, const Pool& pool, bool channels_last) {
   Values values;
-  for (const Operand* operand : {&pool.large, &pool.small, &pool.value}) values.add(place(*operand, false).first);
+  for (const Operand* operand : {&pool.large, &pool.small, &pool.value}) values.add(source_start(*operand));
   for (const Operand* operand : {&pool.large, &pool.small, &pool.value}) {
     for (const std::int64_t stride : operand->access.strides) values.add(stride);
   }
@@ -42,7 +43,6 @@ class Writer {
   KernelPtr make() const {
     const Operand& first = primitive_.inputs[0];
     const Operand& output = primitive_.output;
-    const std::string type(element_type(first.access.dtype));
     const std::string result(element_type(output.access.dtype));
     std::vector<Call> calls;
     std::size_t scratch = 0;
@@ -53,11 +53,7 @@ class Writer {
                              {{result, "small"}, {result, "large", true}},
                              "sum_unpool(small, large, values, position)"));
         break;
-      case Op::max_pool:
-        calls.push_back(call({first, output, primitive_.inputs[1]}, output, {&first, &primitive_.inputs[1]},
-                             output_region(), {{type, "large"}, {result, "chosen"}, {result, "small", true}},
-                             "max_pool(large, chosen, small, values, position)"));
-        break;
+      case Op::max_pool: calls.push_back(max_pool()); break;
       default: scratch = unpool_maxima(calls);
     }
     return std::make_unique<GpuKernel>(context_, std::string(ops::row(primitive_.op).name), std::move(calls), scratch);
@@ -114,9 +110,9 @@ class Writer {
     const Operand& large = primitive_.inputs[0];
     const Operand& small = primitive_.inputs[1];
     const std::size_t bytes = static_cast<std::size_t>(numel(small.sizes)) * sizeof(std::int32_t);
-    calls.push_back(call({large, small, small}, small, {&large}, scratch_region(0, bytes, true),
-                         {{std::string(element_type(large.access.dtype)), "large"}, {"int", "taps", true}},
-                         "find_maxima(large, taps, values, position)"));
+    calls.push_back(sourced_call({large, small, small}, small, {source_of(primitive_, 0, "large", "long", 0)},
+                                 scratch_region(0, bytes, true), {"int", "taps", true},
+                                 "find_maxima(large_source, taps"));
     const Pool pool{primitive_.output, small, small};
     const std::string type(element_type(small.access.dtype));
     Call second = call(pool, primitive_.output, {&small}, output_region(),
@@ -125,6 +121,48 @@ class Writer {
     second.regions.insert(second.regions.begin(), scratch_region(0, bytes, false));
     calls.push_back(std::move(second));
     return bytes;
+  }
+
+  /// Its two inputs, by which maxima are found and what is taken from there, are one as a rule.
+  Call max_pool() const {
+    const Operand& large = primitive_.inputs[0];
+    const Operand& chosen = primitive_.inputs[1];
+    const Operand& output = primitive_.output;
+    const bool same = large == chosen && primitive_.prologues[0] == primitive_.prologues[1];
+    std::vector<SourceText> sources{source_of(primitive_, 0, "large", "long", 0)};
+    if (!same) sources.push_back(source_of(primitive_, 1, "chosen", "long", sources[0].regions.size()));
+    return sourced_call(
+        {large, output, chosen}, output, sources, output_region(),
+        {std::string(element_type(output.access.dtype)), "small", true},
+        same ? "max_pool(large_source, large_source, small" : "max_pool(large_source, chosen_source, small");
+  }
+
+  /// A thread an element of `threads`, of what sources give.
+  Call sourced_call(const Pool& pool, const Operand& threads, const std::vector<SourceText>& sources, Region result,
+                    Piece::Argument argument, std::string_view body) const {
+    const bool computed = compile::has_prologue(primitive_);
+    Piece piece;
+    std::vector<Region> regions;
+    for (const SourceText& source : sources) {
+      add_source(piece, source);
+      piece.body += fmt::format("  {}_source.start(0);\n", source.name);
+      regions.insert(regions.end(), source.regions.begin(), source.regions.end());
+    }
+    Piece rest = this->piece(fmt::format("{}, values{}, position)", body, computed ? ".rest" : ""));
+    rest.declarations = piece.declarations;
+    rest.body = piece.body + rest.body;
+    rest.arguments = std::move(piece.arguments);
+    rest.files.insert(rest.files.begin(), piece.files.begin(), piece.files.end());
+    rest.arguments.push_back(std::move(argument));
+    regions.push_back(result);
+    Values values = pool_values(pool, threads);
+    if (computed) {
+      std::vector<const SourceText*> all;
+      for (const SourceText& source : sources) all.push_back(&source);
+      add_source_values(rest, values, all);
+    }
+    return make_call(std::move(rest), {groups_for(numel(threads.sizes)), 1, 1}, std::move(regions), std::move(values),
+                     context_);
   }
 
   /// A thread an element of `threads`.
@@ -143,12 +181,24 @@ class Writer {
   const Context& context_;
 };
 
+/// Maxima are found among what prologues compute; what is added up lies in memory.
+std::string why_no_pool_prologue(const Primitive& primitive) {
+  if (!compile::has_prologue(primitive)) return "";
+  const bool gradient = primitive.op == Op::max_unpool && !primitive.prologues[1].code.empty();
+  if ((primitive.op != Op::max_pool && primitive.op != Op::max_unpool) || gradient) return "it takes no prologue";
+  for (const compile::Group& prologue : primitive.prologues) {
+    if (compile::is_storing(prologue)) return "elements that windows share, or leave out";
+  }
+  return why_no_prologue(primitive);
+}
+
 }  // namespace
 
 Verdict judge_windows(const Primitive& primitive, const Context& context) {
   if (std::string reason = why_no_type(primitive); !reason.empty()) return decline(reason);
   if (!primitive.epilogue.code.empty() && primitive.op != Op::sum_pool) return decline("it takes no epilogue");
   if (std::string reason = why_no_epilogue(primitive); !reason.empty()) return decline(reason);
+  if (std::string reason = why_no_pool_prologue(primitive); !reason.empty()) return decline(reason);
   for (const Operand* operand : {&primitive.inputs[0], &primitive.output}) {
     for (const std::int64_t size : operand->sizes) {
       if (size >= std::int64_t{1} << 30) return decline("an axis beyond 2^30");

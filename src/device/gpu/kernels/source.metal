@@ -1,0 +1,17 @@
+// needs: element.metal
+// Sources give the elements of what a contraction or a pool reads: `start` adds to where they begin, `at` gives an
+// element by its offset, to be added up, `key` to be compared. Prologues are sources that a kernel's own text declares.
+// Some store what they compute for others to read, where `store_elements` says that no other threadgroup does.
+
+/// Elements as they lie in memory.
+template <class T, class Offset>
+struct Memory {
+  typedef typename SumOf<T>::type Sum;
+  typedef typename KeyOf<T>::type Key;
+  device const T* data;
+
+  void store_elements(bool) {}
+  void start(long offset) { data += offset; }
+  Sum at(Offset offset) const { return read_element<Sum>(data, long(offset)); }
+  Key key(Offset offset) const { return read_element<Key>(data, long(offset)); }
+};
