@@ -11,7 +11,7 @@ import sys
 # model: kernels in all, those that touch an activation, bytes moved
 LIMITS = {
     "lenet5": (21, 11, 3_790_000),
-    "resnet50": (238, 138, 4_760_000_000),
+    "resnet50": (237, 136, 4_665_000_000),
     "bert_base": (264, 253, 9_260_000_000),
 }
 BATCH = 8
