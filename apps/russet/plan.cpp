@@ -1,10 +1,10 @@
 // russet plan: what a step of a model would do and need, without running it.
+#include <russet/chips.h>
 #include <russet/train.h>
 
 #include <map>
 #include <memory>
 
-#include "chips.h"
 #include "workload.h"
 
 namespace app {
@@ -30,14 +30,18 @@ std::vector<std::pair<std::string, int>> kernels_of(const russet::train::Forecas
   return sorted;
 }
 
+/// What it costs to launch a kernel, at the least: an assumption.
+constexpr double launch_microseconds = 2;
+
 /// What a model of the chip says of each step, and of all. A lower bound, not a measurement.
-void print_model(const russet::train::Forecast& forecast, const Chip& chip) {
+void print_model(const russet::train::Forecast& forecast, const russet::Chip& chip) {
   double total = 0;
   int launches = 0;
   fmt::print("\nA model of {} ({} GB/s, {} TFLOPS in float32, {} us a launch): lower bounds, never a measurement\n",
              chip.name, chip.gigabytes_a_second, chip.teraflops, launch_microseconds);
   for (const russet::StepInfo& step : forecast.steps) {
-    const double time = modelled_microseconds(step, chip);
+    const double work = russet::modelled_seconds(static_cast<double>(step.bytes), step.operations, chip) * 1e6;
+    const double time = work + launch_microseconds * step.launches;
     fmt::print("{:>10.1f} us {:>3} x {:<28} {:>12} B {:>10.4g} MFLOP  {}\n", time, step.launches, step.kernel,
                step.bytes, step.operations * 1e-6, step.detail);
     total += time;
@@ -94,7 +98,7 @@ void print_as_json(const russet::train::Forecast& forecast, const russet::train:
 }
 
 void run(const Arguments& arguments) {
-  if (!arguments.chip.empty()) chip_of(arguments.chip);
+  if (!arguments.chip.empty()) russet::chip_of(arguments.chip);
   const russet::Device device = require_device(arguments.workload.device);
   const auto workload = workload_of(arguments.workload.model, arguments.workload.precision, arguments.workload.batch);
   const auto forecast = russet::train::forecast(workload, device, phase_of(arguments.workload.phase));
@@ -102,7 +106,7 @@ void run(const Arguments& arguments) {
     print_as_json(forecast, workload, arguments);
   } else {
     print(forecast, workload, arguments);
-    if (!arguments.chip.empty()) print_model(forecast, chip_of(arguments.chip));
+    if (!arguments.chip.empty()) print_model(forecast, russet::chip_of(arguments.chip));
   }
 }
 

@@ -2,6 +2,7 @@
 // Everything: tensors and functions on them, gradients, networks, optimizers, data, models, files, training.
 #include <russet/autocast.h>
 #include <russet/autograd.h>
+#include <russet/chips.h>
 #include <russet/data.h>
 #include <russet/error.h>
 #include <russet/functional.h>

@@ -93,6 +93,24 @@ TEST_P(Indices, ThatNameNoRowAreErrors) {
   EXPECT_NE(error.find(" is out of range for 5 rows"), std::string::npos) << error;
 }
 
+/// Of as many that several threadgroups look at them, and several launches where launches are cut.
+TEST_P(Indices, AmongManyAreFound) {
+  const Tensor x = floats({5, 3});
+  const Tensor source = floats({700, 3});
+  flush();
+  for (const std::size_t wrong : {0, 600}) {
+    std::vector<std::int64_t> numbers(700, 4);
+    numbers[wrong] = 5;
+    numbers[650] = 9;
+    const Tensor index = rows(numbers);
+    const std::string error = error_of([&] { return index_select(x, 0, index); });
+    EXPECT_NE(error.find("number " + std::to_string(wrong) + " of 700"), std::string::npos) << error;
+    EXPECT_NE(error_of([&] { return index_add(x, 0, index, source); }), "");
+    numbers[wrong] = numbers[650] = 4;
+    EXPECT_EQ(error_of([&] { return index_select(x, 0, rows(numbers)); }), "");
+  }
+}
+
 TEST_P(Indices, ThatNameRowsAreNone) {
   const Tensor x = floats({5, 3});
   EXPECT_EQ(error_of([&] { return index_select(x, 0, rows({4, 0})); }), "");

@@ -49,6 +49,8 @@ struct Case {
   bool column_sums = false;
   /// Contractions of arrays that are dense: both inputs are read through a prologue that adds 1.
   bool prologues = false;
+  /// Each launch is cut into so many, if it has as many threadgroups.
+  int slices = 1;
 };
 
 /// What came of a case: empty if the results agree and the simulator reported nothing.
@@ -56,12 +58,13 @@ struct Outcome {
   std::string name;
   std::string kernel;
   std::string complaint;
+  int launches = 0;
 };
 
 /// Runs all cases; their kernels are compiled together. Cases that every implementation declines complain.
 std::vector<Outcome> run(const std::vector<Case>& cases);
 
-/// The bits of a case's result, for comparing kernels that must agree bit for bit.
+/// The bits of a case's result, and of its sums, for comparing kernels that must agree bit for bit.
 std::vector<std::byte> result_bits(const Case& one);
 
 /// A case as what another machine needs to run it: text, memory, launches in their order, and what must come out.

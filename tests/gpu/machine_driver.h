@@ -18,7 +18,11 @@ class MachineDriver : public gpu::Driver {
 
   runtime::DeviceProperties properties() const override { return {}; }
   const compile::Target& target() const override { return *target_; }
-  gpu::Properties gpu_properties() const override { return {"apple9", simulator::options().max_threads, 32768}; }
+  gpu::Properties gpu_properties() const override {
+    gpu::Properties properties{"apple9", simulator::options().max_threads, 32768};
+    properties.longest_launch = longest_launch;
+    return properties;
+  }
 
   std::byte* allocate(std::size_t bytes) override {
     auto* const memory = static_cast<std::byte*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
@@ -92,12 +96,17 @@ class MachineDriver : public gpu::Driver {
     waiting_.clear();
     ++barriers;
   }
-  void commit() override {}
+  void commit() override {
+    if (launches > committed_launches_) command_buffers.push_back(launches - committed_launches_);
+    committed_launches_ = launches;
+  }
   void synchronize() override {
     simulator::execute(waiting_);
     waiting_.clear();
   }
 
+  double longest_launch = gpu::Properties().longest_launch;  // seconds; asked for once
+  std::vector<int> command_buffers;                          // how many launches were committed together
   int block_bits = 64;
   int launches = 0;
   int barriers = 0;
@@ -124,6 +133,7 @@ class MachineDriver : public gpu::Driver {
 
   std::unique_ptr<compile::Target> target_;
   std::deque<Watched> checks_;  // whose words stay where they are
+  int committed_launches_ = 0;
 
  protected:
   std::vector<simulator::Dispatch> waiting_;  // since the last barrier

@@ -346,6 +346,58 @@ TEST_F(Metal, CommandBuffersGrowWithShortWork) {
   EXPECT_EQ(command_buffers_of(1e-2), 50);
 }
 
+// Before anything was measured, and whatever was: launches that a model holds to be long are few in a command buffer.
+TEST_F(Metal, CommandBuffersEndWhenTheyAreModelledToBeLong) {
+  const auto command_buffers_of = [&](double seconds) {
+    restart();
+    modelled_seconds = seconds;
+    Floats x(driver(), {1});
+    Floats y(driver(), Count{1});
+    driver().synchronize();
+    const int before = statistics().command_buffers;
+    for (int i = 0; i < 24; ++i) {
+      scale(x, y, 1);
+      driver().barrier();
+    }
+    driver().synchronize();
+    return statistics().command_buffers - before;
+  };
+  EXPECT_EQ(command_buffers_of(1e-5), 1);
+  EXPECT_EQ(command_buffers_of(3e-3), 8);
+  EXPECT_EQ(command_buffers_of(5e-2), 24);
+}
+
+// A launch that continues what another began cannot make good what that one left undefined.
+TEST_F(Metal, WhatALaunchContinuesStaysLost) {
+  for (const bool waits : {false, true}) {
+    Floats x(driver(), {2, 3});
+    Floats y(driver(), {0, 0});
+    const auto slice = [&](std::uint32_t at, bool wrong) {
+      copy_part(x, y, at, wrong);
+      driver().commit();
+    };
+    slice(0, true);
+    if (waits) {
+      EXPECT_THROW(driver().synchronize(), IndexError);
+      EXPECT_THROW(slice(1, false), IndexError);
+    }
+    try {
+      if (!waits) slice(1, true);  // throws if the first one has completed by now
+      y.read();
+      FAIL() << "no error";
+    } catch (const IndexError& error) {  // the first one's
+      EXPECT_NE(std::string(error.what()).find("index number 0 of 2"), std::string::npos) << error.what();
+    }
+    y.write({7, 8});
+    EXPECT_EQ(y.read(), (std::vector<float>{7, 8}));
+    try {
+      driver().synchronize();
+    } catch (const IndexError&) {  // nobody was told yet
+      EXPECT_FALSE(waits);
+    }
+  }
+}
+
 // A value begins in the order of the work: what was launched before may still read what lay there.
 TEST_F(Metal, AValueThatBeginsHasNotBeenWritten) {
   if (!driver().tracks_values() || !simulator::options().checked) GTEST_SKIP() << "the simulator checks nothing";

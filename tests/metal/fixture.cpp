@@ -36,7 +36,7 @@ Metal::~Metal() {
 
 void Metal::start() {
   driver_ = metal::make_driver();
-  const gpu::Unit unit{std::string(kernels), {{"scale", 64}, {"bump_all", 64}}};
+  const gpu::Unit unit{std::string(kernels), {{"scale", 64}, {"bump_all", 64}, {"copy_part", 32}}};
   pipelines_ = driver_->build({&unit, 1});
 }
 
@@ -79,6 +79,20 @@ void Metal::bump_all(const std::vector<std::unique_ptr<Floats>>& all, std::uint3
 
 void Metal::scale_bytes(std::byte* x, std::byte* y, std::size_t bytes) { launch(x, y, bytes / sizeof(float), 1); }
 
+void Metal::copy_part(const Floats& x, const Floats& y, std::uint32_t at, bool wrong) {
+  struct {
+    std::uint32_t at, wrong;
+  } const values{at, wrong ? 1U : 0U};
+  const std::array buffers{gpu::Binding{x.memory(), x.bytes(), false},
+                           gpu::Binding{y.memory(), y.bytes(), true, at > 0},
+                           driver_->watch({"copy_part", static_cast<std::int64_t>(x.count()), 1})};
+  gpu::Launch launch;
+  launch.pipeline = pipelines_[2].get();
+  launch.buffers = buffers;
+  launch.parameters = std::as_bytes(std::span(&values, 1));
+  driver_->launch(launch);
+}
+
 void Metal::launch(std::byte* x, std::byte* y, std::size_t count, float factor) {
   struct {
     std::uint32_t count;
@@ -91,6 +105,7 @@ void Metal::launch(std::byte* x, std::byte* y, std::size_t count, float factor) 
   launch.threads = 64;
   launch.buffers = buffers;
   launch.parameters = std::as_bytes(std::span(&values, 1));
+  launch.seconds = modelled_seconds;
   driver_->launch(launch);
 }
 

@@ -3,7 +3,7 @@
 
 LeNet-5 on MNIST, and with --all a resnet18 of an eighth of its width on CIFAR-10's pictures, from the same seeds: the
 losses of the first ten steps are within 1e-4 of the cpu's, those of fifty within 1e-2; two runs leave the same bits;
-and two steps under all of the simulator's checks give no report. Real data lies where RUSSET_DATA says; without it this
+two steps whose launches are cut give the same losses; and two steps under all of the simulator's checks give no report. Real data lies where RUSSET_DATA says; without it this
 is skipped.
 """
 import argparse
@@ -22,9 +22,10 @@ RESNET18 = ["resnet18_cifar", "--width", "0.125", "--batch", "8", "--lr", "0.000
 NEAR = [(10, 1e-4), (50, 1e-2)]  # steps, difference of losses at most
 
 
-def train(russet, arguments, folder, device, steps, simulator=""):
+def train(russet, arguments, folder, device, steps, simulator="", **variables):
     """Returns seconds and what was said on standard error."""
-    environment = dict(os.environ, RUSSET_METAL="simulator", RUSSET_SIMULATOR=simulator, RUSSET_FALLBACK="error")
+    environment = dict(os.environ, RUSSET_METAL="simulator", RUSSET_SIMULATOR=simulator, RUSSET_FALLBACK="error",
+                       **variables)
     command = [russet, "train", *arguments, "--holdout", "0", "--workers", "1", "--device", device, "--steps",
                str(steps), "--out", str(folder)]
     began = time.monotonic()
@@ -50,7 +51,7 @@ def compare(name, losses, expected):
 
 
 def check(russet, name, arguments, steps, scratch):
-    folders = {run: scratch / name / run for run in ("cpu", "mps", "again", "checked")}
+    folders = {run: scratch / name / run for run in ("cpu", "mps", "again", "cut", "checked")}
     cpu, _ = train(russet, arguments, folders["cpu"], "cpu", steps)
     mps, _ = train(russet, arguments, folders["mps"], "mps", steps, "unchecked")
     train(russet, arguments, folders["again"], "mps", steps, "unchecked")
@@ -61,6 +62,10 @@ def check(russet, name, arguments, steps, scratch):
             sys.exit(f"{name}: two runs on mps left different {file}")
     if losses != losses_of(folders["again"]):
         sys.exit(f"{name}: two runs on mps had different losses")
+    # Launches of a microsecond, by the model: most have several threadgroups, and are cut.
+    train(russet, arguments, folders["cut"], "mps", 2, "unchecked", RUSSET_METAL_LAUNCH_MS="0.001")
+    if losses_of(folders["cut"]) != losses[:2]:
+        sys.exit(f"{name}: steps whose launches are cut give other losses")
     checked, said = train(russet, arguments, folders["checked"], "mps", 2)
     if losses_of(folders["checked"])[0] != losses[0]:
         sys.exit(f"{name}: a checked step gives another loss than an unchecked one")

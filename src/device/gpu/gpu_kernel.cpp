@@ -39,8 +39,6 @@ GpuKernel::GpuKernel(const Context& context, std::string name, std::vector<Call>
                 [](const Call& call) { return call.groups[0] == 0 || call.groups[1] == 0 || call.groups[2] == 0; });
   for (Call& call : calls_) {
     if (!call.members.empty()) continue;
-    // A struct that begins with 8-byte members ends at a multiple of 8.
-    if (call.piece == nullptr) call.values.bytes.resize((call.values.bytes.size() + 7) / 8 * 8);
     if (call.regions.size() > max_buffers || call.values.bytes.size() > max_value_bytes || call.groups[1] > 65535 ||
         call.groups[2] > 65535) {
       throw InternalError(fmt::format("{}: a launch of {} has {} buffers, {} bytes of values and {} x {} x {} groups",
@@ -48,6 +46,22 @@ GpuKernel::GpuKernel(const Context& context, std::string name, std::vector<Call>
                                       call.groups[0], call.groups[1], call.groups[2]));
     }
   }
+}
+
+void GpuKernel::model(double seconds, const Context& context) {
+  const auto bytes_of = [](const Call& call) {
+    double bytes = 0;
+    for (const Region& region : call.regions) bytes += static_cast<double>(region.bytes);
+    return bytes;
+  };
+  double most = 1;
+  for (const Call& call : calls_) most = std::max(most, bytes_of(call));
+  std::vector<Call> calls;
+  for (Call& call : calls_) {
+    call.seconds = seconds * bytes_of(call) / most;
+    for (Call& slice : sliced(std::move(call), context)) calls.push_back(std::move(slice));
+  }
+  calls_ = std::move(calls);
 }
 
 void apply(const Patch& patch, std::uint64_t argument, std::byte* values) {
@@ -75,7 +89,9 @@ void GpuKernel::run(const compile::Bindings& bindings) const {
   for (const Call& call : calls_) {
     if (call.function->pipeline() == nullptr) library_.build({&call.function, 1});
     if (!call.members.empty()) {
+      if (call.is_slice) stream_.commit();
       run_members(call, bindings);
+      if (call.is_slice) stream_.commit();
       continue;
     }
     for (std::size_t i = 0; i < call.regions.size(); ++i) buffers[i] = bound(call, call.regions[i], bindings, stream_);
@@ -88,6 +104,7 @@ void GpuKernel::run(const compile::Bindings& bindings) const {
     launch.threads = call.function->source().threads;
     launch.buffers = std::span(buffers).first(call.regions.size());
     launch.parameters = std::span<const std::byte>(values).first(size);
+    launch.seconds = call.seconds;
     stream_.launch(launch);
   }
 }

@@ -111,7 +111,10 @@ struct Member {
   std::vector<Region> regions;
   std::shared_ptr<const IndexCheck> check;
   Values entry;
-  std::uint32_t groups = 0;
+  std::uint32_t groups = 0;  // in this launch
+  /// Its first threadgroup in this launch; not 0 only of the launch's first member, which earlier launches began.
+  std::uint32_t first = 0;
+  double seconds = 0;  // of these threadgroups
 };
 
 /// One launch: `regions` are bound at 0, 1, ...; the values, if there are any, after them.
@@ -128,6 +131,8 @@ struct Call {
   std::vector<Member> members;
   std::uint32_t bases = 0;
   std::uint32_t directory = 0;  // where `first` and `count` lie in an entry
+  double seconds = 0;           // that it takes at least, by the model of the chip
+  bool is_slice = false;        // a part of a launch that was cut: has a command buffer of its own
 };
 
 /// A call of a piece. `values` are those of the piece's values_type.
@@ -138,12 +143,20 @@ Call make_call(Piece piece, std::array<std::uint32_t, 3> groups, std::vector<Reg
 bool can_share(const Call& call);
 /// Calls that do not touch each other's results as one launch, or as few as there can be.
 std::vector<Call> share_launch(std::vector<Call> calls, const Context& context);
+/// Calls of pieces as one launch that finds them in a table. They fit its grid.
+Call shared_call(const std::vector<Call>& calls, const Context& context);
+/// The call, or launches of ranges of its threadgroups if it takes longer than the device's `longest_launch`.
+std::vector<Call> sliced(Call call, const Context& context);
 
 /// A step on a GPU. Running it encodes its calls; they run in order where one reads what another wrote.
 class GpuKernel final : public compile::Kernel {
  public:
   /// `scratch_bytes` lie behind Region::scratch. A call with an empty grid is left out.
   GpuKernel(const Context& context, std::string name, std::vector<Call> calls, std::size_t scratch_bytes = 0);
+
+  /// Says what each launch takes at least, and cuts those that take too long. The model knows the seconds of the whole
+  /// step: the launch that reaches most memory is held to take them all, others in proportion.
+  void model(double seconds, const Context& context);
 
   void run(const compile::Bindings& bindings) const override;
   std::size_t scratch_bytes() const override { return scratch_bytes_; }

@@ -1,5 +1,7 @@
 #pragma once
 // What the shared GPU body asks of a driver (metal; cuda later): kernel text made into pipelines, and launches of them.
+#include <russet/chips.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -37,6 +39,8 @@ struct Binding {
   std::byte* address = nullptr;  // inside memory that this driver allocated
   std::size_t bytes = 0;
   bool writes = false;
+  /// An earlier launch wrote a part of what this one writes: what it left undefined stays so.
+  bool continues = false;
 };
 
 struct Launch {
@@ -51,6 +55,7 @@ struct Launch {
   /// the offset from there in the others.
   std::uint32_t bases = 0;
   std::span<const std::uint32_t> places{};
+  double seconds = 0;  // that it takes at least, by the model of the chip
 };
 
 /// Limits and parameters that kernels are chosen by.
@@ -58,6 +63,9 @@ struct Properties {
   std::string family;  // "apple7" ... "apple10"
   std::uint32_t max_threads = 1024;
   std::uint32_t group_memory = 32768;
+  /// What launches are modelled by, and how long they may be: longer ones are cut.
+  Chip chip = chips().front();
+  double longest_launch = 0.05;  // seconds
 };
 
 /// A GPU: memory that the host sees too, and one stream of launches. Launches run in the order in which barriers

@@ -41,6 +41,7 @@ class Table {
     member.check = call.check;
     const std::uint32_t simdgroups = threads_ / call.piece->threads;
     member.groups = (call.groups[0] * call.groups[1] + simdgroups - 1) / simdgroups;
+    member.seconds = call.seconds;
     member.entry.bytes.resize(bytes_);
     std::copy(call.values.bytes.begin(), call.values.bytes.end(),
               member.entry.bytes.begin() + static_cast<std::ptrdiff_t>(value_at_));
@@ -83,13 +84,15 @@ std::uint32_t bases_for(std::size_t slots) {
   return slots <= few ? few : most_bases;
 }
 
-/// Members of one table that fit one launch's grid and windows.
+}  // namespace
+
 Call shared_call(const std::vector<Call>& calls, const Context& context) {
   const Table table(calls);
   Call shared;
   std::vector<std::int32_t> slots;
   for (std::size_t i = 0; i < calls.size(); ++i) {
     shared.members.push_back(table.member(calls[i], i));
+    shared.seconds += calls[i].seconds;
     for (const Region& region : calls[i].regions) slots.push_back(region.slot);
   }
   std::sort(slots.begin(), slots.end());
@@ -99,8 +102,6 @@ Call shared_call(const std::vector<Call>& calls, const Context& context) {
   shared.function = context.library.add(table.source(shared.bases));
   return shared;
 }
-
-}  // namespace
 
 Call make_call(Piece piece, std::array<std::uint32_t, 3> groups, std::vector<Region> regions, Values values,
                const Context& context) {
@@ -114,7 +115,7 @@ Call make_call(Piece piece, std::array<std::uint32_t, 3> groups, std::vector<Reg
   return call;
 }
 
-bool can_share(const Call& call) { return call.piece != nullptr && call.groups[2] == 1; }
+bool can_share(const Call& call) { return call.piece != nullptr && call.piece->shares && call.groups[2] == 1; }
 
 std::vector<Call> share_launch(std::vector<Call> calls, const Context& context) {
   std::erase_if(calls, [](const Call& call) { return call.groups[0] == 0 || call.groups[1] == 0; });
@@ -152,6 +153,7 @@ struct Filling {
   std::vector<const void*> blocks;
   std::uint32_t groups = 0;
   std::uint32_t members = 0;
+  double seconds = 0;
 };
 
 /// Fills in launches of a call, member by member; a member that lies in too many other blocks begins the next one.
@@ -177,12 +179,13 @@ class Filler {
     for (const Patch& patch : member.entry.patches) {
       apply(patch, bindings_.arguments[patch.argument], filling_.table.data() + at);
     }
-    put(at + call_.directory, filling_.groups);
+    put(at + call_.directory, filling_.groups - member.first);  // wraps below 0
     for (std::size_t i = 0; i < buffers.size(); ++i) {
       filling_.buffers.push_back(buffers[i]);
       filling_.places.push_back(static_cast<std::uint32_t>(at + i * 8));
     }
     filling_.groups += member.groups;
+    filling_.seconds += member.seconds;
     ++filling_.members;
   }
 
@@ -198,6 +201,7 @@ class Filler {
     launch.parameters = filling_.table;
     launch.bases = call_.bases;
     launch.places = filling_.places;
+    launch.seconds = filling_.seconds;
     stream_.launch(launch);
     clear();
   }
@@ -205,7 +209,10 @@ class Filler {
  private:
   std::vector<Binding> bind(const Member& member) {
     std::vector<Binding> buffers;
-    for (const Region& region : member.regions) buffers.push_back(bound(member, region, bindings_, stream_));
+    for (const Region& region : member.regions) {
+      buffers.push_back(bound(member, region, bindings_, stream_));
+      buffers.back().continues = member.first > 0 && region.writes && region.slot != Region::check;
+    }
     return buffers;
   }
 
@@ -215,6 +222,7 @@ class Filler {
     filling_.table.clear();
     filling_.blocks.clear();
     filling_.groups = filling_.members = 0;
+    filling_.seconds = 0;
   }
 
   void put(std::size_t at, std::uint32_t number) { std::memcpy(filling_.table.data() + at, &number, sizeof(number)); }

@@ -33,6 +33,7 @@ struct Piece {
   std::vector<Array> arrays;
   std::string body;
   std::vector<std::string> files;  // as in Source
+  bool shares = true;              // its launch with other pieces
 };
 
 /// The piece as a kernel.
@@ -46,9 +47,11 @@ bool is_simdgroup(const Piece& piece);
 ///     struct Member_@ {
 ///       ulong places[most arguments of a piece];   // where memory lies: see Launch::places
 ///       ulong values[most values of a piece];      // its piece's
-///       uint first, count, piece, width, height;   // its first threadgroup; members; its piece; its grid
+///       uint first, count, piece, width, height;   // where it begins; members; its piece; its grid
 ///     };
-/// `values`: how many there are. `bytes`: the size of a member.
+/// A member begins where its threadgroup 0 stands in the launch's grid. Of the first member that may be before the
+/// launch (a number below 0, wrapped), which then has the rest of its threadgroups: the others are found from their
+/// own. `values`: how many there are. `bytes`: the size of a member.
 Source source_of(const std::vector<Piece>& pieces, std::size_t values, std::size_t bytes, std::uint32_t bases);
 
 /// The most bases of a kernel: with the table they are its bindings.

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "compile/as_groups.h"
 #include "compile/emit.h"
+#include "compile/plan.h"
 #include "device/gpu/emitter/emit.h"
 #include "device/gpu/emitter/expressions.h"
 #include "device/gpu/fallback.h"
@@ -101,16 +102,16 @@ class Target final : public compile::Target {
     if (const auto* group = std::get_if<Group>(&step)) {
       const std::string reason = why_not_emitted(*group);
       if (!reason.empty()) return make_fallback(step, reason, stream_, type_);
-      return make_group_kernel(*group, context());
+      return modelled(make_group_kernel(*group, context()), step);
     }
-    if (const auto* stage = std::get_if<compile::Stage>(&step)) return compile_stage(*stage);
+    if (const auto* stage = std::get_if<compile::Stage>(&step)) return modelled(compile_stage(*stage), step);
     if (std::holds_alternative<compile::Bundle>(step)) return compile_bundle(step);
     const auto& primitive = std::get<Primitive>(step);
     Verdict verdict = judge(primitive, true);
     if (!verdict.accepted()) return make_fallback(step, verdict.reason, stream_, type_);
     KernelPtr kernel = verdict.make();
     compile::log_choice(primitive, *kernel);
-    return kernel;
+    return modelled(std::move(kernel), step);
   }
 
   void prepare(std::span<const KernelPtr> kernels) const override {
@@ -180,6 +181,17 @@ class Target final : public compile::Target {
     return context_;
   }
 
+  double modelled_seconds(const Step& step) const {
+    const auto bytes = static_cast<double>(compile::bytes_of(step));
+    return russet::modelled_seconds(bytes, compile::operations_of(step), context().properties.chip);
+  }
+
+  /// The step's kernel with its launches cut where they are too long.
+  KernelPtr modelled(KernelPtr kernel, const Step& step) const {
+    if (auto* gpu = dynamic_cast<GpuKernel*>(kernel.get())) gpu->model(modelled_seconds(step), context());
+    return kernel;
+  }
+
   /// The step's kernel, if it is one of ours.
   KernelPtr launchable(const Step& step, bool log = false) const {
     if (const auto* group = std::get_if<Group>(&step)) {
@@ -215,9 +227,16 @@ class Target final : public compile::Target {
       const KernelPtr kernel = launchable(work, true);
       const auto* gpu = dynamic_cast<const GpuKernel*>(kernel.get());
       if (gpu == nullptr) throw InternalError("a bundle holds a step that shares no launch");
-      calls.insert(calls.end(), gpu->calls().begin(), gpu->calls().end());
+      for (const Call& call : gpu->calls()) {
+        calls.push_back(call);
+        calls.back().seconds = modelled_seconds(work);
+      }
     });
-    return std::make_unique<GpuKernel>(context(), "bundle", share_launch(std::move(calls), context()));
+    std::vector<Call> launches;
+    for (Call& shared : share_launch(std::move(calls), context())) {
+      for (Call& slice : sliced(std::move(shared), context())) launches.push_back(std::move(slice));
+    }
+    return std::make_unique<GpuKernel>(context(), "bundle", std::move(launches));
   }
 
   Verdict judge(const Primitive& primitive, bool log) const {
@@ -230,6 +249,7 @@ class Target final : public compile::Target {
         std::vector<KernelPtr> kernels;
         for (const Group& group : groups) kernels.push_back(make_group_kernel(group, context()));
         if (kernels.size() == 1) return std::move(kernels.front());
+        for (std::size_t i = 0; i < groups.size(); ++i) kernels[i] = modelled(std::move(kernels[i]), groups[i]);
         return std::make_unique<Sequence>(std::move(kernels));
       });
     }

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <russet/error.h>
+
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 
@@ -15,9 +18,27 @@
 namespace russet::metal {
 namespace {
 
+/// Seconds: what the environment says, or what macOS's watchdog and other programs' windows can bear with ease, even
+/// where a kernel is much slower than the model.
+double longest_launch() {
+  const char* const wish = std::getenv("RUSSET_METAL_LAUNCH_MS");
+  if (wish == nullptr) return gpu::Properties().longest_launch;
+  char* end = nullptr;
+  const double milliseconds = std::strtod(wish, &end);
+  if (end == wish || *end != '\0' || !(milliseconds >= 0)) {
+    throw ValueError(fmt::format("RUSSET_METAL_LAUNCH_MS is \"{}\", which is no number of milliseconds", wish));
+  }
+  return milliseconds * 1e-3;
+}
+
 class Driver final : public gpu::Driver {
  public:
-  Driver() : gpu_(find_gpu()), memory_(gpu_), compiler_(gpu_, archive_folder()), stream_(gpu_, memory_) {}
+  Driver()
+      : gpu_(find_gpu()),
+        longest_launch_(longest_launch()),
+        memory_(gpu_),
+        compiler_(gpu_, archive_folder()),
+        stream_(gpu_, memory_) {}
 
   runtime::DeviceProperties properties() const override {
     runtime::DeviceProperties properties;
@@ -115,6 +136,8 @@ class Driver final : public gpu::Driver {
     properties.family = fmt::format("apple{}", gpu_.family);
     properties.max_threads = static_cast<std::uint32_t>(gpu_.max_threads);
     properties.group_memory = static_cast<std::uint32_t>(gpu_.group_memory);
+    properties.chip = chip_of_gpu(gpu_.name);
+    properties.longest_launch = longest_launch_;
     return properties;
   }
 
@@ -145,6 +168,7 @@ class Driver final : public gpu::Driver {
 
  private:
   Gpu gpu_;
+  double longest_launch_;
   Memory memory_;
   Compiler compiler_;
   mutable std::mutex mutex_;

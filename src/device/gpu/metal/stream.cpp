@@ -24,6 +24,9 @@ bool any_overlaps(const std::vector<Range>& ranges, const Range& range) {
   return std::any_of(ranges.begin(), ranges.end(), [&](const Range& other) { return other.overlaps(range); });
 }
 
+/// Whether what the launch makes of the memory depends on what lies there.
+bool reads(const gpu::Binding& binding) { return !binding.writes || binding.continues; }
+
 bool conflicts(const Batch& batch, const Range& range, Stream::Access access) {
   return any_overlaps(batch.writes, range) || (access == Stream::Access::write && any_overlaps(batch.reads, range));
 }
@@ -71,7 +74,7 @@ void Stream::launch(const gpu::Launch& launch) {
   if (!buffer_) begin();
   if (!lost_.empty()) {
     for (const gpu::Binding& binding : launch.buffers) {
-      if (!binding.writes && lost_.holds(range_of(binding.address, binding.bytes))) tell_failure();
+      if (reads(binding) && lost_.holds(range_of(binding.address, binding.bytes))) tell_failure();
     }
     for (const gpu::Binding& binding : launch.buffers) {
       if (binding.writes) lost_.remove(range_of(binding.address, binding.bytes));
@@ -79,7 +82,7 @@ void Stream::launch(const gpu::Launch& launch) {
   }
   encode(launch);
   note(launch);
-  if (batch_->launches >= length_) commit();
+  if (batch_->launches >= length_ || batch_->modelled >= wanted_seconds) commit();
 }
 
 gpu::Binding Stream::watch(gpu::IndexCheck check) {
@@ -236,9 +239,12 @@ void Stream::take_back(Batch& batch) {
 
 void Stream::note(const gpu::Launch& launch) {
   for (const gpu::Binding& binding : launch.buffers) {
-    (binding.writes ? batch_->writes : batch_->reads).push_back(range_of(binding.address, binding.bytes));
+    const Range range = range_of(binding.address, binding.bytes);
+    if (binding.writes) batch_->writes.push_back(range);
+    if (reads(binding)) batch_->reads.push_back(range);
   }
   ++batch_->launches;
+  batch_->modelled += launch.seconds;
   launched_since_barrier_ = true;
 }
 
@@ -339,11 +345,15 @@ void Stream::note_failure(std::exception_ptr failure) {
   failure_is_new_ = true;
 }
 
-// The oldest command buffer read rows that there are not: what it wrote, and what was made of that, is lost. What was
-// written since from other values is sound.
+// The oldest command buffer read rows that there are not: what it wrote, and what was made of that, is lost, for the
+// reason that what it read was, if there is one. What was written since from other values is sound.
 void Stream::lose(const std::string& reason) {
-  note_failure(std::make_exception_ptr(IndexError(
-      reason + ". The GPU found that out late: values that it wrote then are lost until they are set again.")));
+  const Batch& first = *in_flight_.front();
+  const bool follows = std::ranges::any_of(first.reads, [&](const Range& range) { return lost_.holds(range); });
+  if (!follows) {
+    note_failure(std::make_exception_ptr(IndexError(
+        reason + ". The GPU found that out late: values that it wrote then are lost until they are set again.")));
+  }
   const auto take_up = [&](const Batch& batch, bool wrong) {
     wrong |=
         std::any_of(batch.reads.begin(), batch.reads.end(), [&](const Range& range) { return lost_.holds(range); });

@@ -63,6 +63,7 @@ struct Batch {
   std::vector<Watched> checks;
   std::vector<Ref<graph::Buffer>> lenders;  // whose memory its launches are the last to read
   int launches = 0;
+  double modelled = 0;  // seconds that the launches take at least
   // Guarded by Stream's completions:
   bool done = false;
   double seconds = 0;  // on the GPU
@@ -77,8 +78,8 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  /// Encodes a launch, and commits when the command buffer is long enough. Throws DeviceError if it would read what a
-  /// failed command buffer left undefined.
+  /// Encodes a launch, and commits when the command buffer is long enough. Throws DeviceError if it would read, or
+  /// continue, what a failed command buffer left undefined.
   void launch(const gpu::Launch& launch);
   /// A word for a check that the next launch makes.
   gpu::Binding watch(gpu::IndexCheck check);

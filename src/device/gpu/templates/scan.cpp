@@ -16,31 +16,35 @@ KernelPtr make_scan(const Primitive& primitive, const Context& context) {
   const OrderedLines lines = ordered_lines(primitive);
   const bool by_thread = line_a_thread(lines);
   const DType type = primitive.output.access.dtype;
-  Source source;
-  source.stem = by_thread ? "scan_lines" : "scan_line";
-  source.threads = 256;
-  source.files = {"scan.metal"};
-  const std::string body =
-      by_thread ? "  scan_lines(x, result, values, ulong(group_id.x) * 256u + thread_id);\n"
-                : fmt::format(
-                      "  GROUP_MEMORY({}, totals, 256);\n  scan_line<{}, {}, 256>(x, result, "
-                      "values, totals, group_id.x, thread_id);\n",
-                      sum_type(type), element_type(primitive.inputs[0].access.dtype), element_type(type));
-  source.text = fmt::format("KERNEL(@, 256, IN({}, x, 0), OUT({}, result, 1), VALUES(ScanValues, values, 2)) {{\n{}}}",
-                            element_type(primitive.inputs[0].access.dtype), element_type(type), body);
-  Call call;
-  call.function = context.library.add(std::move(source));
-  call.regions = {place(primitive.inputs[0], false).region, place(primitive.output, true).region};
-  lines.from.add_to(call.values);
-  lines.to.add_to(call.values);
-  call.values.add(lines.stride);
-  call.values.add(lines.result_stride);
-  call.values.add(static_cast<std::uint64_t>(lines.count));
-  call.values.add(static_cast<std::uint32_t>(lines.length));
-  call.values.add(std::uint32_t{0});
-  call.groups[0] = lines.length == 0 ? 0 : by_thread ? groups_for(lines.count) : grid_size(lines.count);
+  const std::string from(element_type(primitive.inputs[0].access.dtype));
+  const std::string to(element_type(type));
+  Piece piece;
+  piece.stem = by_thread ? "scan_lines" : "scan_line";
+  piece.threads = 256;
+  piece.files = {"scan.metal"};
+  piece.arguments = {{from, "x"}, {to, "result", true}};
+  piece.values_type = "ScanValues";
+  piece.values_are_wide = true;
+  piece.shares = false;
+  if (by_thread) {
+    piece.body = "  scan_lines(x, result, values, ulong(group_id.x) * 256u + thread_id);\n";
+  } else {
+    piece.arrays = {{std::string(sum_type(type)), "totals", "256"}};
+    piece.body = fmt::format("  scan_line<{}, {}, 256>(x, result, values, totals, group_id.x, thread_id);\n", from, to);
+  }
+  Values values;
+  lines.from.add_to(values);
+  lines.to.add_to(values);
+  values.add(lines.stride);
+  values.add(lines.result_stride);
+  values.add(static_cast<std::uint64_t>(lines.count));
+  values.add(static_cast<std::uint32_t>(lines.length));
+  values.add(std::uint32_t{0});
+  const std::uint32_t groups = lines.length == 0 ? 0 : by_thread ? groups_for(lines.count) : grid_size(lines.count);
   std::vector<Call> calls;
-  calls.push_back(std::move(call));
+  calls.push_back(make_call(std::move(piece), {groups, 1, 1},
+                            {place(primitive.inputs[0], false).region, place(primitive.output, true).region},
+                            std::move(values), context));
   return std::make_unique<GpuKernel>(context, by_thread ? "scan: a line a thread" : "scan: a line a threadgroup",
                                      std::move(calls));
 }

@@ -56,49 +56,41 @@ Values values_of(const SortLines& lines, const Target& target, std::int64_t widt
   return values;
 }
 
-Source source_of(std::string stem, std::string text, std::int64_t threads) {
-  Source source;
-  source.stem = std::move(stem);
-  source.text = std::move(text);
-  source.files = {"sort.metal"};
-  source.threads = static_cast<std::uint32_t>(threads);
-  return source;
+/// A piece that reads `arguments` and writes the result.
+Piece piece_of(std::string stem, std::uint32_t threads, std::vector<Piece::Argument> arguments, const Target& target) {
+  Piece piece;
+  piece.stem = std::move(stem);
+  piece.threads = threads;
+  piece.arguments = std::move(arguments);
+  piece.arguments.push_back({std::string(target.type), "result", true});
+  piece.values_type = "SortValues";
+  piece.values_are_wide = true;
+  piece.files = {"sort.metal"};
+  piece.shares = false;
+  return piece;
 }
 
 Call block_call(const SortLines& lines, const Target& target, const Context& context) {
   const std::int64_t threads = block_threads(lines);
-  Call call;
-  call.function = context.library.add(
-      source_of("sort_block",
-                fmt::format(R"(KERNEL(@, {0}, IN({1}, x, 0), OUT({2}, result, 1), VALUES(SortValues, values, 2)) {{
-  GROUP_MEMORY({3}, keys, {4});
-  GROUP_MEMORY(uint, positions, {4});
-  sort_block<{1}, {2}, {0}>(x, result, values, keys, positions, group_id.x, thread_id);
-}})",
-                            threads, element_type(lines.type), target.type, key_type(lines.type), 2 * threads),
-                threads));
-  call.regions = {lines.from, target.region};
-  call.values = values_of(lines, target, 0);
-  call.groups[0] = grid_size(lines.line_count * block_count(lines));
-  return call;
+  const std::string type(element_type(lines.type));
+  const std::string length = std::to_string(2 * threads);
+  Piece piece = piece_of("sort_block", static_cast<std::uint32_t>(threads), {{type, "x"}}, target);
+  piece.arrays = {{std::string(key_type(lines.type)), "keys", length}, {"uint", "positions", length}};
+  piece.body = fmt::format("  sort_block<{}, {}, {}>(x, result, values, keys, positions, group_id.x, thread_id);\n",
+                           type, target.type, threads);
+  return make_call(std::move(piece), {grid_size(lines.line_count * block_count(lines)), 1, 1},
+                   {lines.from, target.region}, values_of(lines, target, 0), context);
 }
 
 Call merge_call(const SortLines& lines, Region order, const Target& target, std::int64_t width,
                 const Context& context) {
-  Call call;
-  call.function = context.library.add(source_of(
-      "merge_blocks",
-      fmt::format(
-          R"(KERNEL(@, 256, IN({0}, x, 0), IN(uint, order, 1), OUT({1}, result, 2), VALUES(SortValues, values, 3)) {{
-  merge_blocks<{0}, {1}>(x, order, result, values, ulong(group_id.x) * 256u + thread_id);
-}})",
-          element_type(lines.type), target.type),
-      256));
+  const std::string type(element_type(lines.type));
+  Piece piece = piece_of("merge_blocks", 256, {{type, "x"}, {"uint", "order"}}, target);
+  piece.body = fmt::format("  merge_blocks<{}, {}>(x, order, result, values, ulong(group_id.x) * 256u + thread_id);\n",
+                           type, target.type);
   order.writes = false;
-  call.regions = {lines.from, order, target.region};
-  call.values = values_of(lines, target, width);
-  call.groups[0] = groups_for(lines.line_count * lines.length);
-  return call;
+  return make_call(std::move(piece), {groups_for(lines.line_count * lines.length), 1, 1},
+                   {lines.from, order, target.region}, values_of(lines, target, width), context);
 }
 
 }  // namespace
