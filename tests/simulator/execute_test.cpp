@@ -1,6 +1,7 @@
 // Kernels compute what their text says, checked and unchecked.
 #include <fmt/format.h>
 #include <russet/error.h>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <numeric>
@@ -210,6 +211,51 @@ TEST_P(Execute, PositionsInTheGrid) {
   for (std::uint32_t i = 0; i < 24; ++i) EXPECT_EQ(y[i], i % 2 + 10 * (i / 2 % 3) + 100 * (i / 6));
 }
 
+/// One of each type.
+constexpr std::string_view with_constants = R"(
+    FUNCTION_CONSTANT(bool, doubled, 0);
+    FUNCTION_CONSTANT(int, shift, 1);
+    FUNCTION_CONSTANT(uint, count, 5);
+    FUNCTION_CONSTANT(float, factor, 31);
+    KERNEL(constants, 32, IN(float, x, 0), OUT(float, y, 1)) {
+      const float sum = x[thread_id] * factor + float(shift);
+      if (thread_id < count) y[thread_id] = doubled ? sum + sum : sum;
+    })";
+
+std::vector<ConstantValue> constant_values(bool doubled, int shift, std::uint32_t count, float factor) {
+  constexpr std::uint32_t float_type = 3, int_type = 29, uint_type = 33, bool_type = 53;
+  return {{0, bool_type, doubled ? 1U : 0U},
+          {1, int_type, static_cast<std::uint32_t>(shift)},
+          {5, uint_type, count},
+          {31, float_type, std::bit_cast<std::uint32_t>(factor)}};
+}
+
+TEST_P(Execute, FunctionConstantsAreWhatTheyAreGiven) {
+  const auto run = [&](std::span<const ConstantValue> values) {
+    const auto module = compile(with_constants, GetParam(), values);
+    std::vector<float> x(32), y(32, -1);
+    std::iota(x.begin(), x.end(), 0.0f);
+    Dispatch dispatch;
+    dispatch.kernel = module->find("constants");
+    dispatch.buffers = {in(x), out(y)};
+    EXPECT_EQ(reports_of(dispatch), Strings{});
+    return y;
+  };
+  const std::vector<float> first = run(constant_values(false, -3, 20, 0.5f));
+  const std::vector<float> second = run(constant_values(true, 7, 32, -2));
+  for (int i = 0; i < 32; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    EXPECT_EQ(first[at], i < 20 ? 0.5f * static_cast<float>(i) - 3 : -1) << i;
+    EXPECT_EQ(second[at], 2 * (-2 * static_cast<float>(i) + 7)) << i;
+  }
+  EXPECT_EQ(run(constant_values(false, -3, 20, 0.5f)), first);
+  const auto declared = compile(with_constants, GetParam())->constants();
+  ASSERT_EQ(declared.size(), 4U);
+  EXPECT_EQ(declared[2].index, 5U);
+  EXPECT_EQ(declared[2].name, "count");
+  EXPECT_EQ(declared[2].type, 33U);
+}
+
 TEST_P(Execute, RefusesLaunchesThatMetalWould) {
   const std::string text = "KERNEL(plain, 64, IN(float, x, 0), OUT(float, y, 1)) { y[thread_id] = x[thread_id]; }";
   const Compiled plain(text, "plain", GetParam());
@@ -281,6 +327,26 @@ TEST(Compile, RefusesVariablesThatMayNotBeSet) {
   } catch (const DeviceError& error) {
     EXPECT_NE(std::string_view(error.what()).find("uninitialized"), std::string_view::npos) << error.what();
   }
+}
+
+/// As Metal: they have values when a function is made, not when its text is read; and one each.
+TEST(Compile, FunctionConstantsAreNoConstantExpressions) {
+  const auto refused = [](std::string_view text, std::string_view words) {
+    try {
+      compile(text, false);
+      FAIL() << "was compiled";
+    } catch (const DeviceError& error) {
+      EXPECT_NE(std::string_view(error.what()).find(words), std::string_view::npos) << error.what();
+    }
+  };
+  const std::string constant = "FUNCTION_CONSTANT(uint, count, 3);\ntemplate <uint n> uint same() { return n; }\n";
+  const std::string kernel = "KERNEL(k, 32, OUT(uint, y, 0)) { y[thread_id] = ";
+  EXPECT_NO_THROW(compile(constant + kernel + "same<4>() + count; }", false));
+  refused(constant + kernel + "same<count>(); }", "error: no matching function for call to 'same'");
+  refused(constant + kernel + "count = 3u; }", "error: cannot assign to variable 'count'");
+  refused(constant + "FUNCTION_CONSTANT(uint, other, 3);\n" + kernel + "count; }", "error: redefinition");
+  refused("FUNCTION_CONSTANT(short, count, 3);\n" + kernel + "uint(count); }", "ConstantTypeOf");
+  refused("FUNCTION_CONSTANT(uint, count, 32);\n" + kernel + "count; }", "numbered from 0 to 31");
 }
 
 TEST(Compile, SideBySideGivesEachItsOwn) {

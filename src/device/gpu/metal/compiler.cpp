@@ -53,8 +53,20 @@ std::uint64_t digest(std::string_view text, std::uint64_t state) {
   return state;
 }
 
-std::string archive_name(const Gpu& gpu, const std::string& source) {
-  const std::string machine = fmt::format("{}|{}|", gpu.name, gpu.system);
+/// The values of the entries' function constants, for names of archives; empty if there are none.
+std::string constants_text(const gpu::Unit& unit) {
+  std::string text;
+  for (const gpu::Entry& entry : unit.entries) {
+    for (const gpu::Constant& constant : entry.constants) {
+      std::visit([&](auto value) { text += fmt::format("{} {} {}|", entry.name, constant.index, value); },
+                 constant.value);
+    }
+  }
+  return text;
+}
+
+std::string archive_name(const Gpu& gpu, const std::string& source, const gpu::Unit& unit) {
+  const std::string machine = fmt::format("{}|{}|{}", gpu.name, gpu.system, constants_text(unit));
   const std::uint64_t low = digest(source, digest(machine, 0xCBF29CE484222325ULL));
   const std::uint64_t high = digest(source, digest(machine, 0x84222325CBF29CE4ULL));
   return fmt::format("{:016x}{:016x}.metalarchive", low, high);
@@ -152,7 +164,7 @@ void Compiler::remember(const gpu::Unit& unit, const std::vector<PipelinePtr>& p
 std::vector<PipelinePtr> Compiler::compile(const gpu::Unit& unit) const {
   const std::string source = source_of(unit);
   const auto library = library_of(unit, source);
-  const std::filesystem::path path = archives_.empty() ? "" : archives_ / archive_name(gpu_, source);
+  const std::filesystem::path path = archives_.empty() ? "" : archives_ / archive_name(gpu_, source, unit);
   bool fresh = false;
   const auto archive = path.empty() ? NS::SharedPtr<MTL::BinaryArchive>() : open_archive(path, fresh);
   std::vector<PipelinePtr> pipelines;
@@ -171,10 +183,35 @@ NS::SharedPtr<MTL::Library> Compiler::library_of(const gpu::Unit& unit, const st
   throw DeviceError(fmt::format("mps: Metal's compiler refuses the kernels {}: {}", names, text(error)));
 }
 
+namespace {
+
+NS::SharedPtr<MTL::FunctionConstantValues> constant_values(const gpu::Entry& entry) {
+  constexpr MTL::DataType types[] = {MTL::DataTypeBool, MTL::DataTypeInt, MTL::DataTypeUInt, MTL::DataTypeFloat};
+  auto values = NS::TransferPtr(MTL::FunctionConstantValues::alloc()->init());
+  for (const gpu::Constant& constant : entry.constants) {
+    std::visit(
+        [&](const auto& value) { values->setConstantValue(&value, types[constant.value.index()], constant.index); },
+        constant.value);
+  }
+  return values;
+}
+
+NS::SharedPtr<MTL::Function> function_of(MTL::Library& library, const gpu::Entry& entry) {
+  NS::Error* error = nullptr;
+  auto function = NS::TransferPtr(entry.constants.empty()
+                                      ? library.newFunction(string(entry.name))
+                                      : library.newFunction(string(entry.name), constant_values(entry).get(), &error));
+  if (function) return function;
+  if (error != nullptr)
+    throw DeviceError(fmt::format("mps: no function for the kernel {}: {}", entry.name, text(error)));
+  throw DeviceError(fmt::format("mps: the text of the kernel {} does not define it", entry.name));
+}
+
+}  // namespace
+
 PipelinePtr Compiler::pipeline_of(MTL::Library& library, const gpu::Entry& entry, MTL::BinaryArchive* archive,
                                   bool add) const {
-  const auto function = NS::TransferPtr(library.newFunction(string(entry.name)));
-  if (!function) throw DeviceError(fmt::format("mps: the text of the kernel {} does not define it", entry.name));
+  const auto function = function_of(library, entry);
   const auto descriptor = NS::TransferPtr(MTL::ComputePipelineDescriptor::alloc()->init());
   descriptor->setLabel(string(entry.name));
   descriptor->setComputeFunction(function.get());

@@ -190,12 +190,12 @@ void trim_now_and_then() {
 
 }  // namespace
 
-fs::path compiled(std::string_view text, bool checked) {
+fs::path compiled(std::string_view lines, std::string_view text, bool checked) {
   const Prelude& with = prelude(checked);
-  const fs::path base = with.folder / fmt::format("{:016x}", hash(text));
+  const fs::path base = with.folder / fmt::format("{:016x}", hash(text, hash(lines)));
   const fs::path object = fs::path(base).concat(".so");
   const fs::path source = fs::path(base).concat(".metal");
-  const std::string numbered = fmt::format("#line 1 \"kernel\"\n{}", text);
+  const std::string numbered = fmt::format("{}#line 1 \"kernel\"\n{}", lines, text);
   // The source is put there after the object, so whoever finds it finds both.
   if (read_file(source) == numbered && fs::exists(object)) {
     touch(object);

@@ -23,16 +23,34 @@ const Options& options();
 
 class Kernel;
 
+/// A function constant of a text. Types are numbered as Metal does (MTLDataType).
+struct FunctionConstant {
+  std::uint32_t index = 0;
+  std::string name;
+  std::uint32_t type = 0;
+};
+
+/// What a function constant is.
+struct ConstantValue {
+  std::uint32_t index = 0;
+  std::uint32_t type = 0;
+  std::uint32_t bits = 0;
+  auto operator<=>(const ConstantValue&) const = default;
+};
+
 /// A compiled text. Compilations are cached on disk by content.
 class Module {
  public:
   virtual ~Module() = default;
   /// nullptr if the text has no such entry point.
   virtual const Kernel* find(std::string_view name) const = 0;
+  /// By index.
+  virtual std::vector<FunctionConstant> constants() const = 0;
 };
 
-/// Compiles a text (without prelude) with clang. Throws Error with the compiler's words. Thread-safe.
-std::shared_ptr<const Module> compile(std::string_view text);
+/// Compiles a text (without prelude) with clang. Its function constants are what `values` says, others 0. Throws Error
+/// with the compiler's words. Thread-safe.
+std::shared_ptr<const Module> compile(std::string_view text, std::span<const ConstantValue> values = {});
 
 /// Threads that the kernel states as its maximum.
 std::uint32_t max_threads(const Kernel& kernel);

@@ -18,6 +18,6 @@ class Kernel {
 };
 
 /// As compile(), checked or not whatever the options say.
-std::shared_ptr<const Module> compile(std::string_view text, bool checked);
+std::shared_ptr<const Module> compile(std::string_view text, bool checked, std::span<const ConstantValue> values = {});
 
 }  // namespace russet::simulator

@@ -36,6 +36,16 @@ struct GroupArray {
   unsigned bytes;
 };
 
+/// Types of function constants, as Metal numbers them (MTLDataType).
+enum class ConstantType : unsigned { float32 = 3, int32 = 29, uint32 = 33, boolean = 53 };
+
+/// A constant of a text whose value its user gives. A module exports it as russet_constant_INDEX.
+struct FunctionConstant {
+  const char* name;
+  ConstantType type;
+};
+constexpr unsigned max_function_constants = 32;
+
 /// A threadgroup that is being executed. Threads are started in order, each when all before it have ended or wait.
 struct Call {
   void* const* buffers;

@@ -1,6 +1,7 @@
 #pragma once
 // Entry points. KERNEL's arguments are spelled IN(type, name, index) and so on; they are read twice here, as parameters
 // and as rows of a table that bindings are checked against.
+#include "../shared/constants.h"
 #include "../shared/each.h"
 #include "abi.h"
 #include "vectors.h"
@@ -15,6 +16,25 @@
 #endif
 
 namespace russet_simulator {
+
+template <class T>
+struct ConstantTypeOf;
+template <>
+struct ConstantTypeOf<bool> {
+  static constexpr ConstantType value = ConstantType::boolean;
+};
+template <>
+struct ConstantTypeOf<int> {
+  static constexpr ConstantType value = ConstantType::int32;
+};
+template <>
+struct ConstantTypeOf<uint> {
+  static constexpr ConstantType value = ConstantType::uint32;
+};
+template <>
+struct ConstantTypeOf<float> {
+  static constexpr ConstantType value = ConstantType::float32;
+};
 
 /// Hands out group memory in the order of declarations, which is the same for every thread.
 struct GroupMemory {
@@ -99,3 +119,15 @@ constexpr bool in_order(const Argument (&arguments)[count]) {
 
 #define GROUP_MEMORY(type, name, count) \
   type(&name)[count] = *static_cast<type(*)[count]>(russet_group_memory.take(sizeof(type[count]), #name))
+
+// Declared apart from its value, under one symbol: as on Metal it is no constant expression.
+#define FUNCTION_CONSTANT(type, name, constant_index)                        \
+  static_assert((constant_index) < russet_simulator::max_function_constants, \
+                "function constants are numbered from 0 to 31");             \
+  extern "C" __attribute__((visibility("default")))                          \
+  const russet_simulator::FunctionConstant russet_constant_##constant_index; \
+  const russet_simulator::FunctionConstant russet_constant_##constant_index{ \
+      #name, russet_simulator::ConstantTypeOf<type>::value};                 \
+  extern const type name##_value __asm__("russet_value_" #constant_index);   \
+  const type name##_value = RUSSET_GIVEN(RUSSET_CONSTANT_##constant_index);  \
+  extern const type name __asm__("russet_value_" #constant_index)
