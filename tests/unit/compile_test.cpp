@@ -125,6 +125,32 @@ TEST(Passes, ProloguesTakeMasksOutOfMemoryWithWhatTheyAreMadeOf) {
   EXPECT_EQ(bytes_of(steps), (2 * (64 * 32 + 32) + 2 * 32 * 8 + 2 * 64 * 8 + 64 * 32) * sizeof(float));
 }
 
+// Each alone would be made of two tensors in two places, and leave the group to read them a third time.
+TEST(Passes, ProloguesTakeTogetherWhatDoesNotPayAlone) {
+  const Device null{DeviceType::null};
+  const Tensor g = numbers({64, 32}).to(null);
+  const Tensor x = numbers({64, 32}).to(null);
+  const Tensor y = numbers({64, 32}).to(null);
+  const Tensor v = numbers({32, 8}).to(null);
+  flush();
+  std::vector<Tensor> products;
+  const auto steps = steps_of(
+      [&] {
+        const Tensor p = g - x;
+        const Tensor q = g - y;
+        products = {matmul(p, v), matmul(p, v * 2), matmul(q, v), matmul(q, v * 2)};
+      },
+      null);
+  int prologues = 0;
+  int stored = 0;
+  for (const StepInfo& step : steps) {
+    prologues += count(step.detail, "prologue of input 0");
+    stored += count(step.detail, "storing");
+  }
+  EXPECT_EQ(prologues, 4);
+  EXPECT_EQ(stored, 0);
+}
+
 TEST(Passes, ProloguesStoreWhatOthersRead) {
   const Device null{DeviceType::null};
   const Tensor x = numbers({64, 32}).to(null);
