@@ -87,6 +87,12 @@ constexpr GradientRow rows[] = {
     {Op::sum_unpool, nothing, sum_unpool_gradient},
     // ordering
     {Op::cumsum, nothing, cumsum_gradient},
+    // attention
+    {Op::attention, all, attention_gradient},
+    {Op::attention_logsumexp, all, attention_logsumexp_gradient},
+    {Op::attention_query_gradient, all, attention_backward_gradient},
+    {Op::attention_key_gradient, all, attention_backward_gradient},
+    {Op::attention_value_gradient, all, attention_backward_gradient},
 };
 
 // Values without inputs, and results that are no smooth function of any input.

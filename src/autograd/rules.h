@@ -15,8 +15,8 @@
 
 namespace russet::autograd {
 
-/// What a rule reads: bits that add up.
-enum Reads : unsigned { nothing = 0, in0 = 1, in1 = 2, in2 = 4, out = 8 };
+/// What a rule reads: bits that add up. `all`: every input and the result, of operators that apply_many applies.
+enum Reads : unsigned { nothing = 0, in0 = 1, in1 = 2, in2 = 4, out = 8, all = ~0U };
 
 template <class... Values>
 constexpr unsigned reads(Values... values) {
@@ -29,7 +29,7 @@ struct Context {
   std::span<const Tensor> inputs;  // undefined where the rule does not read
   Tensor output;                   // undefined if the rule does not read it
   std::span<const ops::Description> input_descriptions;
-  std::array<bool, 3> needs{};  // which inputs want a gradient
+  std::array<bool, ops::max_inputs> needs{};  // which inputs want a gradient
 
   const Tensor& in0() const { return inputs[0]; }
   const Tensor& in1() const { return inputs[1]; }
@@ -40,7 +40,7 @@ struct Context {
 
 /// The gradient of each input; an undefined tensor means zero. A gradient may have the result's shape and type where
 /// the input was broadcast or cast: the caller sums and casts it.
-using Gradients = std::array<Tensor, 3>;
+using Gradients = std::array<Tensor, ops::max_inputs>;
 
 struct GradientRow {
   ops::Op op;

@@ -75,4 +75,10 @@ Gradients max_unpool_gradient(const Context& context, const Tensor& gradient);
 Gradients sum_pool_gradient(const Context& context, const Tensor& gradient);
 Gradients sum_unpool_gradient(const Context& context, const Tensor& gradient);
 
+// rules_attention.cpp
+Gradients attention_gradient(const Context& context, const Tensor& gradient);
+Gradients attention_logsumexp_gradient(const Context& context, const Tensor& gradient);
+/// For the three gradients of attention, as those of the products and elementwise operators that they stand for.
+Gradients attention_backward_gradient(const Context& context, const Tensor& gradient);
+
 }  // namespace russet::autograd

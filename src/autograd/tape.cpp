@@ -253,7 +253,7 @@ void finish_pinned(const Application& applied) {
   }
 }
 
-NodeRef recorded(Op op, std::array<NodeRef, 3> nodes, graph::NodeInfo given) {
+NodeRef recorded(Op op, graph::NodeRefs nodes, graph::NodeInfo given) {
   if (op == Op::cast) return graph::record_cast(std::move(nodes[0]), given.dtype, !is_grad_enabled());
   return graph::record(op, std::move(nodes), std::move(given));
 }
@@ -287,7 +287,7 @@ Tensor apply_in_order(Op op, Inputs inputs, graph::NodeInfo given) {
   const Dims order = graph::memory_order(result.strides);
   Application applied;
   applied.geometries = std::make_unique<std::array<graph::Geometry, 4>>();
-  std::array<NodeRef, 3> nodes;
+  graph::NodeRefs nodes;
   for (const Tensor& input : inputs) {
     const std::size_t i = applied.count++;
     nodes[i] = input.dim() == 0 ? graph::value_of(input)
@@ -331,6 +331,37 @@ Tensor apply(Op op, std::initializer_list<Tensor> inputs, graph::NodeInfo given)
       graph::wrap(recorded(op, {applied.values[0], applied.values[1], applied.values[2]}, std::move(given)));
   finish_pinned(applied);
   return taped(op, inputs, std::move(result), std::move(applied));
+}
+
+Tensor apply_many(Op op, const std::vector<Tensor>& inputs, graph::NodeInfo given) {
+  std::vector<NodeRef> nodes;
+  bool wanted = false;
+  bool pinned = false;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].defined())
+      throw ValueError(fmt::format("{}: input {} is an undefined tensor", ops::row(op).name, i));
+    nodes.push_back(graph::value_of(inputs[i]));
+    wanted |= inputs[i].requires_grad();
+    pinned |= nodes[i]->materialised() && nodes[i]->buffer()->pinned();
+  }
+  const NodeRef node = graph::record_many(op, std::move(nodes), std::move(given));
+  Tensor result = graph::wrap(node);
+  if (pinned) graph::flush();
+  const GradientRow* row = gradient_of(op);
+  if (!wanted || !is_grad_enabled() || !row) return result;
+  std::vector<ops::Description> descriptions;
+  std::array<bool, ops::max_inputs> needs{};
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    descriptions.push_back({inputs[i].dtype(), inputs[i].sizes()});
+    needs[i] = inputs[i].requires_grad();
+  }
+  const auto rule = [row, info = graph::NodeInfo(*node), descriptions, needs](const Tensor& gradient,
+                                                                              std::span<const Tensor> saved) {
+    const Context context{info, saved.first(descriptions.size()), saved.back(), descriptions, needs};
+    const Gradients found = row->rule(context, gradient);
+    return std::vector<Tensor>(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(descriptions.size()));
+  };
+  return with_gradient(ops::row(op).name, inputs, result, inputs, true, rule);
 }
 
 Tensor with_gradient(std::string_view name, const std::vector<Tensor>& inputs, const Tensor& result,

@@ -16,6 +16,9 @@ namespace russet::autograd {
 /// Elementwise inputs broadcast; they must have one type already (functional::promoted does that).
 Tensor apply(ops::Op op, std::initializer_list<Tensor> inputs, graph::NodeInfo given = {});
 
+/// As apply, of operators with more than three inputs: their rules may read all inputs and the result.
+Tensor apply_many(ops::Op op, const std::vector<Tensor>& inputs, graph::NodeInfo given = {});
+
 /// A composite that owns its gradient: `forward` runs outside the tape; `gradient` maps the result's gradient to one
 /// gradient for each input (an undefined tensor means zero). `saved` tensors are what the rule reads, in order; they
 /// arrive at the rule connected to the tape, so gradients of gradients follow. A saved tensor may be one of the

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ops/table.h"
 
 namespace russet::compile {
@@ -16,7 +18,7 @@ bool has_argument(const graph::Node& node) {
 }  // namespace
 
 Key::Key(const graph::Work& work, std::uint64_t environment)
-    : device_(work.device), environment_(environment), hash_(hash(work)) {
+    : further_inputs_(work.further_inputs), device_(work.device), environment_(environment), hash_(hash(work)) {
   entries_.reserve(work.entries.size());
   for (const graph::Work::Entry& entry : work.entries) {
     const graph::Node& node = *entry.node;
@@ -34,6 +36,7 @@ bool Key::same(const Entry& entry, const graph::Work::Entry& other) {
 
 bool Key::serves(const graph::Work& work, std::uint64_t environment) const {
   if (entries_.size() != work.entries.size() || environment_ != environment || !(device_ == work.device)) return false;
+  if (further_inputs_ != work.further_inputs) return false;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     if (!same(entries_[i], work.entries[i]) || (work.entries[i].output && !entries_[i].output)) return false;
   }
@@ -56,7 +59,7 @@ std::string Key::difference(const graph::Work& work, std::uint64_t environment) 
     for (std::size_t i = 0; i < at; ++i) {
       if (work.entries[i].output && !entries_[i].output) return fmt::format("node {} must be kept in memory", i);
     }
-    return "";
+    return further_inputs_ == work.further_inputs ? "" : "a node with many inputs reads other nodes";
   }
   if (at == entries_.size()) return fmt::format("{} more nodes after node {}", work.entries.size() - at, at);
   if (at == work.entries.size()) return fmt::format("it ends after {} nodes instead of {}", at, entries_.size());
@@ -90,10 +93,15 @@ Program build_program(const graph::Work& work) {
   Program program;
   program.device = work.device;
   program.values.reserve(work.entries.size());
+  auto further = work.further_inputs.begin();
   for (const graph::Work::Entry& entry : work.entries) {
     const graph::Node& node = *entry.node;
     const auto id = static_cast<ValueId>(program.values.size());
-    Value value{node.op, node.dtype, node.shape, node.attributes, entry.inputs, -1, -1, contiguous_strides(node.shape)};
+    Value value{node.op, node.dtype, node.shape, node.attributes, {}, -1, -1, contiguous_strides(node.shape)};
+    const auto first = std::copy(entry.inputs.begin(), entry.inputs.end(), value.inputs.begin());
+    const std::size_t more = node.inputs().size() - entry.inputs.size();
+    std::copy_n(further, more, first);
+    further += static_cast<std::ptrdiff_t>(more);
     if (node.materialised()) {
       value.leaf = static_cast<std::int32_t>(program.leaves.size());
       program.leaves.push_back({id, entry.donatable, entry.persistent});

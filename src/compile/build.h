@@ -23,7 +23,7 @@ class Key {
   static std::uint64_t hash(const graph::Work& work);
   std::uint64_t hash() const { return hash_; }
   bool operator==(const Key&) const = default;
-  std::size_t bytes() const { return sizeof(Key) + entries_.size() * sizeof(Entry); }
+  std::size_t bytes() const { return sizeof(Key) + entries_.size() * sizeof(Entry) + further_inputs_.size() * 4; }
 
  private:
   struct Entry {
@@ -39,6 +39,7 @@ class Key {
   };
   static bool same(const Entry& entry, const graph::Work::Entry& other);
   std::vector<Entry> entries_;
+  std::vector<std::int32_t> further_inputs_;
   Device device_;
   std::uint64_t environment_;
   std::uint64_t hash_;

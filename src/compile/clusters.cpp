@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/attention.h"
 #include "ops/table.h"
 
 namespace russet::compile {
@@ -43,6 +44,44 @@ ValueId base_of(const Program& program, ValueId id) {
   return id;
 }
 
+std::optional<Affine> resolve_on(const Program& program, ValueId id, ValueId base) {
+  const Value& value = value_at(program, id);
+  const auto& view = std::get<ops::View>(value.attributes);
+  const Value& source = value_at(program, value.inputs[0]);
+  if (value.inputs[0] == base) return resolve_view(view, value.shape, source.shape, source.strides);
+  if (!is_view(source) || view.dynamic || std::get<ops::View>(source.attributes).dynamic) return std::nullopt;
+  const std::optional<Affine> inner = resolve_on(program, value.inputs[0], base);
+  if (!inner) return std::nullopt;
+  // Of consecutive memory every view is affine, whatever the strides of axes with one element are called.
+  const bool consecutive = is_identity_order({inner->strides, 0, false}, source.shape);
+  const Strides strides = consecutive ? contiguous_strides(source.shape) : inner->strides;
+  std::optional<Affine> whole = resolve_view(view, value.shape, source.shape, strides);
+  if (whole) whole->offset += inner->offset;
+  return whole;
+}
+
+bool is_alias(const Program& program, const Value& view) {
+  const Value& base = value_at(program, view.inputs[0]);
+  const auto& attributes = std::get<ops::View>(view.attributes);
+  if (is_view(base) || is_free(base) || attributes.dynamic) return false;
+  const auto affine = resolve_view(attributes, view.shape, base.shape, base.strides);
+  return affine && is_identity_order({affine->strides, 0, false}, view.shape);
+}
+
+ValueId first_of(const Program& program, const Cluster& cluster) {
+  for (const ValueId member : cluster.members) {
+    const Op op = value_at(program, member).op;
+    if (op == Op::attention || op == Op::attention_key_gradient) return member;
+  }
+  return cluster.members.front();
+}
+
+bool draws(const Program& program, const Value& value, std::size_t input) {
+  if (ops::row(value.op).family != Family::attention || value.inputs[input] < 0) return false;
+  const int place = ops::attention_inputs(value.op, std::get<ops::Attention>(value.attributes)).uniform;
+  return place == static_cast<int>(input) && value_at(program, value.inputs[input]).op == Op::uniform;
+}
+
 bool reads_through_view(const Value& primitive, int input, const Value& view) {
   const ops::View& attributes = std::get<ops::View>(view.attributes);
   if (is_identity_order(attributes, view.shape)) return true;
@@ -53,6 +92,8 @@ bool reads_through_view(const Value& primitive, int input, const Value& view) {
     const std::int64_t column = attributes.strides[rank - 1];
     return (column == 1 && row >= view.shape[rank - 1]) || (row == 1 && column >= view.shape[rank - 2]);
   }
+  // Its kernels take any strides.
+  if (ops::row(primitive.op).family == Family::attention) return true;
   return primitive.op == Op::overwrite && input == 1;
 }
 

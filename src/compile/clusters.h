@@ -1,8 +1,10 @@
 #pragma once
 // Questions that fusion asks about values and clusters.
+#include <optional>
 #include <vector>
 
 #include "compile/program.h"
+#include "compile/views.h"
 
 namespace russet::compile {
 
@@ -20,6 +22,18 @@ bool is_free(const Value& value);
 bool is_owned(const Program& program, ValueId id);
 /// The value in memory behind a chain of views: `id` itself if it is none, or a view that is stored itself.
 ValueId base_of(const Program& program, ValueId id);
+
+/// Where the elements of a view of `base` lie in its memory; `id` may be a view of a view. Nothing if that is not
+/// affine.
+std::optional<Affine> resolve_on(const Program& program, ValueId id, ValueId base);
+/// Whether a view of a value in memory shows consecutive memory in its order: it is that memory, in another shape.
+bool is_alias(const Program& program, const Value& view);
+
+/// The member of a primitive's cluster that reads what all its members read.
+ValueId first_of(const Program& program, const Cluster& cluster);
+
+/// Whether an attention may draw this input, random numbers, itself.
+bool draws(const Program& program, const Value& value, std::size_t input);
 
 /// Whether a primitive reads its input through this view, rather than from a copy.
 bool reads_through_view(const Value& primitive, int input, const Value& view);

@@ -239,9 +239,8 @@ class Emitter {
     if (const auto made = view_of_free(id, extent)) return *made;
     const Value& v = value(id);
     const ValueId base = base_of(program_, v.inputs[0]);
-    const auto affine =
-        resolve_view(std::get<ops::View>(v.attributes), v.shape, value(base).shape, value(base).strides);
-    if (!affine || base != v.inputs[0]) throw InternalError(fmt::format("emit: view %{} does not resolve", id));
+    const auto affine = resolve_on(program_, id, base);
+    if (!affine) throw InternalError(fmt::format("emit: view %{} does not resolve", id));
     Instruction load{Kind::load};
     load.dtype = v.dtype;
     load.extent = extent;
@@ -298,10 +297,7 @@ Access access_of(const Program& program, ValueId id, const std::vector<std::int3
   const Value& value = value_at(program, id);
   const ValueId base = base_of(program, id);
   if (base == id) return {slot_of[static_cast<std::size_t>(id)], value.dtype, 0, -1, value.strides};
-  const Value& source = value_at(program, base);
-  const auto affine = value.inputs[0] == base ? resolve_view(std::get<ops::View>(value.attributes), value.shape,
-                                                             source.shape, source.strides)
-                                              : std::nullopt;
+  const auto affine = resolve_on(program, id, base);
   if (!affine) throw InternalError(fmt::format("emit: view %{} does not resolve", id));
   return {slot_of[static_cast<std::size_t>(base)], value.dtype, affine->offset, value.argument, affine->strides};
 }
@@ -329,7 +325,12 @@ Group emit_prologue_group(const Program& program, const Cluster& cluster, ValueI
 
 Attached attached_to(const Program& program, const Cluster& cluster) {
   const auto at = [&](std::int32_t id) { return id < 0 ? nullptr : &program.clusters[static_cast<std::size_t>(id)]; };
-  return {at(cluster.epilogue), {at(cluster.prologues[0]), at(cluster.prologues[1])}};
+  Attached attached{at(cluster.epilogue), {at(cluster.prologues[0]), at(cluster.prologues[1])}};
+  if (cluster.kind != Cluster::Kind::primitive) return attached;
+  for (const ValueId member : cluster.members) {
+    if (member != first_of(program, cluster)) attached.second = member;
+  }
+  return attached;
 }
 
 Primitive emit_primitive(const Program& program, ValueId id, const Attached& attached,
@@ -340,7 +341,7 @@ Primitive emit_primitive(const Program& program, ValueId id, const Attached& att
   step.op = value.op;
   step.attributes = value.attributes;
   step.argument = value.argument;
-  for (std::size_t i = 0; i < 3 && value.inputs[i] >= 0; ++i) {
+  for (std::size_t i = 0; i < ops::max_inputs && value.inputs[i] >= 0; ++i) {
     const Value& input = value_at(program, value.inputs[i]);
     Operand operand{access_of(program, value.inputs[i], slot_of), input.shape};
     if (elementwise) {
@@ -352,6 +353,10 @@ Primitive emit_primitive(const Program& program, ValueId id, const Attached& att
       step.prologues[i] = emit_prologue_group(program, *attached.prologues[i], base, slot_of);
       operand.access.slot = -1;
     }
+    if (operand.access.slot < 0 && draws(program, value, i)) {
+      std::get<ops::Attention>(step.attributes).seed = std::get<ops::Seed>(input.attributes).value;
+      operand.access.offset_argument = input.argument;
+    }
     step.inputs.push_back(operand);
   }
   ValueId result = id;
@@ -359,8 +364,12 @@ Primitive emit_primitive(const Program& program, ValueId id, const Attached& att
     result = epilogue_output(program, id, *attached.epilogue);
     step.epilogue = emit_epilogue_group(program, *attached.epilogue, id, slot_of);
   }
-  const Value& out = value_at(program, result);
-  step.output = {{slot_of[static_cast<std::size_t>(result)], out.dtype, 0, -1, out.strides}, out.shape};
+  const auto whole = [&](ValueId stored) -> Operand {
+    const Value& out = value_at(program, stored);
+    return {{slot_of[static_cast<std::size_t>(stored)], out.dtype, 0, -1, out.strides}, out.shape};
+  };
+  step.output = whole(result);
+  if (attached.second >= 0) step.second = whole(attached.second);
   return step;
 }
 

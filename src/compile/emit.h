@@ -18,10 +18,11 @@ Group emit_epilogue_group(const Program& program, const Cluster& cluster, ValueI
 Group emit_prologue_group(const Program& program, const Cluster& cluster, ValueId value,
                           const std::vector<std::int32_t>& slot_of);
 
-/// The groups that are part of a primitive; nullptr for none.
+/// What is part of a primitive; nullptr for groups that it lacks.
 struct Attached {
   const Cluster* epilogue = nullptr;
   std::array<const Cluster*, 2> prologues{};
+  ValueId second = -1;  // what the primitive computes along, or -1
 };
 Attached attached_to(const Program& program, const Cluster& cluster);
 

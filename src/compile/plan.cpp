@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "compile/clusters.h"
 #include "compile/passes/passes.h"
+#include "ops/attention.h"
 
 namespace russet::compile {
 namespace {
@@ -54,12 +55,14 @@ std::size_t host_bytes(const Program& program) {
 }
 
 constexpr Pass fused[] = {
+    {"decompose", "writes attention with plain operators where the device has no kernel for it", passes::decompose},
     {"simplify", "replaces values by cheaper ones with the same bits", passes::simplify},
     {"share", "computes common subexpressions once", passes::share},
     {"prune", "drops what no output needs", passes::prune},
     {"layout", "lets contractions choose the memory order of images", passes::layout},
     {"fuse", "puts values over one index space into groups", passes::fuse},
     {"recompute", "computes again what is cheaper to compute than to store", passes::recompute},
+    {"pair", "lets one kernel compute two results of an attention", passes::pair},
     {"epilogues", "gives contractions the elementwise work that follows them", passes::epilogues},
     {"prologues", "lets contractions compute what they read", passes::prologues},
     {"schedule", "orders the clusters", passes::schedule},
@@ -158,6 +161,22 @@ double operations_of_group(const Group& group) {
   return count;
 }
 
+/// Two for each multiplication of its products: of scores, and of what is computed from them.
+double operations_of_attention(const Primitive& p) {
+  const auto& attributes = std::get<ops::Attention>(p.attributes);
+  const ops::AttentionInputs at = ops::attention_inputs(p.op, attributes);
+  const auto input = [&](int i) -> const Shape& { return p.inputs[static_cast<std::size_t>(i)].sizes; };
+  const Shape& key = input(at.key);
+  const double width = static_cast<double>(key.back());
+  const double scores =
+      static_cast<double>(numel(input(at.query))) / std::max(width, 1.0) * static_cast<double>(key[key.rank() - 2]);
+  const int valued = at.value >= 0 ? at.value : at.gradient;
+  const double value_width = valued >= 0 ? static_cast<double>(input(valued).back()) : 0;
+  const bool both = p.op == ops::Op::attention_key_gradient && p.second.has_value();
+  const bool twice = p.op == ops::Op::attention_query_gradient || p.op == ops::Op::attention_key_gradient;
+  return 2 * scores * ((twice ? 2 : 1) * width + (both ? 2 : 1) * value_width);
+}
+
 }  // namespace
 
 namespace {
@@ -193,6 +212,7 @@ std::size_t bytes_of(const Step& step) {
     if (input.access.slot >= 0) bytes += bytes_through(input.access, input.sizes);
     if (i < primitive.prologues.size()) bytes += bytes_of_group(primitive.prologues[i]);
   }
+  if (primitive.second) bytes += bytes_through(primitive.second->access, primitive.second->sizes);
   for (const Access& access : primitive.epilogue.accesses) {
     if (access.slot < 0 || access.slot == primitive.output.access.slot) continue;
     bytes += bytes_through(access, primitive.epilogue.space);
@@ -221,6 +241,11 @@ double operations_of(const Step& step) {
     case ops::Op::convolution_weight:
       return 2 * count(p.inputs[1].sizes) * count(p.output.sizes) /
              static_cast<double>(std::max<std::int64_t>(1, p.output.sizes[0]));
+    case ops::Op::attention:
+    case ops::Op::attention_logsumexp:
+    case ops::Op::attention_query_gradient:
+    case ops::Op::attention_key_gradient:
+    case ops::Op::attention_value_gradient: return operations_of_attention(p);
     default: return count(p.output.sizes);
   }
 }

@@ -31,8 +31,8 @@ std::string to_string(const Program& program) {
     const Value& value = program.values[id];
     text += fmt::format("%{} = {} {} {}(", id, name_of(value.dtype), russet::to_string(value.shape),
                         ops::row(value.op).name);
-    for (int i = 0; i < 3 && value.inputs[static_cast<std::size_t>(i)] >= 0; ++i) {
-      text += fmt::format("{}%{}", i ? ", " : "", value.inputs[static_cast<std::size_t>(i)]);
+    for (std::size_t i = 0; i < ops::max_inputs && value.inputs[i] >= 0; ++i) {
+      text += fmt::format("{}%{}", i ? ", " : "", value.inputs[i]);
     }
     text += ")\n";
   }

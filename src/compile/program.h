@@ -1,24 +1,33 @@
 #pragma once
 // Program: pending work as flat arrays, without pointers. Passes rewrite it, from record order to steps.
 #include <russet/device.h>
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
 #include "compile/step.h"
 #include "ops/attributes.h"
+#include "ops/op.h"
 
 namespace russet::compile {
 
 using ValueId = std::int32_t;
+
+/// What a value is computed from; -1 for inputs that it lacks, which come last.
+struct Inputs : std::array<ValueId, ops::max_inputs> {
+  constexpr Inputs() : array{} { fill(-1); }
+  constexpr Inputs(std::initializer_list<ValueId> first) : Inputs() { std::copy(first.begin(), first.end(), begin()); }
+};
 
 struct Value {
   ops::Op op = ops::Op::leaf;
   DType dtype = DType::float32;
   Shape shape;
   ops::Attributes attributes;
-  std::array<ValueId, 3> inputs{-1, -1, -1};
+  Inputs inputs;
   /// Position of the run-time argument, or -1.
   std::int32_t argument = -1;
   /// Leaves: position in Program::leaves.

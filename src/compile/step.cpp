@@ -24,6 +24,7 @@ void visit_primitive(const Primitive& primitive, Visitor visit) {
     if (slot != primitive.output.access.slot) visit(slot, writes);
   });
   visit(primitive.output.access.slot, true);
+  if (primitive.second) visit(primitive.second->access.slot, true);
 }
 
 void visit_stage(const Stage& stage, Visitor visit) {

@@ -13,7 +13,8 @@
 
 namespace russet::compile {
 
-/// A strided array in a slot.
+/// A strided array in a slot. Random numbers that an attention draws itself have none: then the offset's argument is
+/// that of the random operator.
 struct Operand {
   Access access;
   Shape sizes;
@@ -27,6 +28,8 @@ struct Primitive {
   ops::Attributes attributes;
   std::vector<Operand> inputs;
   Operand output;
+  /// What the kernel computes along: the logsumexp of an attention, the value's gradient with the key's.
+  std::optional<Operand> second;
   std::int32_t argument = -1;
   /// Of a contraction or a pool: work on the result before it is stored; empty code means none. Access 0 stands for the
   /// result as it was computed (float32 for 16-bit types, before rounding). Either elementwise, and its space is the
@@ -142,6 +145,8 @@ class Target {
   virtual bool computes(DType /*dtype*/) const { return true; }
   /// The most accesses to memory that a group may have.
   virtual int max_accesses() const { return 1024; }
+  /// Whether the program has products and elementwise operators instead of attention in the type.
+  virtual bool decomposes_attention(DType /*dtype*/) const { return true; }
   /// Whether a contraction or a pool takes this epilogue, and these prologues.
   virtual bool accepts_epilogue(const Primitive& /*with epilogue*/) const { return false; }
   /// Whether contractions may have prologues.

@@ -22,9 +22,7 @@ NodeInfo described(DType dtype, Device device, const Shape& sizes) {
   return info;
 }
 
-Tensor source(Op op, NodeInfo info) {
-  return graph::wrap(graph::record(op, std::array<NodeRef, 3>{}, std::move(info)));
-}
+Tensor source(Op op, NodeInfo info) { return graph::wrap(graph::record(op, graph::NodeRefs{}, std::move(info))); }
 
 // A number as PyTorch converts it: to a boolean by comparing with zero.
 Scalar converted(Scalar value, DType dtype) { return dtype == DType::boolean ? Scalar(value.to_double() != 0) : value; }

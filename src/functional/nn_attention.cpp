@@ -5,7 +5,10 @@
 #include <cmath>
 #include <limits>
 
+#include "autograd/attention.h"
 #include "functional/nn_detail.h"
+#include "graph/executor.h"
+#include "graph/tensor_state.h"
 
 namespace russet {
 namespace {
@@ -64,9 +67,94 @@ Tensor attention_weights(const Tensor& scores, double scale, const Masking& mask
                                  });
 }
 
-Tensor attention_weights(const Tensor& query, const Tensor& key, const Masking& masking, std::optional<double> scale) {
-  const double factor = scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1))));
-  return attention_weights(matmul(query, key.transpose(-2, -1)), factor, masking);
+double scale_of(const Tensor& query, std::optional<double> scale) {
+  return scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1))));
+}
+
+/// Axes of size 1 in front, up to `rank`.
+Tensor with_rank(Tensor x, int rank) {
+  while (x.dim() < rank) x = x.unsqueeze(0);
+  return x;
+}
+
+/// The axes before the last two.
+Shape batch_of(Shape sizes) {
+  sizes.pop_back();
+  sizes.pop_back();
+  return sizes;
+}
+
+Tensor in_batch(const Tensor& x, const Shape& batch) {
+  Shape sizes = batch;
+  sizes.push_back(x.size(-2));
+  sizes.push_back(x.size(-1));
+  return x.sizes() == sizes ? x : x.expand(sizes);
+}
+
+struct Dropping {
+  double p = 0;
+  Generator* generator = nullptr;
+};
+
+// `kept`: query, key, value, logsumexp, the mask and the random numbers if there are any, the result.
+std::vector<Tensor> gradients_in_blocks(const ops::Attention& attributes, bool masked, const Tensor& g,
+                                        std::span<const Tensor> kept) {
+  autograd::AttentionOperands a{kept[0], kept[1], kept[2], {}, {}, attributes};
+  if (masked) a.mask = kept[4];
+  if (attributes.dropout > 0) a.uniform = kept[masked ? 5 : 4];
+  // Gradients of gradients go through the logsumexp as well.
+  const Tensor logsumexp = is_grad_enabled() ? autograd::attention_logsumexp(a) : kept[3];
+  const autograd::AttentionGradients found = autograd::attention_gradients(a, kept.back(), logsumexp, g);
+  return {found.query, found.key, found.value};
+}
+
+// The primitive, which keeps no probabilities: the tape keeps the logsumexp of each row of scores instead.
+Tensor in_blocks(const Tensor& query, const Tensor& key, const Tensor& value, const Masking& masking, double scale,
+                 const Dropping& dropping) {
+  Tensor mask = masking.mask;
+  Shape batch = broadcast(broadcast(batch_of(query.sizes()), batch_of(key.sizes())), batch_of(value.sizes()));
+  if (mask.defined()) {
+    mask = with_rank(mask, 2);
+    if (mask.dtype() != DType::boolean) mask = cast(mask, wide(constant(0, query)).dtype());
+    batch = broadcast(batch, batch_of(mask.sizes()));
+    mask = with_rank(mask, batch.rank() + 2);
+  }
+  autograd::AttentionOperands operands{in_batch(query, batch),
+                                       in_batch(key, batch),
+                                       in_batch(value, batch),
+                                       mask,
+                                       {},
+                                       {.scale = scale, .dropout = dropping.p, .causal = masking.is_causal}};
+  if (dropping.p > 0) {
+    Shape scores = batch;
+    scores.push_back(query.size(-2));
+    scores.push_back(key.size(-2));
+    operands.uniform = rand(scores, {DType::float32, query.device()}, dropping.generator);
+  }
+  const auto [result, logsumexp] = functional::outside_tape(
+      [&] { return std::pair(autograd::attention(operands), autograd::attention_logsumexp(operands)); });
+  std::vector<Tensor> saved{operands.query, operands.key, operands.value, logsumexp};
+  if (mask.defined()) saved.push_back(mask);
+  if (operands.uniform.defined()) saved.push_back(operands.uniform);
+  return autograd::with_gradient(
+      "scaled_dot_product_attention", {operands.query, operands.key, operands.value}, result, saved, true,
+      [attributes = operands.attributes, masked = mask.defined()](const Tensor& g, std::span<const Tensor> kept) {
+        return gradients_in_blocks(attributes, masked, g, kept);
+      });
+}
+
+// softmax(scale * q k^T, masked) v, after dropout of the probabilities.
+Tensor attended(const Tensor& query, const Tensor& key, const Tensor& value, const Masking& masking, double scale,
+                const Dropping& dropping) {
+  const bool learns_mask = masking.mask.defined() && masking.mask.requires_grad() && is_grad_enabled();
+  const bool drops_some = dropping.p >= 0 && dropping.p < 1;
+  const bool known = is_floating(query.dtype()) && query.dtype() == key.dtype() && key.dtype() == value.dtype();
+  const bool has_kernels = known && graph::executor_of(query.device()).has_attention(query.dtype());
+  if (!has_kernels || learns_mask || !drops_some || key.size(-2) == 0) {
+    const Tensor weights = attention_weights(matmul(query, key.transpose(-2, -1)), scale, masking);
+    return matmul(dropout(weights, dropping.p, true, dropping.generator), value);
+  }
+  return in_blocks(query, key, value, masking, scale, dropping);
 }
 
 void check(const Tensor& query, const Tensor& key, const Tensor& value) {
@@ -77,6 +165,12 @@ void check(const Tensor& query, const Tensor& key, const Tensor& value) {
   if (query.dim() < 2 || key.dim() < 2 || value.dim() < 2) fail("takes [..., length, width]");
   if (query.size(-1) != key.size(-1)) fail("the widths of query and key differ");
   if (key.size(-2) != value.size(-2)) fail("the lengths of key and value differ");
+}
+
+/// A leaf whose own elements overlap (it was expanded) has a gradient, but views of it have none; those of a copy do.
+Tensor apart(const Tensor& x) {
+  const bool overlaps = x.requires_grad() && x.is_leaf() && !graph::is_non_overlapping(x.state()->geometry);
+  return overlaps ? x.contiguous() : x;
 }
 
 Tensor shared_by_groups(const Tensor& x, const Tensor& query) {
@@ -201,15 +295,15 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   if (options.is_causal && attn_mask.defined()) {
     throw ValueError("scaled_dot_product_attention: takes a mask or is_causal, not both");
   }
-  const Tensor q = autocast(ops::Autocast::lower, query);
-  Tensor k = autocast(ops::Autocast::lower, key);
-  Tensor v = autocast(ops::Autocast::lower, value);
+  const Tensor q = autocast(ops::Autocast::lower, apart(query));
+  Tensor k = autocast(ops::Autocast::lower, apart(key));
+  Tensor v = autocast(ops::Autocast::lower, apart(value));
   if (options.enable_gqa) {
     k = shared_by_groups(k, q);
     v = shared_by_groups(v, q);
   }
-  const Tensor weights = attention_weights(q, k, {attn_mask, options.is_causal}, options.scale);
-  return matmul(dropout(weights, options.dropout_p, true, options.generator), v);
+  return attended(q, k, v, {attn_mask, options.is_causal}, scale_of(q, options.scale),
+                  {options.dropout_p, options.generator});
 }
 
 MultiHeadAttentionResult multi_head_attention_forward(const Tensor& query, const Tensor& key, const Tensor& value,
@@ -233,9 +327,16 @@ MultiHeadAttentionResult multi_head_attention_forward(const Tensor& query, const
   }
   const Tensor mask = merged_mask(options, batch, k.size(2) - x.key.size(1));
   const Masking masking{mask, options.is_causal && !options.attn_mask.defined()};
-  const Tensor weights =
-      dropout(attention_weights(q, k, masking, {}), options.dropout_p, options.training, options.generator);
-  const Tensor joined = matmul(weights, v).transpose(1, 2).reshape({batch, -1, width});
+  Tensor weights;
+  Tensor result;
+  if (options.need_weights) {
+    const Tensor all = attention_weights(matmul(q, k.transpose(-2, -1)), scale_of(q, {}), masking);
+    weights = dropout(all, options.dropout_p, options.training, options.generator);
+    result = matmul(weights, v);
+  } else {
+    result = attended(q, k, v, masking, scale_of(q, {}), {options.training ? options.dropout_p : 0, options.generator});
+  }
+  const Tensor joined = result.transpose(1, 2).reshape({batch, -1, width});
   Tensor output = linear(joined, options.out_proj_weight, options.out_proj_bias);
   if (!is_batched) {
     output = output.squeeze(0);

@@ -29,7 +29,7 @@ Tensor random(Op op, const Shape& sizes, Device device, Generator* generator) {
   given.shape = sizes;
   given.attributes = ops::Seed{state.seed};
   given.argument = state.offset;
-  return graph::wrap(graph::record(op, std::array<graph::NodeRef, 3>{}, std::move(given)));
+  return graph::wrap(graph::record(op, graph::NodeRefs{}, std::move(given)));
 }
 
 void require_floating_type(const char* function, DType dtype) {

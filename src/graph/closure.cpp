@@ -17,7 +17,7 @@ std::uint64_t epoch = 0;  // guarded by the flush lock
 std::uint64_t flush_epoch() { return epoch; }
 std::uint64_t start_epoch() { return ++epoch; }
 
-void throw_device_mismatch(ops::Op op, const std::array<NodeRef, 3>& inputs) {
+void throw_device_mismatch(ops::Op op, std::span<const NodeRef> inputs) {
   std::string devices;
   for (const NodeRef& input : inputs) {
     if (input) devices += (devices.empty() ? "" : " and ") + to_string(input->device);
@@ -47,6 +47,7 @@ Work& Closure::take(std::vector<NodeRef>& outputs, const std::vector<Node*>& res
 
 void Closure::clear() {
   work_.entries.clear();
+  work_.further_inputs.clear();
   nodes_.clear();
   stack_.clear();
   hoisted_.clear();
@@ -84,14 +85,18 @@ void Closure::order() {
     Work::Entry entry;
     entry.node = node;
     entry.persistent = node->persistent && node->materialised();
-    for (std::size_t input = 0; input < 3; ++input) {
-      if (node->inputs()[input]) entry.inputs[input] = node->inputs()[input]->mark.index;
+    const std::span<const NodeRef> inputs = node->inputs();
+    for (std::size_t input = 0; input < entry.inputs.size(); ++input) {
+      if (inputs[input]) entry.inputs[input] = inputs[input]->mark.index;
     }
-    if (node->hoisted && !node->materialised() && node->inputs()[0]->materialised()) {
+    for (const NodeRef& input : inputs.subspan(entry.inputs.size())) {
+      work_.further_inputs.push_back(input->mark.index);
+    }
+    if (node->hoisted && !node->materialised() && inputs[0]->materialised()) {
       entry.output = true;
-      hoisted_.push_back({node->inputs()[0], NodeRef(node)});
+      hoisted_.push_back({inputs[0], NodeRef(node)});
       ++node->mark.uses;
-      ++node->inputs()[0]->mark.uses;
+      ++inputs[0]->mark.uses;
     }
     work_.entries.push_back(entry);
   }
@@ -121,6 +126,9 @@ void Closure::find_donatable(const std::vector<Node*>& restorable) {
     if (!survives_[i]) continue;
     for (const std::int32_t input : entry.inputs) {
       if (input >= 0) survives_[static_cast<std::size_t>(input)] = true;
+    }
+    for (const NodeRef& input : entry.node->inputs().subspan(entry.inputs.size())) {
+      survives_[static_cast<std::size_t>(input->mark.index)] = true;
     }
   }
 }

@@ -1,5 +1,6 @@
 #pragma once
 // Closure: what a flush computes, in record order, and what it may overwrite.
+#include <span>
 #include <vector>
 
 #include "graph/executor.h"
@@ -11,7 +12,7 @@ namespace russet::graph {
 std::uint64_t flush_epoch();
 std::uint64_t start_epoch();
 
-[[noreturn]] void throw_device_mismatch(ops::Op op, const std::array<NodeRef, 3>& inputs);
+[[noreturn]] void throw_device_mismatch(ops::Op op, std::span<const NodeRef> inputs);
 
 /// Used again from flush to flush, so that a flush allocates nothing; guarded by the flush lock.
 class Closure {

@@ -1,6 +1,7 @@
 #pragma once
 // Executor: what a flush calls. The runtime implements it, once for each kind of device, and registers it.
 #include <russet/device.h>
+#include <array>
 #include <span>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct Work {
   };
   Device device;
   std::vector<Entry> entries;
+  /// The positions of what nodes read beyond three inputs, entry after entry.
+  std::vector<std::int32_t> further_inputs;
 };
 
 class Executor {
@@ -33,6 +36,9 @@ class Executor {
   /// The memory of another device's value, for reading in place of a copy; nullptr where this device cannot have it.
   /// The value is in memory, and nothing that was started writes it.
   virtual Ref<Buffer> borrow(Device device, const Ref<Buffer>& memory) = 0;
+  /// Whether the device has kernels for attention in this type. What has none is better recorded as what it consists
+  /// of: then backward keeps the probabilities.
+  virtual bool has_attention(DType /*dtype*/) const { return false; }
   /// Waits for all that has been started.
   virtual void synchronize() = 0;
 };

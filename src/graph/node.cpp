@@ -38,6 +38,10 @@ struct AttributeHash {
   }
   std::uint64_t operator()(const ops::Accumulate& a) const { return a.value; }
   std::uint64_t operator()(const ops::Seed& a) const { return a.value; }
+  std::uint64_t operator()(const ops::Attention& a) const {
+    const auto bits = mix(std::bit_cast<std::uint64_t>(a.scale), std::bit_cast<std::uint64_t>(a.dropout));
+    return mix(bits, (a.causal ? 2ULL : 0ULL) + (a.masked ? 1ULL : 0ULL));
+  }
 };
 
 std::uint64_t hash_of(const NodeInfo& info) {
@@ -48,11 +52,20 @@ std::uint64_t hash_of(const NodeInfo& info) {
 
 }  // namespace
 
-Node::Node(NodeInfo info, std::array<NodeRef, 3> inputs)
+Node::Node(NodeInfo info, NodeRefs inputs)
     : NodeInfo(std::move(info)),
       inputs_(std::move(inputs)),
       sequence_(next_sequence.fetch_add(1, std::memory_order_relaxed)),
       hash_(hash_of(*this)) {}
+
+Node::Node(NodeInfo info, std::vector<NodeRef> inputs) : Node(std::move(info), NodeRefs{}) {
+  if (inputs.size() > inputs_.size()) {
+    rare_ = std::make_unique<Rare>();
+    rare_->inputs = std::move(inputs);
+  } else {
+    std::move(inputs.begin(), inputs.end(), inputs_.begin());
+  }
+}
 
 Node::Node(NodeInfo info, Ref<Buffer> buffer)
     : NodeInfo(std::move(info)), sequence_(next_sequence.fetch_add(1, std::memory_order_relaxed)) {
@@ -72,16 +85,21 @@ Node::~Node() {
 // else holds wait in a list that runs through themselves, so that this allocates nothing.
 void Node::let_go_of_inputs() {
   static thread_local NodeRef* doomed = nullptr;
-  if (!inputs_[0] && !inputs_[1] && !inputs_[2]) return;
+  if (!inputs_[0] && !rare_) return;
   NodeRef list;
   const bool outermost = doomed == nullptr;
   if (outermost) doomed = &list;
-  for (NodeRef& input : inputs_) {
+  const auto let_go = [](NodeRef& input) {
     if (input && input->reference_count() == 1) {
       input->next_doomed_ = std::move(*doomed);
       *doomed = std::move(input);
     }
     input.reset();
+  };
+  for (NodeRef& input : inputs_) let_go(input);
+  if (rare_) {
+    for (NodeRef& input : rare_->inputs) let_go(input);
+    rare_->inputs.clear();
   }
   if (!outermost) return;
   while (list) {
@@ -100,7 +118,10 @@ void Node::materialise(Ref<Buffer> buffer) {
   let_go_of_inputs();
 }
 
-void Node::fail(std::string error) { failure_ = std::make_unique<std::string>(std::move(error)); }
+void Node::fail(std::string error) {
+  if (!rare_) rare_ = std::make_unique<Rare>();
+  rare_->failure = std::move(error);
+}
 
 std::size_t byte_size(const NodeInfo& node) {
   return static_cast<std::size_t>(numel(node.shape)) * size_of(node.dtype);

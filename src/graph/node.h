@@ -5,6 +5,8 @@
 #include <russet/shape.h>
 #include <array>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,8 @@ namespace russet::graph {
 
 class Node;
 using NodeRef = Ref<Node>;
+/// The inputs of a node of nearly every operator; those that it lacks come last.
+using NodeRefs = std::array<NodeRef, 3>;
 
 /// The plain data of a node, as operators, passes and keys see it.
 struct NodeInfo {
@@ -30,7 +34,9 @@ struct NodeInfo {
 
 class Node final : public RefCounted, public NodeInfo {
  public:
-  Node(NodeInfo info, std::array<NodeRef, 3> inputs);
+  Node(NodeInfo info, NodeRefs inputs);
+  /// Any number of inputs.
+  Node(NodeInfo info, std::vector<NodeRef> inputs);
   /// A leaf: a value that is in memory.
   Node(NodeInfo info, Ref<Buffer> buffer);
   ~Node() override;
@@ -40,7 +46,11 @@ class Node final : public RefCounted, public NodeInfo {
 
   bool materialised() const { return static_cast<bool>(buffer_); }
   const Ref<Buffer>& buffer() const { return buffer_; }
-  const std::array<NodeRef, 3>& inputs() const { return inputs_; }
+  /// At least three, those that it lacks last.
+  std::span<const NodeRef> inputs() const {
+    if (rare_ && !rare_->inputs.empty()) return rare_->inputs;
+    return inputs_;
+  }
   /// Record order within all threads; inputs always have smaller numbers.
   std::uint64_t sequence() const { return sequence_; }
   /// Hash over operator, type, shape and attributes.
@@ -50,7 +60,7 @@ class Node final : public RefCounted, public NodeInfo {
   void materialise(Ref<Buffer> buffer);
   /// Marks a value that a failed run may have destroyed: reading throws `error` from now on.
   void fail(std::string error);
-  const std::string* failure() const { return failure_.get(); }
+  const std::string* failure() const { return rare_ && rare_->failure ? &*rare_->failure : nullptr; }
 
   /// The value of a cell that lives across steps.
   bool persistent = false;
@@ -69,12 +79,17 @@ class Node final : public RefCounted, public NodeInfo {
   FlushMark mark;
 
  private:
+  /// What few nodes have, so that the others are not larger for it.
+  struct Rare {
+    std::vector<NodeRef> inputs;  // all of them, if there are more than three
+    std::optional<std::string> failure;
+  };
   void let_go_of_inputs();
 
-  std::array<NodeRef, 3> inputs_;
+  NodeRefs inputs_;
   NodeRef next_doomed_;
   Ref<Buffer> buffer_;
-  std::unique_ptr<std::string> failure_;
+  std::unique_ptr<Rare> rare_;
   std::uint64_t sequence_ = 0;
   std::uint64_t hash_ = 0;
 };

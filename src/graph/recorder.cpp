@@ -1,5 +1,6 @@
 #include "graph/recorder.h"
 
+#include <fmt/format.h>
 #include <russet/error.h>
 
 #include <algorithm>
@@ -196,19 +197,23 @@ void Recorder::restore(const std::string& error) {
   flushing_ = false;
 }
 
-NodeRef record(ops::Op op, std::array<NodeRef, 3> inputs, NodeInfo given) {
-  std::array<ops::Description, 3> descriptions;
-  std::array<const ops::Description*, 3> pointers{};
-  const int count = ops::row(op).inputs;
-  for (int i = 0; i < count; ++i) {
-    const auto slot = static_cast<std::size_t>(i);
-    if (inputs[slot]->failure()) throw Error(*inputs[slot]->failure());
-    descriptions[slot] = {inputs[slot]->dtype, inputs[slot]->shape};
-    pointers[slot] = &descriptions[slot];
-    if (i > 0 && !(inputs[slot]->device == inputs[0]->device)) throw_device_mismatch(op, inputs);
+namespace {
+
+/// Of an operator on the inputs that there are, at most `most`.
+template <std::size_t most, class Inputs>
+NodeRef recorded(ops::Op op, Inputs&& inputs, NodeInfo&& given) {
+  std::array<ops::Description, most> descriptions;
+  std::array<const ops::Description*, most> pointers{};
+  std::size_t count = 0;
+  for (; count < inputs.size() && inputs[count]; ++count) {
+    const Node& input = *inputs[count];
+    if (input.failure()) throw Error(*input.failure());
+    descriptions[count] = {input.dtype, input.shape};
+    pointers[count] = &descriptions[count];
+    if (count > 0 && !(input.device == inputs[0]->device)) throw_device_mismatch(op, inputs);
   }
   const ops::Description result =
-      ops::infer(op, {pointers.data(), static_cast<std::size_t>(count)}, given.attributes, {given.dtype, given.shape});
+      ops::infer(op, {pointers.data(), count}, given.attributes, {given.dtype, given.shape});
   given.op = op;
   given.dtype = result.dtype;
   given.shape = result.shape;
@@ -219,6 +224,19 @@ NodeRef record(ops::Op op, std::array<NodeRef, 3> inputs, NodeInfo given) {
   }
   Recorder::current().count_node();
   return make_ref<Node>(std::move(given), std::move(inputs));
+}
+
+}  // namespace
+
+NodeRef record(ops::Op op, NodeRefs inputs, NodeInfo given) {
+  return recorded<3>(op, std::move(inputs), std::move(given));
+}
+
+NodeRef record_many(ops::Op op, std::vector<NodeRef> inputs, NodeInfo given) {
+  if (inputs.size() > ops::max_inputs) {
+    throw InternalError(fmt::format("{}: {} inputs, and no operator has as many", ops::row(op).name, inputs.size()));
+  }
+  return recorded<ops::max_inputs>(op, std::move(inputs), std::move(given));
 }
 
 NodeRef record_cast(NodeRef input, DType dtype, bool hoist) {
@@ -242,7 +260,7 @@ NodeRef scalar(Scalar value, DType dtype, Device device) {
   info.device = device;
   info.argument = is_floating(dtype) ? std::bit_cast<std::uint64_t>(value.to_double())
                                      : static_cast<std::uint64_t>(value.to_int64());
-  return record(ops::Op::scalar, std::array<NodeRef, 3>{}, std::move(info));
+  return record(ops::Op::scalar, NodeRefs{}, std::move(info));
 }
 
 NodeRef constant(Scalar value, DType dtype, Device device, const Shape& shape) {
@@ -255,7 +273,7 @@ NodeRef constant(Scalar value, DType dtype, Device device, const Shape& shape) {
   } else {
     info.attributes = is_floating(dtype) ? ops::Number{value.to_double(), 0} : ops::Number{0, value.to_int64()};
   }
-  return record(ops::Op::constant, std::array<NodeRef, 3>{}, std::move(info));
+  return record(ops::Op::constant, NodeRefs{}, std::move(info));
 }
 
 void flush() { Recorder::current().flush(); }

@@ -62,6 +62,17 @@ struct Seed {
   bool operator==(const Seed&) const = default;
 };
 
-using Attributes = std::variant<std::monostate, Axes, View, Window, Number, Accumulate, Seed>;
+/// attention and its gradients. Scores are scale * query key^T.
+struct Attention {
+  double scale = 1;
+  double dropout = 0;   // the share of probabilities that are dropped; if not 0, random numbers are an input
+  bool causal = false;  // row i sees columns 0..i
+  bool masked = false;  // a mask is an input
+  /// Of the random numbers, where a step draws them itself (compile::Primitive).
+  std::uint64_t seed = 0;
+  bool operator==(const Attention&) const = default;
+};
+
+using Attributes = std::variant<std::monostate, Axes, View, Window, Number, Accumulate, Seed, Attention>;
 
 }  // namespace russet::ops

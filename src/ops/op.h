@@ -1,5 +1,6 @@
 #pragma once
 // The operators that every device knows: the primitives. All else is a composite written with them.
+#include <cstddef>
 #include <cstdint>
 
 namespace russet::ops {
@@ -91,9 +92,18 @@ enum class Op : std::uint8_t {
   // ordering
   argsort,
   cumsum,
+  // attention
+  attention,
+  attention_logsumexp,
+  attention_query_gradient,
+  attention_key_gradient,
+  attention_value_gradient,
 };
 
-inline constexpr int op_count = static_cast<int>(Op::cumsum) + 1;
+inline constexpr int op_count = static_cast<int>(Op::attention_value_gradient) + 1;
+
+/// The most inputs that an operator has.
+inline constexpr std::size_t max_inputs = 8;
 
 enum class Family : std::uint8_t {
   source,
@@ -105,6 +115,7 @@ enum class Family : std::uint8_t {
   indexing,
   window,
   ordering,
+  attention,
 };
 
 }  // namespace russet::ops

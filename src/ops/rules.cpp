@@ -4,6 +4,7 @@
 #include <bit>
 #include <string>
 
+#include "ops/attention.h"
 #include "ops/table.h"
 
 namespace russet::ops {
@@ -55,8 +56,37 @@ Role role_of(Op op, int input) {
   return Role::value;
 }
 
+[[noreturn]] void fail_of_types(const Call& call, DType a, DType b) {
+  call.fail<TypeError>("the types differ: {} and {}. Cast one of them with .to()", name_of(a), name_of(b));
+}
+
+DType wide_type(DType type) { return type == DType::float64 ? type : DType::float32; }
+
+/// Statistics, and masks that are added, have the type in which scores are computed.
+DType attention_type(const Call& call) {
+  const AttentionInputs at = attention_inputs(call.row.op, call.attribute<Attention>());
+  const DType type = call.input(at.query).dtype;
+  const DType wide = wide_type(type);
+  for (int i = 0; i < static_cast<int>(call.inputs.size()); ++i) {
+    const DType own = call.input(i).dtype;
+    if (i == at.mask) {
+      if (own != wide && own != DType::boolean) {
+        call.fail<TypeError>("the mask is bool or {}, not {}", name_of(wide), name_of(own));
+      }
+    } else if (i == at.uniform) {
+      if (!is_floating(own)) call.fail<TypeError>("random numbers are floating, not {}", name_of(own));
+    } else if (i == at.logsumexp || i == at.delta) {
+      if (own != wide) call.fail<TypeError>("logsumexp and delta are {}, not {}", name_of(wide), name_of(own));
+    } else if (own != type) {
+      fail_of_types(call, type, own);
+    }
+  }
+  return type;
+}
+
 /// The one type of all value inputs.
 DType value_type(const Call& call) {
+  if (call.row.family == Family::attention) return attention_type(call);
   const Description* first = nullptr;
   for (int i = 0; i < call.row.inputs; ++i) {
     const Description& input = call.input(i);
@@ -68,10 +98,7 @@ DType value_type(const Call& call) {
       call.fail<TypeError>("the index is int64, not {}", name_of(input.dtype));
     }
     if (role != Role::value) continue;
-    if (first != nullptr && first->dtype != input.dtype) {
-      call.fail<TypeError>("the types differ: {} and {}. Cast one of them with .to()", name_of(first->dtype),
-                           name_of(input.dtype));
-    }
+    if (first != nullptr && first->dtype != input.dtype) fail_of_types(call, first->dtype, input.dtype);
     if (first == nullptr) first = &input;
   }
   return first == nullptr ? call.given.dtype : first->dtype;
@@ -95,6 +122,9 @@ DType result_type(const Call& call) {
       return type;
     case TypeRule::comparison: return DType::boolean;
     case TypeRule::widen: return is_floating(type) ? type : DType::int64;
+    case TypeRule::wide:
+      if (!is_floating(type)) call.fail<TypeError>("takes floating types, not {}. Cast with .to()", name_of(type));
+      return wide_type(type);
     case TypeRule::index: break;
   }
   return DType::int64;
@@ -269,6 +299,54 @@ Shape taken(const Call& call) {
   return result;
 }
 
+/// [batch..., rows, columns] with another number of rows and columns.
+Shape matrices(Shape like, std::int64_t rows, std::int64_t columns) {
+  like[like.rank() - 2] = rows;
+  like[like.rank() - 1] = columns;
+  return like;
+}
+
+void check_input(const Call& call, int input, const char* what, const Shape& expected) {
+  if (input < 0 || call.shape(input) == expected) return;
+  call.fail("the {}'s shape is {} where {} is needed", what, to_string(call.shape(input)), to_string(expected));
+}
+
+Shape attended(const Call& call) {
+  const AttentionInputs at = attention_inputs(call.row.op, call.attribute<Attention>());
+  if (static_cast<int>(call.inputs.size()) != at.count) {
+    call.fail<InternalError>("takes {} inputs with these attributes, not {}", at.count, call.inputs.size());
+  }
+  const Shape& query = call.shape(at.query);
+  const Shape& key = call.shape(at.key);
+  const int rank = query.rank();
+  if (rank < 2 || key.rank() != rank) call.fail("takes query and key of the same number of axes, at least 2");
+  const std::int64_t rows = query[rank - 2];
+  const std::int64_t columns = key[rank - 2];
+  check_input(call, at.key, "key", matrices(query, columns, query.back()));
+  const int valued = at.value >= 0 ? at.value : at.gradient;
+  if (valued >= 0 && call.shape(valued).rank() != rank) call.fail("the numbers of axes differ");
+  const std::int64_t width = valued >= 0 ? call.shape(valued).back() : 0;
+  check_input(call, at.value, "value", matrices(query, columns, width));
+  check_input(call, at.gradient, "gradient", matrices(query, rows, width));
+  check_input(call, at.logsumexp, "logsumexp", matrices(query, rows, 1));
+  check_input(call, at.delta, "delta", matrices(query, rows, 1));
+  const Shape scores = matrices(query, rows, columns);
+  check_input(call, at.uniform, "random numbers", scores);
+  if (at.mask >= 0) {
+    const Shape& mask = call.shape(at.mask);
+    bool fits = mask.rank() == rank;
+    for (int axis = 0; fits && axis < rank; ++axis) fits = mask[axis] == 1 || mask[axis] == scores[axis];
+    if (!fits) call.fail("the mask {} does not broadcast to the scores {}", to_string(mask), to_string(scores));
+  }
+  switch (call.row.op) {
+    case Op::attention: return matrices(query, rows, width);
+    case Op::attention_logsumexp: return matrices(query, rows, 1);
+    case Op::attention_query_gradient: return query;
+    case Op::attention_key_gradient: return key;
+    default: return matrices(query, columns, width);
+  }
+}
+
 Shape like_first(const Call& call) {
   const Shape& x = call.shape(0);
   switch (call.row.op) {
@@ -315,6 +393,7 @@ Shape result_shape(const Call& call) {
         call.fail("the shapes differ: {} and {}", to_string(call.shape(0)), to_string(call.shape(1)));
       }
       return pooled(call, call.shape(0));
+    case ShapeRule::attention: return attended(call);
     case ShapeRule::take: break;
   }
   return taken(call);
@@ -325,8 +404,9 @@ Shape result_shape(const Call& call) {
 Description infer(Op op, std::span<const Description* const> inputs, const Attributes& attributes,
                   const Description& given) {
   const Call call{row(op), inputs, attributes, given};
-  if (static_cast<int>(inputs.size()) != call.row.inputs) {
-    call.fail<InternalError>("takes {} input(s), not {}", call.row.inputs, inputs.size());
+  const int count = static_cast<int>(inputs.size());
+  if (count > call.row.inputs || count < call.row.inputs - call.row.optional_inputs) {
+    call.fail<InternalError>("takes {} input(s), not {}", call.row.inputs, count);
   }
   return {result_type(call), result_shape(call)};
 }

@@ -172,6 +172,23 @@ constexpr OpRow rows[] = {
     {Op::argsort, "argsort", ordering, 1, index_type, like_first, none,
      "Indices that sort along an axis, equal elements in their order; NaN counts as largest.", false, exact},
     {Op::cumsum, "cumsum", ordering, 1, widen, like_first, single, "Running sum along an axis.", false, contracted},
+
+    {Op::attention, "attention", Family::attention, 5, floating, ShapeRule::attention, none,
+     "softmax(scale * query key^T, masked) value: query, key, value, a mask and random numbers for dropout.", false,
+     contracted, 2},
+    {Op::attention_logsumexp, "attention_logsumexp", Family::attention, 3, TypeRule::wide, ShapeRule::attention, none,
+     "Logarithm of the sum of the exponentials of each row's scores: query, key, mask; infinity if it sees nothing.",
+     false, contracted, 1},
+    {Op::attention_query_gradient, "attention_query_gradient", Family::attention, 8, floating, ShapeRule::attention,
+     none,
+     "Gradient of attention for the query: query, key, value, the result's gradient, logsumexp, delta, mask, random "
+     "numbers.",
+     false, contracted, 2},
+    {Op::attention_key_gradient, "attention_key_gradient", Family::attention, 8, floating, ShapeRule::attention, none,
+     "Gradient of attention for the key, from what that for the query reads.", false, contracted, 2},
+    {Op::attention_value_gradient, "attention_value_gradient", Family::attention, 6, floating, ShapeRule::attention,
+     none, "Gradient of attention for the value: query, key, the result's gradient, logsumexp, mask, random numbers.",
+     false, contracted, 2},
 };
 
 constexpr bool lists_each_once(std::span<const OpRow> all) {

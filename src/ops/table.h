@@ -22,6 +22,7 @@ enum class TypeRule : std::uint8_t {
   comparison,  // any type; boolean result
   widen,       // boolean and integers become int64 (sums)
   index,       // any type; int64 result
+  wide,        // floating types; float32, or float64
 };
 
 /// How the shape of the result follows.
@@ -34,6 +35,7 @@ enum class ShapeRule : std::uint8_t {
   convolution,
   pool,
   take,  // index shape, then the input's axes after the first
+  attention,
 };
 
 /// The autocast policy: run in the lower precision, in float32, in the widest type of the inputs, or as it comes.
@@ -55,6 +57,7 @@ struct OpRow {
   std::string_view documentation;
   bool has_argument = false;  // takes a run-time argument
   Tolerance tolerance{};
+  int optional_inputs = 0;  // of `inputs`, the last ones
 };
 
 std::span<const OpRow> table();

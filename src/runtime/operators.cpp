@@ -18,16 +18,18 @@ using ops::Op;
 using ops::OpRow;
 using ops::TypeRule;
 
-constexpr std::array<std::string_view, 9> family_names{
-    "source", "random", "elementwise", "reduction", "contraction", "movement", "indexing", "window", "ordering"};
-constexpr std::array<std::string_view, 8> type_rules{"as stated",
+constexpr std::array<std::string_view, 10> family_names{"source",      "random",   "elementwise", "reduction",
+                                                        "contraction", "movement", "indexing",    "window",
+                                                        "ordering",    "attention"};
+constexpr std::array<std::string_view, 9> type_rules{"as stated",
                                                      "any type; the same",
                                                      "any but bool; the same",
                                                      "floating types; the same",
                                                      "integers and bool; the same",
                                                      "any type; bool",
                                                      "any type; the same, bool and integers become int64",
-                                                     "any type; int64"};
+                                                     "any type; int64",
+                                                     "floating types; float32, or float64"};
 constexpr std::array<std::string_view, 4> autocast_rules{"as it comes", "in the lower precision", "in float32",
                                                          "in the widest type of the inputs"};
 
@@ -92,6 +94,18 @@ Example elementwise_example(const OpRow& row, DType type) {
   return example;
 }
 
+Example attention_example(Op op, DType type) {
+  const ops::Description values{type, {2, 16, 32}};
+  const ops::Description rows{type == DType::float64 ? type : DType::float32, {2, 16, 1}};
+  const ops::Attention attributes{.scale = 0.25};
+  switch (op) {
+    case Op::attention: return {{values, values, values}, attributes, {}};
+    case Op::attention_logsumexp: return {{values, values}, attributes, {}};
+    case Op::attention_value_gradient: return {{values, values, values, rows}, attributes, {}};
+    default: return {{values, values, values, values, rows, rows}, attributes, {}};
+  }
+}
+
 Example example_of(const OpRow& row, DType type) {
   switch (row.family) {
     case Family::source:
@@ -103,6 +117,7 @@ Example example_of(const OpRow& row, DType type) {
     case Family::contraction: return contraction_example(row.op, type);
     case Family::movement: return movement_example(row.op, type);
     case Family::indexing: return indexing_example(row.op, type);
+    case Family::attention: return attention_example(row.op, type);
     case Family::window: break;
   }
   return window_example(row.op, type);
@@ -170,8 +185,15 @@ OperatorSupport operator_support(std::string_view name, Device device) {
   for (const DType type : types) {
     const std::optional<compile::Primitive> step = step_of(*row, type);
     if (!step) continue;
+    const compile::Target& target = driver->target();
+    if (row->family == Family::attention && target.runs_groups() && target.decomposes_attention(type)) {
+      if (!target.computes(type)) continue;
+      support.kernel = "products and a softmax";
+      support.native.push_back(type);
+      continue;
+    }
     try {
-      const std::unique_ptr<compile::Kernel> made = driver->target().compile(*step);
+      const std::unique_ptr<compile::Kernel> made = target.compile(*step);
       const std::string kernel = made->name();
       if (!made->fallback_reason().empty()) {
         support.reason = made->fallback_reason();

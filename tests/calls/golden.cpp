@@ -119,9 +119,10 @@ std::vector<double> numbers(const Json& values) {
   return result;
 }
 
-std::string difference(const std::vector<double>& found, const std::vector<double>& expected, double tolerance) {
+std::string difference(const std::vector<double>& found, const std::vector<double>& expected, double tolerance,
+                       double scale) {
   if (found.size() != expected.size()) return fmt::format("{} numbers, not {}", found.size(), expected.size());
-  double largest = 0;
+  double largest = scale;
   for (const double value : expected) {
     if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
   }

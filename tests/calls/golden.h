@@ -36,8 +36,9 @@ russet::DType dtype_of(const std::string& name, russet::DType floating);
 /// Numbers, with "nan", "inf" and "-inf" as strings.
 std::vector<double> numbers(const Json& values);
 
-/// An empty string if `found` is `expected` within `tolerance` of the largest finite expected number, else what
-/// differs. NaN and infinities must match.
-std::string difference(const std::vector<double>& found, const std::vector<double>& expected, double tolerance);
+/// An empty string if `found` is `expected` within `tolerance` of the largest finite expected number, or of `scale` if
+/// that is larger, else what differs. NaN and infinities must match.
+std::string difference(const std::vector<double>& found, const std::vector<double>& expected, double tolerance,
+                       double scale = 0);
 
 }  // namespace golden

@@ -7,6 +7,7 @@
 
 #include "base/philox.h"
 #include "calls/golden.h"
+#include "ops/attention.h"
 
 namespace russet::conformance {
 namespace {
@@ -17,6 +18,7 @@ using ops::TypeRule;
 
 bool takes(const ops::OpRow& row, DType dtype) {
   switch (row.type) {
+    case TypeRule::wide:
     case TypeRule::floating: return is_floating(dtype);
     case TypeRule::integral: return !is_floating(dtype);
     case TypeRule::numeric: return dtype != DType::boolean;
@@ -246,6 +248,64 @@ std::vector<Sample> ordering(Op op, DType dtype) {
   return result;
 }
 
+struct AttentionShape {
+  Shape query;
+  std::int64_t columns;
+  std::int64_t values;
+  ops::Attention attributes{};
+  std::optional<Shape> mask{};
+  bool additive = false;
+};
+
+std::vector<AttentionShape> attention_shapes() {
+  return {
+      {{1, 3, 2}, 4, 3, {.scale = 0.7}},
+      {{1, 3, 2}, 4, 3, {.scale = 1.3, .dropout = 0.4}},
+      {{1, 4, 2}, 3, 2, {.scale = 1, .causal = true}},
+      {{3, 2}, 5, 2, {.scale = -0.5, .masked = true}, Shape{3, 5}},
+      {{1, 3, 2}, 3, 2, {.scale = 1, .masked = true}, Shape{1, 1, 3}, true},
+      {{2, 3, 17, 20}, 35, 9, {.scale = 0.2, .dropout = 0.25, .masked = true}, Shape{2, 1, 1, 35}},
+      {{2, 40, 33}, 21, 40, {.scale = 0.17, .causal = true, .masked = true}, Shape{1, 40, 21}, true},
+      {{1, 2, 9, 130}, 11, 5, {.scale = 0.1, .dropout = 0.5}},
+  };
+}
+
+std::vector<Sample> attentions(Op op, DType dtype) {
+  const Domain domain{-1, 1};
+  std::vector<Sample> result;
+  for (const AttentionShape& s : attention_shapes()) {
+    ops::Attention attributes = s.attributes;
+    if (op == Op::attention_logsumexp) attributes.dropout = 0;
+    const ops::AttentionInputs at = ops::attention_inputs(op, attributes);
+    const int rank = s.query.rank();
+    const auto sized = [&](std::int64_t rows, std::int64_t columns) {
+      Shape shape = s.query;
+      shape[rank - 2] = rows;
+      shape[rank - 1] = columns;
+      return shape;
+    };
+    const std::int64_t rows = s.query[rank - 2];
+    std::vector<Input> inputs(static_cast<std::size_t>(at.count));
+    const auto set = [&](int place, Input input) {
+      if (place >= 0) inputs[static_cast<std::size_t>(place)] = std::move(input);
+    };
+    set(at.query, {s.query, domain});
+    set(at.key, {sized(s.columns, s.query.back()), domain});
+    set(at.value, {sized(s.columns, s.values), domain});
+    set(at.gradient, {sized(rows, s.values), domain});
+    set(at.logsumexp, {sized(rows, 1), {1, 2}, {}, true});
+    set(at.delta, {sized(rows, 1), domain, {}, true});
+    if (at.mask >= 0 && s.additive) set(at.mask, {*s.mask, domain, {}, true});
+    if (at.mask >= 0 && !s.additive) set(at.mask, {*s.mask, {0, 1, true}, DType::boolean});
+    set(at.uniform, {sized(rows, s.columns), {0, 1}, dtype == DType::float64 ? DType::float64 : DType::float32});
+    result.push_back({fmt::format("{} of {}{}{}{}", to_string(s.query), s.columns, attributes.causal ? " causal" : "",
+                                  attributes.masked ? (s.additive ? " added mask" : " mask") : "",
+                                  attributes.dropout > 0 ? " dropout" : ""),
+                      inputs, with(attributes)});
+  }
+  return result;
+}
+
 std::vector<Sample> movement(Op op, DType dtype) {
   const Domain domain = domain_of(op, 0, dtype);
   const std::pair<Shape, ops::View> views[] = {
@@ -286,12 +346,14 @@ std::vector<Sample> samples(const ops::OpRow& row, DType dtype) {
     case Family::indexing: return indexing(row.op, dtype);
     case Family::ordering: return ordering(row.op, dtype);
     case Family::movement: return movement(row.op, dtype);
+    case Family::attention: return attentions(row.op, dtype);
     default: return {};
   }
 }
 
 Tensor make(const Input& input, DType dtype, DType stored, Layout layout, int seed, Device device, test::Pool* pool) {
   if (input.dtype) dtype = stored = *input.dtype;
+  if (input.wide && size_of(stored) < 4) stored = DType::float32;
   const Domain& d = input.domain;
   const std::string key = pool == nullptr
                               ? ""

@@ -30,6 +30,8 @@ struct Input {
   Domain domain;
   /// Fixed type (indices, conditions); otherwise the type under test.
   std::optional<DType> dtype{};
+  /// float32 where the type under test has fewer bits.
+  bool wide = false;
 };
 
 /// One application of a primitive.

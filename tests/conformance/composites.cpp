@@ -192,7 +192,7 @@ std::string differ_from_differences(const Composite& call) {
   });
 }
 
-std::string difference(const Tensor& actual, const Tensor& expected, double bound) {
+std::string difference(const Tensor& actual, const Tensor& expected, double bound, double scale) {
   if (actual.defined() != expected.defined()) return actual.defined() ? "it is defined" : "it is undefined";
   if (!actual.defined()) return "";
   if (actual.dtype() != expected.dtype()) return fmt::format("its type is {}", name_of(actual.dtype()));
@@ -200,7 +200,7 @@ std::string difference(const Tensor& actual, const Tensor& expected, double boun
     return fmt::format("its sizes are {}, not {}", to_string(actual.sizes()), to_string(expected.sizes()));
   }
   if (actual.strides() != expected.strides()) return "strides " + to_string(actual.strides());
-  return golden::difference(actual.to_vector<double>(), expected.to_vector<double>(), bound);
+  return golden::difference(actual.to_vector<double>(), expected.to_vector<double>(), bound, scale);
 }
 
 }  // namespace russet::conformance

@@ -72,7 +72,8 @@ class Attempt {
 /// and second ones; else what differs.
 std::string differ_from_differences(const Composite& call);
 
-/// Empty if the values agree within `bound` of the largest expected one, and types, sizes and strides are the same.
-std::string difference(const Tensor& actual, const Tensor& expected, double bound);
+/// Empty if the values agree within `bound` of the largest expected one, or of `scale` if that is larger, and types,
+/// sizes and strides are the same.
+std::string difference(const Tensor& actual, const Tensor& expected, double bound, double scale = 0);
 
 }  // namespace russet::conformance

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <random>
 
+#include "base/philox.h"
 #include "compile/emit.h"
 #include "device/gpu/kernels.h"
 #include "device/gpu/library.h"
@@ -234,12 +235,17 @@ void add_one(const Operand& input, std::vector<std::byte>& bytes) {
   });
 }
 
-/// A case as a step over slots with memory of their own: one for each input, then the output, then what an epilogue
-/// reads or writes besides.
+unsigned seed_of(const Array& array, std::size_t place) {
+  return array.seed != 0 ? array.seed : static_cast<unsigned>(place) + 1;
+}
+
+/// A case as a step over slots with memory of their own: one for each input, then the output, then what the kernel or
+/// its epilogue reads or writes besides.
 struct Setup {
   Primitive primitive;
   std::vector<std::vector<std::byte>> memory;
   Operand bias, sums;
+  std::uint64_t argument = 0;
 
   explicit Setup(const Case& one) {
     primitive.op = one.op;
@@ -247,7 +253,7 @@ struct Setup {
     for (std::size_t i = 0; i < one.inputs.size(); ++i) {
       std::int64_t elements = 0;
       primitive.inputs.push_back(lay_out(one.inputs[i], static_cast<std::int32_t>(i), elements));
-      memory.push_back(filled(primitive.inputs.back(), one.inputs[i].fill, elements, static_cast<unsigned>(i) + 1));
+      memory.push_back(filled(primitive.inputs.back(), one.inputs[i].fill, elements, seed_of(one.inputs[i], i)));
     }
     if (one.in_place) {
       primitive.output = primitive.inputs[0];
@@ -264,6 +270,11 @@ struct Setup {
       memory.emplace_back(static_cast<std::size_t>(elements) * size_of(one.output.dtype), std::byte{0x7b});
       primitive.epilogue = sums_of_columns(primitive, sums);
     }
+    if (one.second) {
+      primitive.second = lay_out(*one.second, static_cast<std::int32_t>(memory.size()), elements);
+      memory.emplace_back(static_cast<std::size_t>(elements) * size_of(one.second->dtype), std::byte{0x7b});
+    }
+    if (one.drawn) draw(*one.drawn);
     if (one.bias_axis < 0) return;
     const Array array{one.output.dtype, {one.output.sizes[one.bias_axis]}, Layout::contiguous, {-2, 2, true}};
     bias = lay_out(array, static_cast<std::int32_t>(memory.size()), elements);
@@ -271,11 +282,27 @@ struct Setup {
     primitive.epilogue = bias_and_relu(primitive, bias, one.bias_axis);
   }
 
+  /// The last input holds the random numbers that a kernel which draws them itself finds at `offset`.
+  void draw(std::uint64_t offset) {
+    constexpr std::uint64_t seed = 77;
+    argument = offset;
+    std::get<ops::Attention>(primitive.attributes).seed = seed;
+    std::uint64_t position = 0;
+    for_each(primitive.inputs.back(), [&](std::int64_t at) {
+      const float number = base::uniform_at(seed, offset, position++);
+      std::memcpy(memory[primitive.inputs.size() - 1].data() + at * 4, &number, sizeof(number));
+    });
+  }
+  void forget_drawn() {
+    primitive.inputs.back().access.slot = -1;
+    primitive.inputs.back().access.offset_argument = 0;
+  }
+
   std::vector<std::byte>& output() { return memory[static_cast<std::size_t>(primitive.output.access.slot)]; }
 
   compile::Bindings bindings(std::vector<std::byte*>& slots, std::vector<std::byte>& scratch) {
     for (auto& bytes : memory) slots.push_back(bytes.data());
-    return {slots.data(), nullptr, scratch.data()};
+    return {slots.data(), &argument, scratch.data()};
   }
 };
 
@@ -380,6 +407,24 @@ std::vector<double> expected(const Case& one) {
   return result;
 }
 
+/// The case of what the kernel computes along, by its own operator.
+Case second_of(const Case& one) {
+  Case second = one;
+  second.op = one.second_op;
+  second.output = *one.second;
+  second.second.reset();
+  second.inputs.clear();
+  for (const std::size_t input : one.second_inputs) {
+    second.inputs.push_back(one.inputs[input]);
+    second.inputs.back().seed = seed_of(one.inputs[input], input);
+  }
+  if (one.second_op == ops::Op::attention_logsumexp) {
+    std::get<ops::Attention>(second.attributes).dropout = 0;
+    second.drawn.reset();
+  }
+  return second;
+}
+
 /// The largest difference that the case allows.
 double bound_of(const std::vector<double>& wanted, const Case& one) {
   double largest = one.scale;
@@ -435,6 +480,10 @@ void execute(Setup& setup, const compile::Kernel& kernel) {
   if (setup.primitive.output.access.slot == static_cast<std::int32_t>(setup.primitive.inputs.size())) {
     simulator::mark_uninitialised(setup.output().data(), setup.output().size());
   }
+  if (setup.primitive.second) {
+    auto& bytes = setup.memory[static_cast<std::size_t>(setup.primitive.second->access.slot)];
+    simulator::mark_uninitialised(bytes.data(), bytes.size());
+  }
   std::vector<std::byte*> slots;
   kernel.run(setup.bindings(slots, scratch));
   bench().stream.wait();
@@ -480,6 +529,7 @@ std::vector<Outcome> run(const std::vector<Case>& cases) {
   for (const Case& one : cases) {
     setups.emplace_back(one);
     if (one.stray_indices) stray(setups.back(), -1, one.inputs[0].sizes[0]);
+    if (one.drawn) setups.back().forget_drawn();
     Outcome outcome{one.name, "", "", 0};
     kernels.push_back(make_kernel(one, setups.back().primitive, outcome.complaint));
     if (kernels.back()) {
@@ -503,6 +553,12 @@ std::vector<Outcome> run(const std::vector<Case>& cases) {
     if (cases[i].column_sums) complaint += difference_of_sums(setups[i], wanted, cases[i]);
     complaint += damage(setups[i], before);
     complaint += unlike_strays(cases[i]);
+    if (!cases[i].second) continue;
+    const Operand& second = *setups[i].primitive.second;
+    const auto& bytes = setups[i].memory[static_cast<std::size_t>(second.access.slot)];
+    const Case along = second_of(cases[i]);
+    const std::string wrong = difference(numbers(second, bytes), expected(along), along);
+    if (!wrong.empty()) complaint += "second: " + wrong;
   }
   return outcomes;
 }
@@ -511,6 +567,7 @@ Recorded record(const Case& one) {
   Recorded record;
   Setup setup(one);
   if (one.stray_indices) stray(setup, -1, one.inputs[0].sizes[0]);
+  if (one.drawn) setup.forget_drawn();
   Recorder recorder(record);
   std::vector<compile::KernelPtr> kernels;
   kernels.push_back(recorder.target().compile(setup.primitive));
@@ -522,7 +579,7 @@ Recorded record(const Case& one) {
   record.memory.emplace_back(kernels[0]->scratch_bytes() + 64);
   std::vector<std::byte*> slots;
   for (auto& bytes : record.memory) slots.push_back(bytes.data());
-  kernels[0]->run({slots.data(), nullptr, slots.back()});
+  kernels[0]->run({slots.data(), &setup.argument, slots.back()});
   record.output = static_cast<std::size_t>(setup.primitive.output.access.slot);
   for_each(setup.primitive.output, [&](std::int64_t at) { record.places.push_back(at); });
   record.expected = expected(one);

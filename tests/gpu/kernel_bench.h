@@ -2,6 +2,7 @@
 // Runs single primitives by the hand-written kernels on the simulated GPU, all checks on, and by the reference device.
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct Array {
   Shape sizes;
   Layout layout = Layout::contiguous;
   Fill fill{};
+  unsigned seed = 0;  // of its numbers; 0: by its place among the inputs
 };
 
 /// One application of a primitive. The output's layout is `output.layout`.
@@ -51,6 +53,13 @@ struct Case {
   bool prologues = false;
   /// Each launch is cut into so many, if it has as many threadgroups.
   int slices = 1;
+  /// Attention: what the kernel computes along, and the operator that it is the result of, which reads the first inputs
+  /// that `second_inputs` names.
+  std::optional<Array> second{};
+  ops::Op second_op = ops::Op::leaf;
+  std::vector<std::size_t> second_inputs{};
+  /// Attention: the last input is drawn by the kernel, at this offset.
+  std::optional<std::uint64_t> drawn{};
 };
 
 /// What came of a case: empty if the results agree and the simulator reported nothing.

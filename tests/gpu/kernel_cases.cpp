@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "ops/attention.h"
 #include "ops/table.h"
 
 namespace russet::gputest {
@@ -123,6 +124,68 @@ Case rows_by_index(Op op, DType type, const Shape& x, const Shape& index, Layout
     one.output = array(type, along, layout);
   }
   return one;
+}
+
+void add_attentions(std::vector<Case>& cases, DType type, const AttentionShape& s, Layout layout) {
+  const auto sized = [&](std::int64_t rows, std::int64_t columns) {
+    Shape shape = s.batch;
+    shape.push_back(rows);
+    shape.push_back(columns);
+    return shape;
+  };
+  const auto add = [&](Op op, std::optional<Op> second) {
+    ops::Attention attributes{.scale = 0.8 / std::sqrt(static_cast<double>(s.width)),
+                              .dropout = op == Op::attention_logsumexp ? 0 : s.dropout,
+                              .causal = s.causal,
+                              .masked = s.mask.has_value()};
+    const ops::AttentionInputs at = ops::attention_inputs(op, attributes);
+    Case one;
+    one.op = op;
+    one.name = fmt::format("{}{} {} {} {}x{} of {} and {}{}{}{}", ops::row(op).name, second ? " and another" : "",
+                           name_of(type), to_string(s.batch), s.rows, s.columns, s.width, s.values,
+                           s.causal ? " causal" : "", s.mask ? " masked" : "", s.dropout > 0 ? " dropout" : "");
+    one.attributes = attributes;
+    one.tolerance = tolerance(type);
+    one.inputs.resize(static_cast<std::size_t>(at.count));
+    const auto set = [&](int place, Array given) {
+      if (place >= 0) one.inputs[static_cast<std::size_t>(place)] = std::move(given);
+    };
+    set(at.query, array(type, sized(s.rows, s.width), layout));
+    set(at.key, array(type, sized(s.columns, s.width), layout));
+    set(at.value, array(type, sized(s.columns, s.values), layout));
+    set(at.gradient, array(type, sized(s.rows, s.values), layout));
+    set(at.logsumexp, {DType::float32, sized(s.rows, 1), layout, {2, 4}});
+    set(at.delta, array(DType::float32, sized(s.rows, 1), layout));
+    if (s.mask) set(at.mask, array(s.additive ? DType::float32 : DType::boolean, *s.mask, layout));
+    set(at.uniform, {DType::float32, sized(s.rows, s.columns), Layout::contiguous, {0, 1}});
+    if (s.draws && at.uniform >= 0) one.drawn = 5;
+    switch (op) {
+      case Op::attention: one.output = array(type, sized(s.rows, s.values), layout); break;
+      case Op::attention_logsumexp: one.output = array(DType::float32, sized(s.rows, 1), layout); break;
+      case Op::attention_query_gradient: one.output = array(type, sized(s.rows, s.width), layout); break;
+      case Op::attention_key_gradient: one.output = array(type, sized(s.columns, s.width), layout); break;
+      default: one.output = array(type, sized(s.columns, s.values), layout);
+    }
+    if (second) {
+      const bool statistics = *second == Op::attention_logsumexp;
+      one.second = statistics ? array(DType::float32, sized(s.rows, 1), layout)
+                              : array(type, sized(s.columns, s.values), layout);
+      one.second_op = *second;
+      std::vector<int> places{at.query, at.key};
+      if (!statistics) places.insert(places.end(), {at.gradient, at.logsumexp});
+      if (at.mask >= 0) places.push_back(at.mask);
+      if (!statistics && at.uniform >= 0) places.push_back(at.uniform);
+      for (const int place : places) one.second_inputs.push_back(static_cast<std::size_t>(place));
+    }
+    cases.push_back(one);
+  };
+  add(Op::attention, {});
+  add(Op::attention_logsumexp, {});
+  add(Op::attention, Op::attention_logsumexp);
+  add(Op::attention_query_gradient, {});
+  add(Op::attention_key_gradient, {});
+  add(Op::attention_value_gradient, {});
+  add(Op::attention_key_gradient, Op::attention_value_gradient);
 }
 
 Case along_axis(Op op, DType type, const Shape& x, int axis, Layout layout, bool descending) {

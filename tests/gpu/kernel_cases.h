@@ -27,6 +27,19 @@ void add_pools(std::vector<Case>& cases, DType type, const Shape& x, const ops::
 /// take or put.
 Case rows_by_index(ops::Op op, DType type, const Shape& x, const Shape& index, Layout layout, bool adds);
 
+struct AttentionShape {
+  Shape batch;
+  std::int64_t rows, columns, width, values;
+  bool causal = false;
+  std::optional<Shape> mask{};
+  bool additive = false;
+  double dropout = 0;
+  bool draws = true;  // the random numbers
+};
+
+/// The five operators of attention, and both pairs that one kernel computes.
+void add_attentions(std::vector<Case>& cases, DType type, const AttentionShape& s, Layout layout = Layout::contiguous);
+
 /// argsort or cumsum.
 Case along_axis(ops::Op op, DType type, const Shape& x, int axis, Layout layout, bool descending = false);
 

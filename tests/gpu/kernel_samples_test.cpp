@@ -27,6 +27,7 @@ TEST(KernelSamples, tile) {
         product(DType::float32, {70, 47}, {47, columns}, {70, columns}, Layout::contiguous, Layout::contiguous));
     cases.back().column_sums = true;
   }
+  add_attentions(cases, DType::float32, {{2}, 19, 21, 5, 20});
   expect_right(cases);
 }
 
@@ -68,6 +69,17 @@ TEST(KernelSamples, indexing) {
     one.stray_indices = true;
     cases.push_back(one);
   }
+  expect_right(cases);
+}
+
+TEST(KernelSamples, attention) {
+  std::vector<Case> cases;
+  // Heads of two widths, so that blocks of results do not lie where blocks of operands lay.
+  add_attentions(cases, DType::float32, {{1, 2}, 19, 21, 5, 100, false, Shape{1, 2, 1, 21}});
+  add_attentions(cases, DType::float32, {{2}, 37, 35, 20, 7, true, {}, false, 0.3});
+  // Keys that no row sees, more of them than a block has.
+  add_attentions(cases, DType::float32, {{}, 9, 70, 8, 16, true, Shape{9, 70}, true});
+  add_attentions(cases, DType::float32, {{2}, 5, 6, 130, 3, true, Shape{2, 5, 1}, false, 0.4, false});
   expect_right(cases);
 }
 

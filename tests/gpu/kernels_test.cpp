@@ -189,6 +189,57 @@ TEST(Kernels, PoolingOfEveryType) {
   expect_right(cases);
 }
 
+TEST(Kernels, AttentionOfEveryType) {
+  std::vector<Case> cases;
+  for (const DType type : floats) {
+    add_attentions(cases, type, {{2, 3}, 33, 40, 16, 16});
+    add_attentions(cases, type, {{2, 3}, 18, 33, 24, 40, false, Shape{2, 1, 1, 33}, false, 0.25});
+    add_attentions(cases, type, {{2}, 35, 35, 64, 64, true, {}, false, 0.1});
+    add_attentions(cases, type, {{2}, 17, 20, 128, 100, false, Shape{2, 17, 20}, true});
+  }
+  expect_right(cases);
+}
+
+TEST(Kernels, AttentionOfEveryLayoutAndLength) {
+  std::vector<Case> cases;
+  for (const Layout layout : {Layout::reversed, Layout::spaced, Layout::flipped}) {
+    add_attentions(cases, DType::float32, {{2, 2}, 9, 20, 12, 8, false, Shape{1, 2, 9, 20}}, layout);
+  }
+  add_attentions(cases, DType::float32, {{}, 1, 1, 1, 1});
+  add_attentions(cases, DType::float32, {{1, 2, 1, 2}, 3, 5, 4, 4, true});
+  add_attentions(cases, DType::float32, {{}, 20, 500, 8, 8, false, {}, false, 0.5});
+  add_attentions(cases, DType::float32, {{}, 70, 3, 8, 8, true});
+  add_attentions(cases, DType::float32, {{2}, 0, 5, 8, 8});
+  add_attentions(cases, DType::float32, {{2}, 5, 0, 8, 8});
+  add_attentions(cases, DType::float32, {{0}, 5, 4, 8, 8});
+  add_attentions(cases, DType::float32, {{2}, 4, 5, 8, 8, false, Shape{1, 4, 5}, false, 0.5, false});
+  expect_right(cases);
+}
+
+TEST(Kernels, AttentionOfWideHeadsTakesAnElementAThread) {
+  std::vector<Case> cases;
+  for (const DType type : floats) {
+    add_attentions(cases, type, {{2}, 5, 6, 130, 12, false, Shape{2, 1, 6}, false, 0.2});
+    add_attentions(cases, type, {{2}, 6, 4, 8, 200, true, Shape{1, 6, 4}, true});
+  }
+  for (const Outcome& outcome : run(cases)) {
+    EXPECT_EQ(outcome.complaint, "") << outcome.name;
+    // The logsumexp alone reads no values: narrow keys are enough for a block.
+    const bool narrow =
+        outcome.name.starts_with("attention_logsumexp") && outcome.name.find(" of 8 ") < outcome.name.size();
+    EXPECT_EQ(outcome.kernel == "elements", !narrow) << outcome.name << ": " << outcome.kernel;
+  }
+}
+
+TEST(Kernels, ANanStaysInItsRowOfAnAttention) {
+  // A row's own trouble stays its own: NaN in one query leaves the other rows of its block as they are.
+  std::vector<Case> cases;
+  add_attentions(cases, DType::float32, {{}, 20, 12, 8, 8});
+  for (Case& one : cases) one.inputs[0].fill.nan_share = 0.01;
+  cases.resize(3);
+  expect_right(cases);
+}
+
 TEST(Kernels, RowsByIndex) {
   std::vector<Case> cases;
   for (const DType type : all_types) {

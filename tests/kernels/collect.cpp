@@ -96,6 +96,7 @@ void apply(const ops::OpRow& row, const conformance::Sample& sample, DType dtype
   if (x.size() == 1) result = autograd::apply(row.op, {x[0]}, given);
   if (x.size() == 2) result = autograd::apply(row.op, {x[0], x[1]}, given);
   if (x.size() == 3) result = autograd::apply(row.op, {x[0], x[1], x[2]}, given);
+  if (x.size() > 3) result = autograd::apply_many(row.op, x, given);
   flush();
 }
 

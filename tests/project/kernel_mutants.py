@@ -32,6 +32,12 @@ EQUIVALENT = [
     ("contraction", "< to <=", "k < end", "factors beyond the end are zeros"),
     ("scan", "< to <=", "first < values.length", "a round beyond the end stores nothing"),
     ("scan", "< to <=", "distance < THREADS", "adds nothing: no thread is that far on"),
+    ("attention", "> to >=", "WIDTH > VALUES", "the larger of two"),
+    ("attention", "> to >=", "forward_blocks > sums", "the larger of two"),
+    ("attention", "> to >=", "backward_blocks > sums", "the larger of two"),
+    ("attention", "< to <=", "first < end", "a round beyond the end sees nothing"),
+    ("attention", "< to <=", "first < values.rows", "a round beyond the end sees nothing"),
+    ("attention", ">= to >", ">= dropout", "no random number is the share itself"),
 ]
 
 BOUND = re.compile(r"(?<![<>=-])(<=|>=|<|>)(?![<>=])")

@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 # Without fuse, schedule or lower there are no steps at all; their absence is noticed by every test.
-PASSES = ["simplify", "share", "prune", "layout", "fuse", "recompute", "epilogues", "prologues", "schedule", "lower",
-          "stages", "bundle"]
+PASSES = ["decompose", "simplify", "share", "prune", "layout", "fuse", "recompute", "pair", "epilogues", "prologues",
+          "schedule", "lower", "stages", "bundle"]
 
 
 def main() -> int:

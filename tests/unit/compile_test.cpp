@@ -3,8 +3,10 @@
 #include <russet/russet.h>
 
 #include <cstdlib>
+#include <limits>
 #include <set>
 
+#include "autograd/attention.h"
 #include "compile/plan.h"
 #include "compile/views.h"
 #include "runtime/device.h"
@@ -64,6 +66,45 @@ TEST(Passes, FuseMakesOneGroupOfCrossEntropyForwardAndBackward) {
   int rows = 0;
   for (const StepInfo& step : steps) rows += count(step.detail, "row group [64, 100]");
   EXPECT_LE(rows, 1);
+}
+
+int count_steps(const std::vector<StepInfo>& steps, const std::string& word) {
+  int found = 0;
+  for (const StepInfo& step : steps) found += count(step.detail, word);
+  return found;
+}
+
+TEST(Passes, DecomposeWritesAttentionWithProductsWhereThereIsNoKernel) {
+  const Tensor x = numbers({2, 64, 32});
+  const Tensor mask = numbers({2, 1, 64}) > 0;
+  autograd::AttentionOperands operands{x, x * 2, x * 3, mask, {}, {.scale = 0.3}};
+  Tensor y;
+  Tensor l;
+  const auto steps = steps_of([&] {
+    y = autograd::attention(operands);
+    l = autograd::attention_logsumexp(operands);
+  });
+  EXPECT_EQ(count_steps(steps, "matmul"), 2);
+  EXPECT_EQ(count_steps(steps, "attention"), 0);
+  EXPECT_EQ(count_steps(steps, " exp"), 1);
+  const Tensor s = where(mask, matmul(x, (x * 2).transpose(1, 2)) * 0.3, -std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(allclose(y, matmul(softmax(s, -1), x * 3), 1e-4, 1e-5));
+  EXPECT_TRUE(allclose(l, logsumexp(s, {-1}, true), 1e-5, 1e-5));
+}
+
+TEST(Passes, PairLetsAnAttentionTakeThreeSteps) {
+  const Device null{DeviceType::null};
+  const auto made = [&] { return zeros({2, 4, 64, 32}, {DType::float32, null}); };
+  const Tensor q = made().requires_grad_();
+  const Tensor k = made().requires_grad_();
+  const Tensor v = made().requires_grad_();
+  const Tensor g = made();
+  flush();
+  const auto steps =
+      steps_of([&] { scaled_dot_product_attention(q, k, v, {}, {.dropout_p = 0.25}).backward(g); }, null);
+  // The result with its logsumexp; delta; the query's gradient; those of key and value. No random numbers in memory.
+  EXPECT_EQ(steps.size(), 4U);
+  for (const StepInfo& step : steps) EXPECT_EQ(count(step.detail, "uniform"), 0) << step.detail;
 }
 
 TEST(Passes, EpiloguesHoldBiasAndActivation) {
@@ -246,7 +287,7 @@ TEST(Passes, PruneLeavesNoValueBehindThatNobodyReads) {
 TEST(Passes, PruneDropsValuesThatNoOutputNeeds) {
   using compile::Value;
   compile::Program program;
-  const auto add = [&](ops::Op op, std::array<compile::ValueId, 3> inputs) {
+  const auto add = [&](ops::Op op, compile::Inputs inputs) {
     const Shape shape{8};
     program.values.push_back({op, DType::float32, shape, {}, inputs, -1, -1, contiguous_strides(shape)});
   };

@@ -385,6 +385,22 @@ TEST(Attention, SharedHeads) {
   EXPECT_TRUE(allclose(y[0][3], single));
 }
 
+// As in PyTorch: an element that the leaf shows several times has as many gradients.
+TEST(Attention, ALeafThatWasExpandedHasTheGradientOfItsCopy) {
+  const Tensor q = scattered_tensor({2, 3, 4});
+  const Tensor v = scattered_tensor({2, 5, 2}, 2);
+  const Tensor row = scattered_tensor({1, 4}, 1);
+  const Tensor weight = scattered_tensor({2, 3, 2}, 3);
+  const auto gradient = [&](const Tensor& k) {
+    return autograd::grad({scaled_dot_product_attention(q, k, v)}, {k}, {weight})[0];
+  };
+  for (const Shape& sizes : {Shape{5, 4}, Shape{2, 5, 4}}) {
+    const Tensor found = gradient(row.expand(sizes).detach().requires_grad_());
+    EXPECT_EQ(found.sizes(), sizes);
+    EXPECT_TRUE(allclose(found, gradient(row.expand(sizes).detach().clone().requires_grad_())));
+  }
+}
+
 TEST(Attention, MultiHead) {
   const std::int64_t e = 4;
   const Tensor x = scattered_tensor({3, 2, e});  // [l, n, e]

@@ -87,6 +87,12 @@ class Fuser {
   Reachability reach_;
 };
 
+/// Whether a view of a view may read the memory behind both.
+bool sees_through(const Program& program, const Value& view) {
+  const Value& source = value_at(program, view.inputs[0]);
+  return is_view(source) && !std::get<ops::View>(view.attributes).dynamic && is_alias(program, source);
+}
+
 /// Which views and free values must lie in memory themselves: outputs, what primitives read and cannot reach through a
 /// view, and bases of further views.
 std::vector<bool> find_stored(const Program& program) {
@@ -95,9 +101,10 @@ std::vector<bool> find_stored(const Program& program) {
   for (const Output& output : program.outputs) mark(output.value);
   for (std::size_t id = 0; id < program.values.size(); ++id) {
     const Value& value = program.values[id];
-    if (is_view(value)) mark(value.inputs[0]);
+    if (is_view(value) && !sees_through(program, value)) mark(value.inputs[0]);
     if (is_view(value) || is_fusable(value)) continue;
-    for (std::size_t input = 0; input < 3 && value.inputs[input] >= 0; ++input) {
+    for (std::size_t input = 0; input < ops::max_inputs && value.inputs[input] >= 0; ++input) {
+      if (draws(program, value, input)) continue;
       const Value& source = value_at(program, value.inputs[input]);
       if (!is_view(source) || !reads_through_view(value, static_cast<int>(input), source)) mark(value.inputs[input]);
     }
@@ -105,14 +112,28 @@ std::vector<bool> find_stored(const Program& program) {
   return stored;
 }
 
+/// Values that nothing but attentions reads, which draw them themselves.
+std::vector<bool> find_drawn(const Program& program, const std::vector<bool>& stored) {
+  std::vector<bool> drawn(program.values.size(), false);
+  std::vector<bool> read(stored);
+  for (const Value& value : program.values) {
+    for (std::size_t input = 0; input < ops::max_inputs && value.inputs[input] >= 0; ++input) {
+      (draws(program, value, input) ? drawn : read)[static_cast<std::size_t>(value.inputs[input])] = true;
+    }
+  }
+  for (std::size_t id = 0; id < drawn.size(); ++id) drawn[id] = drawn[id] && !read[id];
+  return drawn;
+}
+
 /// Every computed value starts alone.
 void start_clusters(Program& program) {
   const std::vector<bool> stored = find_stored(program);
+  const std::vector<bool> drawn = find_drawn(program, stored);
   program.owner.assign(program.values.size(), -1);
   program.clusters.clear();
   for (std::size_t id = 0; id < program.values.size(); ++id) {
     const Value& value = program.values[id];
-    if (value.leaf >= 0 || ((is_view(value) || is_free(value)) && !stored[id])) continue;
+    if (value.leaf >= 0 || drawn[id] || ((is_view(value) || is_free(value)) && !stored[id])) continue;
     Cluster cluster;
     cluster.kind = is_fusable(value) || is_view(value) ? Cluster::Kind::group : Cluster::Kind::primitive;
     cluster.members = {static_cast<ValueId>(id)};

@@ -74,7 +74,7 @@ class Layout {
       if (input < 0) continue;
       (is_view(value) ? views_ : readers_)[static_cast<std::size_t>(input)].push_back(id);
       const bool any_order = is_fusable(value) || is_view(value) || family == Family::window ||
-                             (family == Family::contraction && value.op != Op::matmul);
+                             family == Family::attention || (family == Family::contraction && value.op != Op::matmul);
       if (!any_order) fixed_[static_cast<std::size_t>(input)] = true;
     }
   }
@@ -92,6 +92,7 @@ class Layout {
     if (value.op == Op::convolution || value.op == Op::convolution_input) {
       return target_.preferred_strides(described(value), -1);
     }
+    if (family == Family::attention) return wish_of_attention(value);
     if (family != Family::window && !is_pointwise(value)) return value.strides;
     for (const ValueId input : value.inputs) {
       if (input < 0) continue;
@@ -101,6 +102,16 @@ class Layout {
       if (full && source.strides != contiguous_strides(source.shape)) return ordered_like(value.shape, source.strides);
     }
     return value.strides;
+  }
+
+  /// What is about the query lies as the query does, and so on: heads side by side, where one product made them.
+  Strides wish_of_attention(const Value& value) const {
+    const bool of_key = value.op == Op::attention_key_gradient || value.op == Op::attention_value_gradient;
+    const Value& model = value_at(program_, value.inputs[of_key ? 1 : 0]);
+    if (!is_view(model)) return ordered_like(value.shape, model.strides);
+    const Value& base = value_at(program_, model.inputs[0]);
+    const auto affine = resolve_view(std::get<ops::View>(model.attributes), model.shape, base.shape, base.strides);
+    return affine ? ordered_like(value.shape, affine->strides) : value.strides;
   }
 
   Strides wish_of_readers(std::size_t id) const {
@@ -124,7 +135,7 @@ class Layout {
     Primitive primitive;
     primitive.op = value.op;
     primitive.attributes = value.attributes;
-    for (std::size_t i = 0; i < 3 && value.inputs[i] >= 0; ++i) {
+    for (std::size_t i = 0; i < ops::max_inputs && value.inputs[i] >= 0; ++i) {
       const Value& input = value_at(program_, value.inputs[i]);
       primitive.inputs.push_back({{value.inputs[i], input.dtype, 0, -1, input.strides}, input.shape});
     }

@@ -99,7 +99,7 @@ class Lowering {
       emit(emit_group(program_, cluster, slot_of_));
       return;
     }
-    const ValueId id = cluster.members.front();
+    const ValueId id = first_of(program_, cluster);
     if (value(id).op == Op::overwrite && target_.runs_groups()) {
       overwrite(id);
     } else if (value(id).op != Op::empty) {

@@ -4,12 +4,14 @@
 
 namespace russet::compile::passes {
 
+void decompose(Program& program, const Target& target);
 void simplify(Program& program, const Target& target);
 void share(Program& program, const Target& target);
 void prune(Program& program, const Target& target);
 void layout(Program& program, const Target& target);
 void fuse(Program& program, const Target& target);
 void recompute(Program& program, const Target& target);
+void pair(Program& program, const Target& target);
 void epilogues(Program& program, const Target& target);
 void prologues(Program& program, const Target& target);
 void schedule(Program& program, const Target& target);

@@ -86,7 +86,7 @@ class Simplifier {
     if (!is_whole(attributes, source.shape, value.shape)) return add(std::move(value));
     Value reshaped = value;
     reshaped.op = Op::strided;
-    reshaped.inputs = {value.inputs[1], -1, -1};
+    reshaped.inputs = {value.inputs[1]};
     reshaped.attributes = View{contiguous_strides(value.shape), 0, false};
     reshaped.argument = -1;
     return view(std::move(reshaped));
@@ -130,7 +130,7 @@ class Simplifier {
     if (source.op == Op::constant) {
       value.op = Op::constant;
       value.attributes = source.attributes;
-      value.inputs = {-1, -1, -1};
+      value.inputs = {};
       return add(std::move(value));
     }
     if (source.op == Op::strided) {
@@ -166,7 +166,7 @@ class Simplifier {
     }
     Value product = source;
     product.shape = value.shape;
-    product.inputs = {transpose(source.inputs[1]), transpose(source.inputs[0]), -1};
+    product.inputs = {transpose(source.inputs[1]), transpose(source.inputs[0])};
     return add(std::move(product));
   }
 
@@ -192,7 +192,7 @@ class Simplifier {
     Strides strides = contiguous_strides(source.shape);
     std::swap(strides[rank - 1], strides[rank - 2]);
     swapped.attributes = View{strides, 0, false};
-    swapped.inputs = {id, -1, -1};
+    swapped.inputs = {id};
     return nested_view(std::move(swapped));
   }
 
@@ -247,7 +247,7 @@ class Simplifier {
       moved.dtype = at(source.inputs[i]).dtype;
       moved.shape = numel(at(source.inputs[i]).shape) == 1 ? Shape{} : value.shape;
       moved.attributes = *views[i];
-      moved.inputs = {source.inputs[i], -1, -1};
+      moved.inputs = {source.inputs[i]};
       computed.inputs[i] = nested_view(std::move(moved));
     }
     return add(std::move(computed));
@@ -292,7 +292,7 @@ class Simplifier {
       copy.op = Op::cast;
       copy.dtype = at(target).dtype;
       copy.shape = at(target).shape;
-      copy.inputs = {target, -1, -1};
+      copy.inputs = {target};
       output.value = add(std::move(copy));
       taken.push_back(true);
     }

@@ -53,6 +53,7 @@ std::vector<Region> written_by(const compile::Step& step) {
   };
   if (const auto* primitive = std::get_if<compile::Primitive>(&step)) {
     regions.push_back(place(primitive->output, true).region);
+    if (primitive->second) regions.push_back(place(*primitive->second, true).region);
   } else {
     add(std::get<compile::Group>(step));
   }

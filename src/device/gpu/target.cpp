@@ -122,6 +122,8 @@ class Target final : public compile::Target {
 
   bool computes(DType dtype) const override { return has_type(dtype); }
 
+  bool decomposes_attention(DType dtype) const override { return !has_type(dtype); }
+
   int max_accesses() const override { return max_buffers - 8; }
 
   bool accepts_epilogue(const Primitive& contraction) const override { return judge(contraction, false).accepted(); }

@@ -13,5 +13,6 @@ void run_movement(const Call& call);
 void run_indexing(const Call& call);
 void run_window(const Call& call);
 void run_ordering(const Call& call);
+void run_attention(const Call& call);
 
 }  // namespace russet::reference

@@ -11,7 +11,7 @@ using Run = void (*)(const Call&);
 
 /// In the order of ops::Family.
 constexpr Run by_family[] = {run_source,   run_random,   run_elementwise, run_reduction, run_contraction,
-                             run_movement, run_indexing, run_window,      run_ordering};
+                             run_movement, run_indexing, run_window,      run_ordering,  run_attention};
 
 class Interpreted final : public compile::Kernel {
  public:
@@ -35,7 +35,7 @@ class Interpreter final : public compile::Target {
     if (!primitive->epilogue.code.empty()) {
       throw TypeError(fmt::format("{}: the reference device takes no epilogues", row.name));
     }
-    if (static_cast<int>(primitive->inputs.size()) < row.inputs) {
+    if (static_cast<int>(primitive->inputs.size()) < row.inputs - row.optional_inputs) {
       throw InternalError(
           fmt::format("{}: the step has {} of {} inputs", row.name, primitive->inputs.size(), row.inputs));
     }

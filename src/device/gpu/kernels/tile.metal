@@ -180,3 +180,71 @@ void multiply_tile(thread const Left& left, thread const Right& right, thread Vi
                              self.lane_id);
   }
 }
+
+/// Work on the sums of eight rows, which belong to one simdgroup: ACROSS matrices side by side. Kernels that go on with
+/// their sums (attention) are written with it.
+template <uint ACROSS>
+struct TileRows {
+  enum : uint { count = ACROSS };
+
+  static void clear(thread simdgroup_float8x8* sums) {
+    for (uint j = 0; j < ACROSS; ++j) sums[j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+  }
+
+  /// Adds the sum over k of left[row, k] * right[k, column].
+  template <uint DEPTH>
+  static void add(thread simdgroup_float8x8* sums, threadgroup const float* left, uint left_stride,
+                  threadgroup const float* right, uint right_stride) {
+    for (uint k = 0; k < DEPTH; k += 8) {
+      simdgroup_float8x8 from_left;
+      simdgroup_load(from_left, left + k, left_stride);
+      for (uint j = 0; j < ACROSS; ++j) {
+        simdgroup_float8x8 from_right;
+        simdgroup_load(from_right, right + k * right_stride + j * 8, right_stride);
+        simdgroup_multiply_accumulate(sums[j], from_left, from_right, sums[j]);
+      }
+    }
+  }
+
+  /// Adds the sum over k of left[row, k] * right[column, k].
+  template <uint DEPTH>
+  static void add_transposed(thread simdgroup_float8x8* sums, threadgroup const float* left, uint left_stride,
+                             threadgroup const float* right, uint right_stride) {
+    for (uint k = 0; k < DEPTH; k += 8) {
+      simdgroup_float8x8 from_left;
+      simdgroup_load(from_left, left + k, left_stride);
+      for (uint j = 0; j < ACROSS; ++j) {
+        simdgroup_float8x8 from_right;
+        simdgroup_load(from_right, right + j * 8 * right_stride + k, right_stride, make_ulong2(0ul, 0ul), true);
+        simdgroup_multiply_accumulate(sums[j], from_left, from_right, sums[j]);
+      }
+    }
+  }
+
+  /// Multiplies each element by the one of an 8x8 matrix in its row, and its column of eight.
+  static void scale(thread simdgroup_float8x8* sums, threadgroup const float* factors) {
+    simdgroup_float8x8 factor;
+    simdgroup_load(factor, factors, 8);
+    for (uint j = 0; j < ACROSS; ++j) {
+      sums[j].thread_elements()[0] *= factor.thread_elements()[0];
+      sums[j].thread_elements()[1] *= factor.thread_elements()[1];
+    }
+  }
+
+  static void store(thread const simdgroup_float8x8* sums, threadgroup float* strip, uint stride) {
+    for (uint j = 0; j < ACROSS; ++j) simdgroup_store(sums[j], strip + j * 8, stride);
+  }
+
+  /// Hands the sums within the first `rows` and `columns` to a visitor, through 64 * ACROSS floats of its own.
+  template <class Visitor>
+  static void visit(thread const simdgroup_float8x8* sums, thread const Visitor& visitor, uint first_row, uint rows,
+                    uint columns, threadgroup float* strip, uint lane_id) {
+    store(sums, strip, ACROSS * 8);
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint e = lane_id; e < ACROSS * 64; e += 32) {
+      const uint row = first_row + e / (ACROSS * 8);
+      const uint column = e % (ACROSS * 8);
+      if (row < rows && column < columns) visitor.visit(row, column, strip[e]);
+    }
+  }
+};

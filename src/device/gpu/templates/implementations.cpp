@@ -10,6 +10,8 @@ constexpr Implementation indexing[] = {{"rows", judge_rows}};
 constexpr Implementation sorts[] = {{"sort", judge_sort}};
 constexpr Implementation scans[] = {{"scan", judge_scan}};
 
+constexpr Implementation attentions[] = {{"blocks", judge_attention_blocks}, {"elements", judge_attention_elements}};
+
 }  // namespace
 
 std::span<const Implementation> implementations(ops::Op op) {
@@ -20,6 +22,7 @@ std::span<const Implementation> implementations(ops::Op op) {
     case ops::Family::ordering:
       if (op == ops::Op::argsort) return sorts;
       return scans;
+    case ops::Family::attention: return attentions;
     default: return {};
   }
 }

@@ -16,4 +16,8 @@ Verdict judge_rows(const compile::Primitive& primitive, const Context& context);
 Verdict judge_sort(const compile::Primitive& primitive, const Context& context);
 Verdict judge_scan(const compile::Primitive& primitive, const Context& context);
 
+/// Attention and its gradients in blocks, for heads of at most 128; and an element a thread, for all.
+Verdict judge_attention_blocks(const compile::Primitive& primitive, const Context& context);
+Verdict judge_attention_elements(const compile::Primitive& primitive, const Context& context);
+
 }  // namespace russet::gpu

@@ -127,6 +127,7 @@ struct simdgroup_matrix {
   simdgroup_matrix() = default;
   simdgroup_matrix(const thread simdgroup_matrix&);
   thread simdgroup_matrix& operator=(simdgroup_matrix);
+  thread T* thread_elements();
 };
 typedef simdgroup_matrix<float, 8, 8> simdgroup_float8x8;
 typedef simdgroup_matrix<half, 8, 8> simdgroup_half8x8;
@@ -136,6 +137,9 @@ template <class T>
 void simdgroup_load(thread simdgroup_matrix<T, 8, 8>& matrix, device const T* source, ulong stride = 8);
 template <class T>
 void simdgroup_load(thread simdgroup_matrix<T, 8, 8>& matrix, threadgroup const T* source, ulong stride = 8);
+template <class T>
+void simdgroup_load(thread simdgroup_matrix<T, 8, 8>& matrix, threadgroup const T* source, ulong stride, ulong2 origin,
+                    bool transpose);
 template <class T>
 void simdgroup_store(thread const simdgroup_matrix<T, 8, 8>& matrix, device T* target, ulong stride = 8);
 template <class T>

@@ -1,0 +1,236 @@
+// Decomposition: attention becomes products, a softmax and elementwise operators where the device has no kernels for
+// it.
+//   y = attention(q, k, v)            ->   p = softmax(scale * q k^T); y = p v
+//   attention_query_gradient(...)     ->   s = p * (g v^T - delta) * scale; y = s k
+// Common parts are written once.
+#include <limits>
+#include <unordered_map>
+
+#include "compile/passes/passes.h"
+#include "ops/attention.h"
+#include "ops/table.h"
+
+namespace russet::compile::passes {
+namespace {
+
+using ops::Op;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+std::uint64_t hash_of(const Value& value) {
+  std::uint64_t hash = static_cast<std::uint64_t>(value.op) * 31 + static_cast<std::uint64_t>(value.dtype);
+  for (const ValueId input : value.inputs) hash = hash * 0x100000001B3ULL + static_cast<std::uint64_t>(input + 1);
+  return hash;
+}
+
+bool is_attention(const Value& value) { return ops::row(value.op).family == ops::Family::attention; }
+
+class Decomposer {
+ public:
+  Decomposer(Program& program, const Target& target) : program_(program), target_(target) {}
+
+  void run() {
+    for (std::size_t id = 0; id < program_.values.size(); ++id) {
+      const Value& old = program_.values[id];
+      if (is_attention(old) && target_.decomposes_attention(value_at(program_, old.inputs[0]).dtype)) {
+        old_ = &old;
+        place_.push_back(decomposed());
+        continue;
+      }
+      Value value = old;
+      for (ValueId& input : value.inputs) {
+        if (input >= 0) input = place_[static_cast<std::size_t>(input)];
+      }
+      values_.push_back(std::move(value));
+      place_.push_back(static_cast<ValueId>(values_.size() - 1));
+    }
+    for (Leaf& leaf : program_.leaves) leaf.value = place_[static_cast<std::size_t>(leaf.value)];
+    separate_outputs();
+    program_.values = std::move(values_);
+  }
+
+ private:
+  const Value& at(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
+  DType type(ValueId id) const { return at(id).dtype; }
+
+  // Values.
+
+  /// A value of an operator, the one that exists if there is one. `given`: what its rules take from the caller.
+  ValueId make(Op op, std::initializer_list<ValueId> inputs, ops::Attributes attributes = {},
+               const ops::Description& given = {DType::float32, {}}) {
+    Value value;
+    value.op = op;
+    value.inputs = Inputs(inputs);
+    value.attributes = std::move(attributes);
+    std::vector<ops::Description> descriptions;
+    for (const ValueId input : inputs) descriptions.push_back({type(input), at(input).shape});
+    std::vector<const ops::Description*> pointers;
+    for (const ops::Description& description : descriptions) pointers.push_back(&description);
+    const ops::Description result = ops::infer(op, pointers, value.attributes, given);
+    value.dtype = result.dtype;
+    value.shape = result.shape;
+    value.strides = contiguous_strides(value.shape);
+    const std::uint64_t hash = hash_of(value);
+    const auto [first, last] = made_.equal_range(hash);
+    for (auto it = first; it != last; ++it) {
+      if (at(it->second) == value) return it->second;
+    }
+    values_.push_back(std::move(value));
+    made_.emplace(hash, static_cast<ValueId>(values_.size() - 1));
+    return static_cast<ValueId>(values_.size() - 1);
+  }
+
+  ValueId constant(double number, DType dtype) { return make(Op::constant, {}, ops::Number{number, 0}, {dtype, {}}); }
+  ValueId cast(ValueId x, DType dtype) { return type(x) == dtype ? x : make(Op::cast, {x}, {}, {dtype, {}}); }
+  ValueId wide(ValueId x) { return size_of(type(x)) < 4 ? cast(x, DType::float32) : x; }
+  ValueId scaled(ValueId x, double factor) { return make(Op::mul, {x, constant(factor, type(x))}); }
+  ValueId product(ValueId a, ValueId b) { return make(Op::matmul, {a, b}); }
+  ValueId by_row(Op op, ValueId x) { return make(op, {x}, ops::Axes{1U << (at(x).shape.rank() - 1)}); }
+  ValueId where(ValueId condition, ValueId a, ValueId b) { return make(Op::where, {condition, a, b}); }
+
+  ValueId transposed(ValueId x) {
+    Shape sizes = at(x).shape;
+    Strides strides = contiguous_strides(sizes);
+    const int rank = sizes.rank();
+    std::swap(sizes[rank - 1], sizes[rank - 2]);
+    std::swap(strides[rank - 1], strides[rank - 2]);
+    return make(Op::strided, {x}, ops::View{strides, 0, false}, {type(x), sizes});
+  }
+
+  ValueId positions(int axis, ValueId scores) {
+    Shape sizes(at(scores).shape.rank(), 1);
+    sizes[axis] = at(scores).shape[axis];
+    return make(Op::iota, {}, {}, {DType::int64, sizes});
+  }
+
+  // The operator that is being decomposed: its attributes and inputs.
+
+  const ops::Attention& attributes() const { return std::get<ops::Attention>(old_->attributes); }
+  ops::AttentionInputs inputs() const { return ops::attention_inputs(old_->op, attributes()); }
+  ValueId input(int i) const { return place_[static_cast<std::size_t>(old_->inputs[static_cast<std::size_t>(i)])]; }
+  DType own_type() const { return value_at(program_, old_->inputs[0]).dtype; }
+  bool hides_some() const { return attributes().masked || attributes().causal; }
+
+  // What is computed.
+
+  ValueId scores() {
+    ValueId s = scaled(wide(product(input(inputs().query), transposed(input(inputs().key)))), attributes().scale);
+    const ValueId hidden = constant(-infinity, type(s));
+    if (attributes().causal) {
+      const int rank = at(s).shape.rank();
+      s = where(make(Op::le, {positions(rank - 1, s), positions(rank - 2, s)}), s, hidden);
+    }
+    if (!attributes().masked) return s;
+    const ValueId mask = input(inputs().mask);
+    return type(mask) == DType::boolean ? where(mask, s, hidden) : make(Op::add, {s, mask});
+  }
+
+  /// The largest score of each row, and the sum of the exponentials of all less that one; 0 and 0 if it sees nothing.
+  struct Softmax {
+    ValueId exponentials;
+    ValueId largest;
+    ValueId total;
+  };
+  Softmax softmax() {
+    const ValueId s = scores();
+    ValueId largest = by_row(Op::amax, s);
+    if (hides_some()) {
+      const ValueId nothing = make(Op::eq, {largest, constant(-infinity, type(s))});
+      largest = where(nothing, constant(0, type(s)), largest);
+    }
+    const ValueId e = make(Op::exp, {make(Op::sub, {s, largest})});
+    return {e, largest, by_row(Op::sum, e)};
+  }
+
+  ValueId is_nothing(ValueId total) { return make(Op::eq, {total, constant(0, type(total))}); }
+
+  ValueId own_probabilities() {
+    const Softmax parts = softmax();
+    ValueId total = parts.total;
+    if (hides_some()) total = where(is_nothing(total), constant(1, type(total)), total);
+    return cast(make(Op::div, {parts.exponentials, total}), own_type());
+  }
+
+  ValueId logsumexp() {
+    const Softmax parts = softmax();
+    const ValueId sum = make(Op::add, {make(Op::log, {parts.total}), parts.largest});
+    return hides_some() ? where(is_nothing(parts.total), constant(infinity, type(sum)), sum) : sum;
+  }
+
+  ValueId probabilities() {
+    if (old_->op == Op::attention) return own_probabilities();
+    return cast(make(Op::exp, {make(Op::sub, {scores(), input(inputs().logsumexp)})}), own_type());
+  }
+
+  ValueId kept() {
+    const ValueId uniform = input(inputs().uniform);
+    return make(Op::le, {constant(attributes().dropout, type(uniform)), uniform});
+  }
+  double kept_factor() const { return 1 / (1 - attributes().dropout); }
+
+  ValueId dropped(ValueId p) {
+    if (inputs().uniform < 0) return p;
+    return where(kept(), scaled(p, kept_factor()), constant(0, type(p)));
+  }
+
+  /// The gradient for the scores before they were scaled.
+  ValueId slope() {
+    ValueId g = product(input(inputs().gradient), transposed(input(inputs().value)));
+    if (inputs().uniform >= 0) g = scaled(where(kept(), g, constant(0, type(g))), kept_factor());
+    g = wide(g);
+    const ValueId p = wide(probabilities());
+    const ValueId delta = input(inputs().delta);
+    return cast(scaled(make(Op::mul, {p, make(Op::sub, {g, delta})}), attributes().scale), own_type());
+  }
+
+  ValueId decomposed() {
+    switch (old_->op) {
+      case Op::attention: return product(dropped(probabilities()), input(inputs().value));
+      case Op::attention_logsumexp: return logsumexp();
+      case Op::attention_query_gradient: return product(slope(), input(inputs().key));
+      case Op::attention_key_gradient: return product(transposed(slope()), input(inputs().query));
+      default: return product(transposed(dropped(probabilities())), input(inputs().gradient));
+    }
+  }
+
+  /// Two outputs that became one value: the second is a copy.
+  void separate_outputs() {
+    std::vector<bool> taken(values_.size(), false);
+    for (Output& output : program_.outputs) {
+      const ValueId target = place_[static_cast<std::size_t>(output.value)];
+      output.value = target;
+      if (!taken[static_cast<std::size_t>(target)]) {
+        taken[static_cast<std::size_t>(target)] = true;
+        continue;
+      }
+      Value copy = at(target);
+      copy.op = Op::cast;
+      copy.attributes = {};
+      copy.argument = -1;
+      copy.inputs = {target};
+      values_.push_back(std::move(copy));
+      taken.push_back(true);
+      output.value = static_cast<ValueId>(values_.size() - 1);
+    }
+  }
+
+  Program& program_;
+  const Target& target_;
+  std::vector<ValueId> place_;
+  std::vector<Value> values_;
+  std::unordered_multimap<std::uint64_t, ValueId> made_;
+  const Value* old_ = nullptr;
+};
+
+}  // namespace
+
+void decompose(Program& program, const Target& target) {
+  for (const Value& value : program.values) {
+    if (!is_attention(value) || !target.decomposes_attention(value_at(program, value.inputs[0]).dtype)) continue;
+    Decomposer(program, target).run();
+    // What only the kernels would have read.
+    return prune(program, target);
+  }
+}
+
+}  // namespace russet::compile::passes

@@ -1,0 +1,264 @@
+// Launches of attention and its gradients.
+#include "ops/attention.h"
+
+#include <algorithm>
+
+#include "device/gpu/templates/templates.h"
+#include "device/gpu/templates/text.h"
+
+namespace russet::gpu {
+namespace {
+
+using compile::Operand;
+using compile::Primitive;
+using ops::Op;
+
+constexpr int max_batch_axes = 6;
+constexpr std::int64_t widest_head = 128;
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// The step's operands by what they are; nullptr for those that it lacks.
+struct Operands {
+  const Operand* query;
+  const Operand* key;
+  const Operand* value;
+  const Operand* gradient;
+  const Operand* logsumexp;
+  const Operand* delta;
+  const Operand* mask;
+  const Operand* uniform;
+  const Operand* result = nullptr;  // of the step's own operator
+  const Operand* second = nullptr;  // logsumexp as a result, the value's gradient
+
+  explicit Operands(const Primitive& primitive) {
+    const ops::AttentionInputs at = ops::attention_inputs(primitive.op, attribute<ops::Attention>(primitive));
+    const auto input = [&](int i) { return i < 0 ? nullptr : &primitive.inputs[static_cast<std::size_t>(i)]; };
+    query = input(at.query);
+    key = input(at.key);
+    value = input(at.value);
+    gradient = input(at.gradient);
+    logsumexp = input(at.logsumexp);
+    delta = input(at.delta);
+    mask = input(at.mask);
+    uniform = input(at.uniform);
+    const bool second_alone = primitive.op == Op::attention_logsumexp || primitive.op == Op::attention_value_gradient;
+    (second_alone ? second : result) = &primitive.output;
+    if (primitive.second) second = &*primitive.second;
+  }
+};
+
+/// Sizes of the scores and of what they are made of.
+struct Sizes {
+  Shape batch;
+  std::int64_t rows, columns, width, values;
+
+  explicit Sizes(const Operands& at) : batch(at.query->sizes) {
+    const int rank = batch.rank();
+    rows = batch[rank - 2];
+    width = batch[rank - 1];
+    columns = at.key->sizes[rank - 2];
+    const Operand* valued = at.value != nullptr ? at.value : at.gradient;
+    values = valued != nullptr ? valued->sizes[rank - 1] : 0;
+    batch.pop_back();
+    batch.pop_back();
+  }
+  std::int64_t batches() const { return numel(batch); }
+};
+
+/// A block of rows stays in threadgroup memory while those of the other side pass, `inner` at a time.
+struct Blocks {
+  std::int64_t rows, inner, width, values;
+
+  explicit Blocks(const Sizes& sizes) {
+    const auto padded = [](std::int64_t size) { return std::max<std::int64_t>(divide_up(size, 16) * 16, 16); };
+    width = padded(sizes.width);
+    values = padded(sizes.values);
+    const bool narrow = std::max(width, values) <= 64;
+    rows = narrow ? 32 : 16;
+    inner = narrow ? 16 : 8;
+  }
+  std::string text() const { return fmt::format("AttentionBlocks<{}, {}, {}, {}>", rows, inner, width, values); }
+};
+
+class Writer {
+ public:
+  Writer(const Primitive& primitive, const Context& context)
+      : primitive_(primitive),
+        context_(context),
+        attributes_(attribute<ops::Attention>(primitive)),
+        at_(primitive),
+        sizes_(at_),
+        type_(at_.query->access.dtype) {}
+
+  KernelPtr blocks() const {
+    const Blocks blocks(sizes_);
+    const std::int64_t tiles = divide_up(rows_that_stay(), blocks.rows);
+    std::string body = fmt::format("  typedef {} Blocks;\n", blocks.text());
+    body += "  TileThread self;\n  self.thread_id = thread_id;\n  self.lane_id = lane_id;\n";
+    body += "  self.simdgroup_id = simdgroup_id;\n";
+    body += fmt::format("  {}(at, rules, values, memory, group_id.x, self);\n", function_of_blocks());
+    const std::string memory = fmt::format("({}::{})", blocks.text(), is_forward() ? "forward" : "backward");
+    std::vector<Call> calls;
+    calls.push_back(call("", static_cast<std::uint32_t>(blocks.rows * 4), memory, body, tiles,
+                         grid_size(tiles * sizes_.batches())));
+    return std::make_unique<GpuKernel>(
+        context_, fmt::format("blocks {}x{} of {}", blocks.rows, blocks.inner, std::max(blocks.width, blocks.values)),
+        std::move(calls));
+  }
+
+  KernelPtr elements() const {
+    std::vector<Call> calls;
+    const auto add = [&](const char* function, std::int64_t rows, std::int64_t columns) {
+      const std::string body =
+          fmt::format("  {}(at, rules, values, ulong(group_id.x) * 256u + thread_id);\n", function);
+      calls.push_back(call("_elements", 256, "", body, 0, groups_for(sizes_.batches() * rows * columns)));
+    };
+    if (is_forward()) {
+      if (at_.result != nullptr) add("attend_element<true>", sizes_.rows, sizes_.values);
+      if (at_.second != nullptr) add("attend_element<false>", sizes_.rows, 1);
+    } else if (primitive_.op == Op::attention_query_gradient) {
+      add("attention_gradient_element<gradient_of_query>", sizes_.rows, sizes_.width);
+    } else {
+      if (at_.result != nullptr) add("attention_gradient_element<gradient_of_key>", sizes_.columns, sizes_.width);
+      if (at_.second != nullptr) add("attention_gradient_element<gradient_of_value>", sizes_.columns, sizes_.values);
+    }
+    return std::make_unique<GpuKernel>(context_, "elements", std::move(calls));
+  }
+
+ private:
+  bool is_forward() const { return primitive_.op == Op::attention || primitive_.op == Op::attention_logsumexp; }
+  std::int64_t rows_that_stay() const {
+    const bool keys = primitive_.op == Op::attention_key_gradient || primitive_.op == Op::attention_value_gradient;
+    return keys ? sizes_.columns : sizes_.rows;
+  }
+
+  std::string function_of_blocks() const {
+    if (primitive_.op == Op::attention_query_gradient) return "query_gradient<Blocks>";
+    return fmt::format("{}<Blocks, {}, {}>", is_forward() ? "attend" : "key_value_gradient", at_.result != nullptr,
+                       at_.second != nullptr);
+  }
+
+  bool draws() const { return at_.uniform != nullptr && at_.uniform->access.slot < 0; }
+
+  std::string rules() const {
+    const std::string mask =
+        at_.mask == nullptr ? "NoMask" : fmt::format("ReadMask<{}>", element_type(at_.mask->access.dtype));
+    const std::string keep = at_.uniform == nullptr ? "KeepAll"
+                             : draws()              ? "KeepDrawn"
+                                       : fmt::format("KeepRead<{}>", element_type(at_.uniform->access.dtype));
+    return fmt::format("AttentionRules<{}, {}, {}>", mask, keep, attributes_.causal);
+  }
+
+  /// A kernel of all operands, which come to `body` as `at` and `rules`. `memory`: the floats that a threadgroup
+  /// shares.
+  Call call(const char* suffix, std::uint32_t threads, const std::string& memory, const std::string& body,
+            std::int64_t tiles, std::uint32_t groups) const {
+    Piece piece;
+    std::vector<Region> regions;
+    std::string set_up = fmt::format("  AttentionPointers<{}> at;\n  {} rules = {{}};\n", element_type(type_), rules());
+    const auto bind = [&](const Operand* operand, const char* name, const char* member, bool writes) {
+      if (operand == nullptr || operand->access.slot < 0) return;
+      piece.arguments.push_back({std::string(element_type(operand->access.dtype)), name, writes});
+      set_up += fmt::format("  {} = {};\n", member, name);
+      regions.push_back(place(*operand, writes).region);
+    };
+    bind(at_.query, "query", "at.query", false);
+    bind(at_.key, "key", "at.key", false);
+    bind(at_.value, "value", "at.value", false);
+    bind(at_.gradient, "gradient", "at.gradient", false);
+    bind(at_.logsumexp, "logsumexp", "at.logsumexp", false);
+    bind(at_.delta, "delta", "at.delta", false);
+    bind(at_.mask, "mask", "rules.mask.mask", false);
+    bind(at_.uniform, "uniform", "rules.keep.uniform", false);
+    bind(at_.result, "result", "at.result", true);
+    bind(at_.second, "second", is_forward() ? "at.statistics" : "at.second", true);
+    piece.stem = std::string(ops::row(primitive_.op).name) + suffix;
+    piece.threads = threads;
+    piece.values_type = "AttentionValues";
+    piece.values_are_wide = true;
+    if (!memory.empty()) piece.arrays.push_back({"float", "memory", memory});
+    piece.body = set_up + body;
+    piece.files = {"attention.metal"};
+    return make_call(std::move(piece), {groups, 1, 1}, std::move(regions), values(tiles), context_);
+  }
+
+  /// AttentionArray of attention.metal.
+  void add_array(Values& values, const Operand* operand, bool writes) const {
+    const int rank = sizes_.batch.rank();
+    const bool known = operand != nullptr && operand->access.slot >= 0;
+    const auto stride = [&](int axis) -> std::int64_t {
+      return known && operand->sizes[axis] != 1 ? operand->access.strides[axis] : 0;
+    };
+    values.add(known ? place(*operand, writes).first : std::int64_t{0});
+    for (int axis = 0; axis < max_batch_axes; ++axis) values.add(axis < rank ? stride(axis) : std::int64_t{0});
+    values.add(stride(rank));
+    values.add(stride(rank + 1));
+  }
+
+  Values values(std::int64_t tiles) const {
+    Values values;
+    for (const Operand* operand :
+         {at_.query, at_.key, at_.value, at_.gradient, at_.logsumexp, at_.delta, at_.mask, at_.uniform}) {
+      add_array(values, operand, false);
+    }
+    add_array(values, at_.result, true);
+    add_array(values, at_.second, true);
+    values.add(attributes_.seed);
+    if (draws()) {
+      values.add_argument(at_.uniform->access.offset_argument, Patch::Form::bits);
+    } else {
+      values.add(std::uint64_t{0});
+    }
+    const auto add = [&](std::int64_t number) { values.add(static_cast<std::uint32_t>(number)); };
+    const int rank = sizes_.batch.rank();
+    for (int axis = 0; axis < max_batch_axes; ++axis) add(axis < rank ? sizes_.batch[axis] : 1);
+    add(rank);
+    add(sizes_.batches());
+    add(sizes_.rows);
+    add(sizes_.columns);
+    add(sizes_.width);
+    add(sizes_.values);
+    add(tiles);
+    values.add(static_cast<float>(attributes_.scale));
+    values.add(static_cast<float>(attributes_.dropout));
+    values.add(static_cast<float>(1 / (1 - attributes_.dropout)));
+    return values;
+  }
+
+  const Primitive& primitive_;
+  const Context& context_;
+  const ops::Attention& attributes_;
+  Operands at_;
+  Sizes sizes_;
+  DType type_;
+};
+
+std::string why_not(const Primitive& primitive) {
+  if (std::string reason = why_no_type(primitive); !reason.empty()) return reason;
+  const Sizes sizes{Operands(primitive)};
+  constexpr std::int64_t limit = (std::int64_t{1} << 31) - 64;
+  for (const std::int64_t size : {sizes.batches(), sizes.rows, sizes.columns, sizes.width, sizes.values}) {
+    if (size >= limit) return "an index beyond 2^31";
+  }
+  return "";
+}
+
+}  // namespace
+
+Verdict judge_attention_blocks(const Primitive& primitive, const Context& context) {
+  if (std::string reason = why_not(primitive); !reason.empty()) return decline(reason);
+  const Sizes sizes{Operands(primitive)};
+  if (std::max(sizes.width, sizes.values) > widest_head) {
+    return decline(fmt::format("heads of {} and {}: a block holds at most {}", sizes.width, sizes.values, widest_head));
+  }
+  if (sizes.columns == 0) return decline("there are no keys");
+  return accept([&primitive, &context] { return Writer(primitive, context).blocks(); });
+}
+
+Verdict judge_attention_elements(const Primitive& primitive, const Context& context) {
+  if (std::string reason = why_not(primitive); !reason.empty()) return decline(reason);
+  return accept([&primitive, &context] { return Writer(primitive, context).elements(); });
+}
+
+}  // namespace russet::gpu
