@@ -24,6 +24,7 @@ struct AttentionValues {
   uint rows, columns;  // of the scores
   uint width, values;  // of query and key, and of value
   uint tiles;          // blocks of rows a batch
+  uint causal;         // not 0: a row sees the columns up to its own number
   float scale, dropout, kept;
 };
 
@@ -100,12 +101,8 @@ struct ReadMask {
 
 // Dropout: what a probability is multiplied by.
 
-struct KeepAll {
-  void start(constant AttentionValues&, uint) {}
-  float factor(uint, uint) { return 1.0f; }
-};
-
-/// Random numbers by position among all scores. Four neighbours in a row come from one block of Philox.
+/// Nothing is dropped, or by random numbers by position among all scores. Four neighbours in a row come from one block
+/// of Philox.
 struct KeepDrawn {
   ulong seed, offset, first, block;
   uint4 words;
@@ -122,6 +119,7 @@ struct KeepDrawn {
     kept = values.kept;
   }
   float factor(uint row, uint column) {
+    if (dropout == 0.0f) return 1.0f;
     const ulong position = first + ulong(row) * ulong(columns) + ulong(column);
     if (position >> 2ul != block) {
       block = position >> 2ul;
@@ -150,12 +148,12 @@ struct KeepRead {
 };
 
 /// Which scores count, and for what.
-template <class Mask, class Keep, bool CAUSAL>
+template <class Mask, class Keep>
 struct AttentionRules {
-  enum : uint { causal = CAUSAL ? 1 : 0 };
   Mask mask;
   Keep keep;
   uint rows, columns;
+  bool causal;
   float scale;
 
   void start(constant AttentionValues& values, uint batch) {
@@ -163,10 +161,11 @@ struct AttentionRules {
     keep.start(values, batch);
     rows = values.rows;
     columns = values.columns;
+    causal = values.causal != 0u;
     scale = values.scale;
   }
   bool sees(uint row, uint column) const {
-    return row < rows && column < columns && (!CAUSAL || column <= row);
+    return row < rows && column < columns && (!causal || column <= row);
   }
   float score(float product, uint row, uint column) const {
     return sees(row, column) ? mask.apply(product * scale, row, column) : -INFINITY;
@@ -174,26 +173,21 @@ struct AttentionRules {
   float kept(uint row, uint column) { return sees(row, column) ? keep.factor(row, column) : 0.0f; }
 };
 
-/// Blocks of ROWS rows that stay and INNER rows that pass; WIDTH and VALUES are at least those of the operands.
-template <uint ROWS, uint INNER, uint WIDTH, uint VALUES>
+/// Blocks of ROWS rows that stay and INNER rows that pass, of at most WIDTH columns.
+template <uint ROWS, uint INNER, uint WIDTH>
 struct AttentionBlocks {
   enum : uint {
     rows = ROWS,
     inner = INNER,
     width = WIDTH,
-    values = VALUES,
     threads = ROWS * 4,
     part = INNER / 4,  // of a strip's columns, a lane
     stride = WIDTH + 4,
-    value_stride = VALUES + 4,
     strip_stride = INNER + 4,
     strip = 8 * (INNER + 4),
-    // Floats of threadgroup memory: while blocks pass, and for handing out sums.
-    forward_blocks = ROWS * (WIDTH + 4) + INNER * (WIDTH + 4 + VALUES + 4) + ROWS / 8 * (8 * (INNER + 4) + 64),
-    backward_blocks = (ROWS + INNER) * (WIDTH + 4 + VALUES + 4) + ROWS / 8 * 8 * (INNER + 4) + 2 * INNER,
-    sums = ROWS * (WIDTH > VALUES ? WIDTH : VALUES),
-    forward = forward_blocks > sums ? forward_blocks : sums,
-    backward = backward_blocks > sums ? backward_blocks : sums
+    // Floats of threadgroup memory; handing out sums takes less.
+    forward = (ROWS + 2 * INNER) * (WIDTH + 4) + ROWS / 8 * (8 * (INNER + 4) + 64),
+    backward = 2 * (ROWS + INNER) * (WIDTH + 4) + ROWS / 8 * 8 * (INNER + 4) + 2 * INNER
   };
 };
 
@@ -234,22 +228,23 @@ void find_place_in_blocks(thread AttentionPlace& place, constant AttentionValues
   place.part = self.lane_id % 4u * Blocks::part;
 }
 
-/// Products of a simdgroup's eight rows with the rows of a block that passes, in the strip.
-template <class Blocks, uint DEPTH>
-void multiply_into_strip(threadgroup float* strip, threadgroup const float* left, threadgroup const float* right) {
+/// Products of a simdgroup's eight rows with the rows of a block that passes, of `depth` columns, in the strip.
+template <class Blocks>
+void multiply_into_strip(threadgroup float* strip, threadgroup const float* left, threadgroup const float* right,
+                         uint depth) {
   typedef TileRows<Blocks::inner / 8> Rows;
   simdgroup_float8x8 products[Rows::count];
   Rows::clear(products);
-  Rows::template add_transposed<DEPTH>(products, left, DEPTH + 4, right, DEPTH + 4);
+  Rows::add_transposed(products, left, Blocks::stride, right, Blocks::stride, depth);
   Rows::store(products, strip, Blocks::strip_stride);
   simdgroup_barrier(mem_flags::mem_threadgroup);
 }
 
-template <uint COLUMNS, class Visitor>
+template <class Blocks, class Visitor>
 void visit_rows(thread const simdgroup_float8x8* sums, thread const Visitor& visitor,
                 thread const AttentionPlace& place, uint rows, uint columns, threadgroup float* memory, uint lane_id) {
-  TileRows<COLUMNS / 8>::visit(sums, visitor, place.first + place.own, rows, columns, memory + place.own * COLUMNS,
-                               lane_id);
+  TileRows<Blocks::width / 8>::visit(sums, visitor, place.first + place.own, rows, columns,
+                                     memory + place.own * Blocks::width, lane_id);
 }
 
 /// The result and the logsumexp, or one of them. `memory`: Blocks::forward floats.
@@ -269,28 +264,28 @@ void attend(thread const AttentionPointers<T>& at, thread Rules& rules, constant
   threadgroup float* const keys = queries + Blocks::rows * Blocks::stride;
   threadgroup float* const value_rows = keys + Blocks::inner * Blocks::stride;
   threadgroup float* const strip =
-      value_rows + Blocks::inner * Blocks::value_stride + self.simdgroup_id * (Blocks::strip + 64);
+      value_rows + Blocks::inner * Blocks::stride + self.simdgroup_id * (Blocks::strip + 64);
   threadgroup float* const factors = strip + Blocks::strip;
   threadgroup float* const cells = strip + place.strip_row * Blocks::strip_stride + place.part;
   threadgroup float* const factor_cells = factors + self.lane_id * 2;
 
   float largest = -INFINITY;
   float total = 0.0f;
-  typedef TileRows<Blocks::values / 8> Sums;
+  typedef TileRows<Blocks::width / 8> Sums;
   simdgroup_float8x8 sums[Sums::count];
   Sums::clear(sums);
   load_rows<T, Blocks::rows, Blocks::width, Blocks::threads>(queries, query, place.first, values.rows, values.width,
                                                              self.thread_id);
-  const uint end = Rules::causal != 0 ? min(values.columns, place.first + Blocks::rows) : values.columns;
+  const uint end = rules.causal ? min(values.columns, place.first + Blocks::rows) : values.columns;
   for (uint first = 0; first < end; first += Blocks::inner) {
     load_rows<T, Blocks::inner, Blocks::width, Blocks::threads>(keys, key, first, values.columns, values.width,
                                                                 self.thread_id);
     if constexpr (RESULT) {
-      load_rows<T, Blocks::inner, Blocks::values, Blocks::threads>(value_rows, value, first, values.columns,
+      load_rows<T, Blocks::inner, Blocks::width, Blocks::threads>(value_rows, value, first, values.columns,
                                                                    values.values, self.thread_id);
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    multiply_into_strip<Blocks, Blocks::width>(strip, queries + place.own * Blocks::stride, keys);
+    multiply_into_strip<Blocks>(strip, queries + place.own * Blocks::stride, keys, values.width);
     float scores[Blocks::part];
     float next = largest;
     for (uint i = Blocks::part; i-- > 0;) {
@@ -317,7 +312,7 @@ void attend(thread const AttentionPointers<T>& at, thread Rules& rules, constant
       factor_cells[1] = factor;
       simdgroup_barrier(mem_flags::mem_threadgroup);
       Sums::scale(sums, factors);
-      Sums::template add<Blocks::inner>(sums, strip, Blocks::strip_stride, value_rows, Blocks::value_stride);
+      Sums::template add<Blocks::inner>(sums, strip, Blocks::strip_stride, value_rows, Blocks::stride, values.values);
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
   }
@@ -329,7 +324,7 @@ void attend(thread const AttentionPointers<T>& at, thread Rules& rules, constant
     threadgroup_barrier(mem_flags::mem_threadgroup);
     AttentionVisitor<T> visitor;
     visitor.start(at.result, values.result, values, place.batch);
-    visit_rows<Blocks::values>(sums, visitor, place, values.rows, values.values, memory, self.lane_id);
+    visit_rows<Blocks>(sums, visitor, place, values.rows, values.values, memory, self.lane_id);
   }
   if constexpr (LOGSUMEXP) {
     if (place.part == 0u && place.row < values.rows) {
@@ -356,10 +351,10 @@ void query_gradient(thread const AttentionPointers<T>& at, thread Rules& rules, 
   gradient.start(at.gradient, values.gradient, values, place.batch);
   threadgroup float* const queries = memory;
   threadgroup float* const gradients = queries + Blocks::rows * Blocks::stride;
-  threadgroup float* const keys = gradients + Blocks::rows * Blocks::value_stride;
+  threadgroup float* const keys = gradients + Blocks::rows * Blocks::stride;
   threadgroup float* const value_rows = keys + Blocks::inner * Blocks::stride;
   threadgroup float* const strip =
-      value_rows + Blocks::inner * Blocks::value_stride + self.simdgroup_id * Blocks::strip;
+      value_rows + Blocks::inner * Blocks::stride + self.simdgroup_id * Blocks::strip;
   threadgroup float* const cells = strip + place.strip_row * Blocks::strip_stride + place.part;
 
   typedef TileRows<Blocks::width / 8> Sums;
@@ -367,7 +362,7 @@ void query_gradient(thread const AttentionPointers<T>& at, thread Rules& rules, 
   Sums::clear(sums);
   load_rows<T, Blocks::rows, Blocks::width, Blocks::threads>(queries, query, place.first, values.rows, values.width,
                                                              self.thread_id);
-  load_rows<T, Blocks::rows, Blocks::values, Blocks::threads>(gradients, gradient, place.first, values.rows,
+  load_rows<T, Blocks::rows, Blocks::width, Blocks::threads>(gradients, gradient, place.first, values.rows,
                                                               values.values, self.thread_id);
   AttentionMatrix<float> logsumexps;
   AttentionMatrix<float> deltas;
@@ -375,31 +370,31 @@ void query_gradient(thread const AttentionPointers<T>& at, thread Rules& rules, 
   deltas.start(at.delta, values.delta, values, place.batch);
   const float logsumexp = place.row < values.rows ? logsumexps.at(place.row, 0u) : 0.0f;
   const float delta = place.row < values.rows ? deltas.at(place.row, 0u) : 0.0f;
-  const uint end = Rules::causal != 0 ? min(values.columns, place.first + Blocks::rows) : values.columns;
+  const uint end = rules.causal ? min(values.columns, place.first + Blocks::rows) : values.columns;
   for (uint first = 0; first < end; first += Blocks::inner) {
     load_rows<T, Blocks::inner, Blocks::width, Blocks::threads>(keys, key, first, values.columns, values.width,
                                                                 self.thread_id);
-    load_rows<T, Blocks::inner, Blocks::values, Blocks::threads>(value_rows, value, first, values.columns,
+    load_rows<T, Blocks::inner, Blocks::width, Blocks::threads>(value_rows, value, first, values.columns,
                                                                  values.values, self.thread_id);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    multiply_into_strip<Blocks, Blocks::width>(strip, queries + place.own * Blocks::stride, keys);
+    multiply_into_strip<Blocks>(strip, queries + place.own * Blocks::stride, keys, values.width);
     float p[Blocks::part];
     for (uint i = Blocks::part; i-- > 0;) {
       p[i] = precise::exp(rules.score(cells[i], place.row, first + place.part + i) - logsumexp);
     }
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    multiply_into_strip<Blocks, Blocks::values>(strip, gradients + place.own * Blocks::value_stride, value_rows);
+    multiply_into_strip<Blocks>(strip, gradients + place.own * Blocks::stride, value_rows, values.values);
     for (uint i = Blocks::part; i-- > 0;) {
       cells[i] = p[i] * (cells[i] * rules.kept(place.row, first + place.part + i) - delta);
     }
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    Sums::template add<Blocks::inner>(sums, strip, Blocks::strip_stride, keys, Blocks::stride);
+    Sums::template add<Blocks::inner>(sums, strip, Blocks::strip_stride, keys, Blocks::stride, values.width);
     threadgroup_barrier(mem_flags::mem_threadgroup);
   }
   AttentionVisitor<T> visitor;
   visitor.start(at.result, values.result, values, place.batch);
   visitor.factor = values.scale;
-  visit_rows<Blocks::width>(sums, visitor, place, values.rows, values.width, memory, self.lane_id);
+  visit_rows<Blocks>(sums, visitor, place, values.rows, values.width, memory, self.lane_id);
 }
 
 /// The gradients for key (result) and value (second), or one of them. `memory`: Blocks::backward floats.
@@ -425,31 +420,30 @@ void key_value_gradient(thread const AttentionPointers<T>& at, thread Rules& rul
   }
   threadgroup float* const keys = memory;
   threadgroup float* const value_rows = keys + Blocks::rows * Blocks::stride;
-  threadgroup float* const queries = value_rows + Blocks::rows * Blocks::value_stride;
+  threadgroup float* const queries = value_rows + Blocks::rows * Blocks::stride;
   threadgroup float* const gradients = queries + Blocks::inner * Blocks::stride;
-  threadgroup float* const statistics = gradients + Blocks::inner * Blocks::value_stride;
+  threadgroup float* const statistics = gradients + Blocks::inner * Blocks::stride;
   threadgroup float* const strip = statistics + 2 * Blocks::inner + self.simdgroup_id * Blocks::strip;
   threadgroup float* const cells = strip + place.strip_row * Blocks::strip_stride + place.part;
 
-  typedef TileRows<Blocks::width / 8> KeySums;
-  typedef TileRows<Blocks::values / 8> ValueSums;
-  simdgroup_float8x8 key_sums[KeySums::count];
-  simdgroup_float8x8 value_sums[ValueSums::count];
-  KeySums::clear(key_sums);
-  ValueSums::clear(value_sums);
+  typedef TileRows<Blocks::width / 8> Sums;
+  simdgroup_float8x8 key_sums[Sums::count];
+  simdgroup_float8x8 value_sums[Sums::count];
+  Sums::clear(key_sums);
+  Sums::clear(value_sums);
   load_rows<T, Blocks::rows, Blocks::width, Blocks::threads>(keys, key, place.first, values.columns, values.width,
                                                              self.thread_id);
   if constexpr (KEY) {
-    load_rows<T, Blocks::rows, Blocks::values, Blocks::threads>(value_rows, value, place.first, values.columns,
+    load_rows<T, Blocks::rows, Blocks::width, Blocks::threads>(value_rows, value, place.first, values.columns,
                                                                 values.values, self.thread_id);
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
   // Of a causal attention, earlier rows see none of these keys.
-  const uint begin = Rules::causal != 0 ? place.first : 0u;
+  const uint begin = rules.causal ? place.first : 0u;
   for (uint first = begin; first < values.rows; first += Blocks::inner) {
     load_rows<T, Blocks::inner, Blocks::width, Blocks::threads>(queries, query, first, values.rows, values.width,
                                                                 self.thread_id);
-    load_rows<T, Blocks::inner, Blocks::values, Blocks::threads>(gradients, gradient, first, values.rows, values.values,
+    load_rows<T, Blocks::inner, Blocks::width, Blocks::threads>(gradients, gradient, first, values.rows, values.values,
                                                                  self.thread_id);
     if (self.thread_id < Blocks::inner) {
       const uint row = first + self.thread_id;
@@ -457,7 +451,7 @@ void key_value_gradient(thread const AttentionPointers<T>& at, thread Rules& rul
       if constexpr (KEY) statistics[Blocks::inner + self.thread_id] = row < values.rows ? delta.at(row, 0u) : 0.0f;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    multiply_into_strip<Blocks, Blocks::width>(strip, keys + place.own * Blocks::stride, queries);
+    multiply_into_strip<Blocks>(strip, keys + place.own * Blocks::stride, queries, values.width);
     float p[Blocks::part];
     float kept[Blocks::part];
     for (uint i = Blocks::part; i-- > 0;) {
@@ -468,16 +462,17 @@ void key_value_gradient(thread const AttentionPointers<T>& at, thread Rules& rul
     if constexpr (VALUE) {
       for (uint i = Blocks::part; i-- > 0;) cells[i] = p[i] * kept[i];
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      ValueSums::template add<Blocks::inner>(value_sums, strip, Blocks::strip_stride, gradients, Blocks::value_stride);
+      Sums::template add<Blocks::inner>(value_sums, strip, Blocks::strip_stride, gradients, Blocks::stride,
+                                        values.values);
     }
     if constexpr (KEY) {
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      multiply_into_strip<Blocks, Blocks::values>(strip, value_rows + place.own * Blocks::value_stride, gradients);
+      multiply_into_strip<Blocks>(strip, value_rows + place.own * Blocks::stride, gradients, values.values);
       for (uint i = Blocks::part; i-- > 0;) {
         cells[i] = p[i] * (cells[i] * kept[i] - statistics[Blocks::inner + place.part + i]);
       }
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      KeySums::template add<Blocks::inner>(key_sums, strip, Blocks::strip_stride, queries, Blocks::stride);
+      Sums::template add<Blocks::inner>(key_sums, strip, Blocks::strip_stride, queries, Blocks::stride, values.width);
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
   }
@@ -485,13 +480,13 @@ void key_value_gradient(thread const AttentionPointers<T>& at, thread Rules& rul
     AttentionVisitor<T> visitor;
     visitor.start(at.result, values.result, values, place.batch);
     visitor.factor = values.scale;
-    visit_rows<Blocks::width>(key_sums, visitor, place, values.columns, values.width, memory, self.lane_id);
+    visit_rows<Blocks>(key_sums, visitor, place, values.columns, values.width, memory, self.lane_id);
   }
   if constexpr (KEY && VALUE) threadgroup_barrier(mem_flags::mem_threadgroup);
   if constexpr (VALUE) {
     AttentionVisitor<T> visitor;
     visitor.start(at.second, values.second, values, place.batch);
-    visit_rows<Blocks::values>(value_sums, visitor, place, values.columns, values.values, memory, self.lane_id);
+    visit_rows<Blocks>(value_sums, visitor, place, values.columns, values.values, memory, self.lane_id);
   }
 }
 

@@ -181,8 +181,8 @@ void multiply_tile(thread const Left& left, thread const Right& right, thread Vi
   }
 }
 
-/// Work on the sums of eight rows, which belong to one simdgroup: ACROSS matrices side by side. Kernels that go on with
-/// their sums (attention) are written with it.
+/// Work on the sums of eight rows, which belong to one simdgroup: ACROSS matrices side by side, of which those beyond
+/// the `columns` that there are take no work. Kernels that go on with their sums (attention) are written with it.
 template <uint ACROSS>
 struct TileRows {
   enum : uint { count = ACROSS };
@@ -194,11 +194,12 @@ struct TileRows {
   /// Adds the sum over k of left[row, k] * right[k, column].
   template <uint DEPTH>
   static void add(thread simdgroup_float8x8* sums, threadgroup const float* left, uint left_stride,
-                  threadgroup const float* right, uint right_stride) {
+                  threadgroup const float* right, uint right_stride, uint columns) {
     for (uint k = 0; k < DEPTH; k += 8) {
       simdgroup_float8x8 from_left;
       simdgroup_load(from_left, left + k, left_stride);
       for (uint j = 0; j < ACROSS; ++j) {
+        if (j * 8 >= columns) continue;
         simdgroup_float8x8 from_right;
         simdgroup_load(from_right, right + k * right_stride + j * 8, right_stride);
         simdgroup_multiply_accumulate(sums[j], from_left, from_right, sums[j]);
@@ -206,11 +207,10 @@ struct TileRows {
     }
   }
 
-  /// Adds the sum over k of left[row, k] * right[column, k].
-  template <uint DEPTH>
+  /// Adds the sum over k < depth of left[row, k] * right[column, k], in steps of eight.
   static void add_transposed(thread simdgroup_float8x8* sums, threadgroup const float* left, uint left_stride,
-                             threadgroup const float* right, uint right_stride) {
-    for (uint k = 0; k < DEPTH; k += 8) {
+                             threadgroup const float* right, uint right_stride, uint depth) {
+    for (uint k = 0; k < depth; k += 8) {
       simdgroup_float8x8 from_left;
       simdgroup_load(from_left, left + k, left_stride);
       for (uint j = 0; j < ACROSS; ++j) {

@@ -68,17 +68,16 @@ struct Sizes {
 
 /// A block of rows stays in threadgroup memory while those of the other side pass, `inner` at a time.
 struct Blocks {
-  std::int64_t rows, inner, width, values;
+  std::int64_t rows = 32, inner = 16, width = 64;
 
   explicit Blocks(const Sizes& sizes) {
-    const auto padded = [](std::int64_t size) { return std::max<std::int64_t>(divide_up(size, 16) * 16, 16); };
-    width = padded(sizes.width);
-    values = padded(sizes.values);
-    const bool narrow = std::max(width, values) <= 64;
-    rows = narrow ? 32 : 16;
-    inner = narrow ? 16 : 8;
+    if (std::max(sizes.width, sizes.values) > width) {
+      rows = 16;
+      inner = 8;
+      width = widest_head;
+    }
   }
-  std::string text() const { return fmt::format("AttentionBlocks<{}, {}, {}, {}>", rows, inner, width, values); }
+  std::string text() const { return fmt::format("AttentionBlocks<{}, {}, {}>", rows, inner, width); }
 };
 
 class Writer {
@@ -103,8 +102,7 @@ class Writer {
     calls.push_back(call("", static_cast<std::uint32_t>(blocks.rows * 4), memory, body, tiles,
                          grid_size(tiles * sizes_.batches())));
     return std::make_unique<GpuKernel>(
-        context_, fmt::format("blocks {}x{} of {}", blocks.rows, blocks.inner, std::max(blocks.width, blocks.values)),
-        std::move(calls));
+        context_, fmt::format("blocks {}x{} of {}", blocks.rows, blocks.inner, blocks.width), std::move(calls));
   }
 
   KernelPtr elements() const {
@@ -144,10 +142,10 @@ class Writer {
   std::string rules() const {
     const std::string mask =
         at_.mask == nullptr ? "NoMask" : fmt::format("ReadMask<{}>", element_type(at_.mask->access.dtype));
-    const std::string keep = at_.uniform == nullptr ? "KeepAll"
-                             : draws()              ? "KeepDrawn"
-                                       : fmt::format("KeepRead<{}>", element_type(at_.uniform->access.dtype));
-    return fmt::format("AttentionRules<{}, {}, {}>", mask, keep, attributes_.causal);
+    const bool reads = at_.uniform != nullptr && !draws();
+    const std::string keep =
+        reads ? fmt::format("KeepRead<{}>", element_type(at_.uniform->access.dtype)) : std::string("KeepDrawn");
+    return fmt::format("AttentionRules<{}, {}>", mask, keep);
   }
 
   /// A kernel of all operands, which come to `body` as `at` and `rules`. `memory`: the floats that a threadgroup
@@ -220,6 +218,7 @@ class Writer {
     add(sizes_.width);
     add(sizes_.values);
     add(tiles);
+    add(attributes_.causal ? 1 : 0);
     values.add(static_cast<float>(attributes_.scale));
     values.add(static_cast<float>(attributes_.dropout));
     values.add(static_cast<float>(1 / (1 - attributes_.dropout)));
