@@ -321,7 +321,6 @@ void attend(thread const AttentionPointers<T>& at, thread Rules& rules, constant
     factor_cells[1] = factor_cells[0];
     simdgroup_barrier(mem_flags::mem_threadgroup);
     Sums::scale(sums, factors);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
     AttentionVisitor<T> visitor;
     visitor.start(at.result, values.result, values, place.batch);
     visit_rows<Blocks>(sums, visitor, place, values.rows, values.values, memory, self.lane_id);
