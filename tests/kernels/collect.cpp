@@ -9,6 +9,7 @@
 
 #include "autograd/tape.h"
 #include "conformance/cases.h"
+#include "device/gpu/gpu_kernel.h"
 #include "device/gpu/target.h"
 #include "runtime/device.h"
 #include "runtime/engine.h"
@@ -53,6 +54,13 @@ PlanningDriver& planning_driver() {
   return driver;
 }
 
+const gpu::Context& context() {
+  static gpu::Library library(planning_driver());
+  static gpu::Stream stream(planning_driver());
+  static const gpu::Context context{library, stream, planning_driver().gpu_properties()};
+  return context;
+}
+
 /// Functions in the order in which they were met, each once.
 class Collection {
  public:
@@ -60,6 +68,7 @@ class Collection {
     std::vector<gpu::FunctionPtr> found;
     gpu::collect_functions(kernel, found);
     for (gpu::FunctionPtr& function : found) add(std::move(function));
+    add_cut_forms(kernel);
   }
   void add(gpu::FunctionPtr function) {
     if (seen_.insert(function.get()).second) functions_.push_back(std::move(function));
@@ -67,6 +76,15 @@ class Collection {
   std::vector<gpu::FunctionPtr> take() { return std::move(functions_); }
 
  private:
+  /// What is cut is a shared launch: of pieces that share none otherwise that is a kernel of its own.
+  void add_cut_forms(const compile::Kernel& kernel) {
+    const auto* const gpu = dynamic_cast<const gpu::GpuKernel*>(&kernel);
+    if (gpu == nullptr) return;
+    for (const gpu::Call& call : gpu->calls()) {
+      if (call.piece != nullptr && !call.piece->shares) add(gpu::shared_call({call}, context()).function);
+    }
+  }
+
   std::set<const gpu::Function*> seen_;
   std::vector<gpu::FunctionPtr> functions_;
 };
