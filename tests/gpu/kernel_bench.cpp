@@ -47,11 +47,23 @@ class Machine final : public test::MachineDriver {
   }
 };
 
+/// Advises the tile that a case names, and notes those that there were.
+class NamedTile final : public gpu::TileAdviser {
+ public:
+  gpu::Tile advise(const gpu::TileQuestion& question) override {
+    candidates.assign(question.candidates.begin(), question.candidates.end());
+    return tile;
+  }
+  gpu::Tile tile;
+  std::vector<gpu::Tile> candidates;
+};
+
 struct Bench {
   Machine machine;
   gpu::Library library{machine};
   gpu::Stream stream{machine};
-  gpu::Context context{library, stream, machine.gpu_properties()};
+  NamedTile tiles;
+  gpu::Context context{library, stream, machine.gpu_properties(), &tiles};
 };
 
 Bench& bench() {
@@ -502,6 +514,8 @@ std::string unlike_strays(const Case& one) {
 }
 
 compile::KernelPtr make_kernel(const Case& one, const Primitive& primitive, std::string& reason) {
+  bench().tiles.tile = one.tile;
+  bench().tiles.candidates.clear();
   const auto list = gpu::implementations(primitive.op);
   const gpu::Verdict verdict = compile::choose<const gpu::Context&>(list, primitive, false, bench().context);
   reason = verdict.reason;
@@ -530,7 +544,7 @@ std::vector<Outcome> run(const std::vector<Case>& cases) {
     setups.emplace_back(one);
     if (one.stray_indices) stray(setups.back(), -1, one.inputs[0].sizes[0]);
     if (one.drawn) setups.back().forget_drawn();
-    Outcome outcome{one.name, "", "", 0};
+    Outcome outcome{one.name, "", "", 0, {}};
     kernels.push_back(make_kernel(one, setups.back().primitive, outcome.complaint));
     if (kernels.back()) {
       outcome.kernel = kernels.back()->name();
@@ -552,6 +566,11 @@ std::vector<Outcome> run(const std::vector<Case>& cases) {
     complaint += difference(numbers(setups[i].primitive.output, setups[i].output()), wanted, cases[i]);
     if (cases[i].column_sums) complaint += difference_of_sums(setups[i], wanted, cases[i]);
     complaint += damage(setups[i], before);
+    outcomes[i].bits = setups[i].output();
+    if (cases[i].column_sums) {
+      const std::vector<std::byte>& sums = setups[i].memory.back();
+      outcomes[i].bits.insert(outcomes[i].bits.end(), sums.begin(), sums.end());
+    }
     complaint += unlike_strays(cases[i]);
     if (!cases[i].second) continue;
     const Operand& second = *setups[i].primitive.second;
@@ -585,6 +604,15 @@ Recorded record(const Case& one) {
   record.expected = expected(one);
   record.bound = bound_of(record.expected, one);
   return record;
+}
+
+std::vector<gpu::Tile> tiles_of(const Case& one) {
+  Setup setup(one);
+  std::string reason;
+  Case plain = one;
+  plain.tile = {};
+  make_kernel(plain, setup.primitive, reason);
+  return bench().tiles.candidates;
 }
 
 std::vector<std::byte> result_bits(const Case& one) {

@@ -8,6 +8,7 @@
 
 #include "compile/step.h"
 #include "device/gpu/gpu_kernel.h"
+#include "device/gpu/templates/tiles.h"
 
 namespace russet::gputest {
 
@@ -60,6 +61,8 @@ struct Case {
   std::vector<std::size_t> second_inputs{};
   /// Attention: the last input is drawn by the kernel, at this offset.
   std::optional<std::uint64_t> drawn{};
+  /// Contractions: the tile. One without rows: the table's.
+  gpu::Tile tile;
 };
 
 /// What came of a case: empty if the results agree and the simulator reported nothing.
@@ -68,6 +71,7 @@ struct Outcome {
   std::string kernel;
   std::string complaint;
   int launches = 0;
+  std::vector<std::byte> bits;  // of the result, and of the sums of its columns
 };
 
 /// Runs all cases; their kernels are compiled together. Cases that every implementation declines complain.
@@ -75,6 +79,8 @@ std::vector<Outcome> run(const std::vector<Case>& cases);
 
 /// The bits of a case's result, and of its sums, for comparing kernels that must agree bit for bit.
 std::vector<std::byte> result_bits(const Case& one);
+/// The tiles that the case may take, the table's first; none if it takes no tiles.
+std::vector<gpu::Tile> tiles_of(const Case& one);
 
 /// A case as what another machine needs to run it: text, memory, launches in their order, and what must come out.
 struct Recorded {

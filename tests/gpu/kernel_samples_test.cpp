@@ -21,12 +21,14 @@ std::vector<Case> products() {
 
 TEST(KernelSamples, tile) {
   std::vector<Case> cases = products();
-  // Of the sizes of tiles: 16 columns a simdgroup, which have two lanes each, and 32.
-  for (const std::int64_t columns : {19, 75}) {
-    cases.push_back(
-        product(DType::float32, {70, 47}, {47, columns}, {70, columns}, Layout::contiguous, Layout::contiguous));
+  // A simdgroup has 8, 16 or 32 columns, each of which has four lanes, two or one.
+  for (const gpu::Tile tile : {gpu::Tile{32, 32}, gpu::Tile{32, 64}, gpu::Tile{64, 32}, gpu::Tile{64, 64}}) {
+    cases.push_back(product(DType::float32, {96, 47}, {47, 75}, {96, 75}, Layout::contiguous, Layout::contiguous));
     cases.back().column_sums = true;
+    cases.back().tile = tile;
   }
+  cases.push_back(product(DType::float32, {70, 47}, {47, 19}, {70, 19}, Layout::contiguous, Layout::contiguous));
+  cases.back().column_sums = true;
   add_attentions(cases, DType::float32, {{2}, 19, 21, 5, 20});
   expect_right(cases);
 }

@@ -17,11 +17,14 @@ namespace russet::gpu {
 inline constexpr int max_buffers = 30;  // of a launch, besides its values
 inline constexpr std::size_t max_value_bytes = 4096;
 
+class TileAdviser;
+
 /// What those who make kernels know of the device.
 struct Context {
   Library& library;
   Stream& stream;
   Properties properties;
+  TileAdviser* tiles = nullptr;  // nullptr: contractions take the tiles of the table
 };
 
 /// Bytes [offset, offset + bytes) of a slot that one launch touches through one binding.

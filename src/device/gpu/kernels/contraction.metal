@@ -117,7 +117,9 @@ inline long batch_offset(long start, constant long* strides, constant Contractio
 }
 
 // Visitors take the elements of a result: `start` tells the batch and the part of the depth, `visit` gives an element.
-// One with sums_columns adds up what a lane of a tile shows it, and `finish` tells it where the sums go. What they write
+// One with sums_columns adds up what a lane of a tile shows it: `fold` adds what the lanes of a column know to its sums,
+// in the order of the lanes, each of which has `width` columns before it comes to the next; `finish` tells where the
+// sums go. What they write
 // to and where their values are is set before. Epilogues are visitors that a kernel's own text declares.
 
 /// Stores results in their tensor.
@@ -168,10 +170,10 @@ void start_sides(thread Left& left, thread Right& right, thread LeftSource& left
   right.lines = values.columns;
 }
 
-/// A tile of ROWS x COLUMNS a threadgroup of 128, for floating types. The grid: column tiles, row tiles, splits,
+/// A tile of ROWS x COLUMNS a threadgroup of 128, in slices of DEPTH, for floating types. The grid: column tiles, row tiles, splits,
 /// batches, all along x.
-template <class Left, class Right, class Visitor, uint ROWS, uint COLUMNS, bool LEFT_ALONG, bool RIGHT_ALONG,
-          class LeftSource, class RightSource>
+template <class Left, class Right, class Visitor, uint ROWS, uint COLUMNS, uint DEPTH, bool LEFT_ALONG,
+          bool RIGHT_ALONG, class LeftSource, class RightSource>
 void tiled_product(thread LeftSource& left_source, thread RightSource& right_source,
                    thread Visitor& visitor, constant ContractionValues& values, threadgroup float* memory, uint group,
                    thread const TileThread& self) {
@@ -194,8 +196,8 @@ void tiled_product(thread LeftSource& left_source, thread RightSource& right_sou
   left_source.store_elements(column_tile == 0);
   right_source.store_elements(row_tile == 0);
   visitor.start(batch, split);
-  multiply_tile<Left, Right, Visitor, ROWS, COLUMNS, 16, LEFT_ALONG, RIGHT_ALONG>(left, right, visitor, range, memory,
-                                                                                  self);
+  multiply_tile<Left, Right, Visitor, ROWS, COLUMNS, DEPTH, LEFT_ALONG, RIGHT_ALONG>(left, right, visitor, range,
+                                                                                     memory, self);
 }
 
 /// Which element of the result, in which part of the depth, a thread computes.

@@ -10,6 +10,16 @@ inline long lane_xor(long x, uint mask) {
   return long((ulong(high) << 32u) | ulong(low));
 }
 
+/// What another lane of the simdgroup has.
+inline float lane_at(float x, uint lane) { return simd_shuffle(x, ushort(lane)); }
+inline int lane_at(int x, uint lane) { return simd_shuffle(x, ushort(lane)); }
+inline uint lane_at(uint x, uint lane) { return simd_shuffle(x, ushort(lane)); }
+inline long lane_at(long x, uint lane) {
+  const uint low = simd_shuffle(uint(ulong(x)), ushort(lane));
+  const uint high = simd_shuffle(uint(ulong(x) >> 32u), ushort(lane));
+  return long((ulong(high) << 32u) | ulong(low));
+}
+
 // The sum of squared distances from the mean, kept together with the mean and the number of elements. The mean is a sum
 // of two numbers, `rest` being what `mean` is too coarse for: distances that are small beside it keep their digits.
 

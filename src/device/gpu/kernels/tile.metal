@@ -6,9 +6,10 @@
 //   side.line(line, i)        what is known from the index along the result's axis; beyond the end it reads zeros
 //   side.step(step, k, end)   what is known from the index along the depth; from `end` on it reads zeros
 //   side.at(line, step)       the element, as float
-// The four simdgroups are two by two, each with a quarter of the tile in 8x8 matrices. While the products of one slice
-// of the depth are added, the elements of the next are on their way to registers. Sums run over k in its order, eight
-// at a time, whatever the size of the tile: all sizes give the same bits.
+// The four simdgroups are two by two, each with a quarter of the tile in 8x8 matrices; side by side in a tile of 32
+// rows whose visitor adds up columns, for it is shown 32 rows at once. While the products of one slice of the depth are
+// added, the elements of the next are on their way to registers. Sums run over k in its order, eight at a time, whatever
+// the size of the tile: all sizes give the same bits.
 
 /// Brings slices of a side to threadgroup memory: EXTENT lines, DEPTH steps, `count` elements a thread. ALONG_DEPTH:
 /// neighbouring threads read neighbouring steps, else neighbouring lines.
@@ -53,6 +54,9 @@ struct TileMemory {
   enum : uint { left = ROWS * left_stride, count = left + DEPTH * right_stride };
 };
 
+/// Floats of it in which a simdgroup shows its sums to the visitor.
+enum : uint { strip_floats = 256 };
+
 /// What a tile covers: rows and columns from the first ones up to the limits, and the part of the depth.
 struct TileRange {
   uint first_row, first_column;
@@ -75,7 +79,7 @@ struct TileSums {
 
 inline void clear_sum(thread TileSum& sum) { sum = make_filled_simdgroup_matrix<float, 8, 8>(0.0f); }
 
-/// Adds the products of a slice. `left` and `right` are where the simdgroup's quarter starts.
+/// Adds the products of a slice. `left` and `right` are where the simdgroup's part of the tile starts.
 template <uint DOWN, uint ACROSS, uint DEPTH>
 void accumulate_slice(thread TileSum* sums, threadgroup const float* left, uint left_stride,
                       threadgroup const float* right, uint right_stride) {
@@ -117,15 +121,26 @@ void visit_strips(thread const TileSum* sums, thread Visitor& visitor, thread co
   }
 }
 
-/// The same for a visitor that adds up what it sees of a column. Its parts of a column are numbered in the order of
-/// their rows; where the simdgroup's quarter has fewer columns than lanes, several lanes have parts of one.
+/// The same for a visitor that adds up what it sees of a column, of 32 rows: a part. The order of the sum is the same in
+/// every tile: a lane sees eight rows of a column, and the visitor folds those sums in the order of the rows. Where the
+/// simdgroup has fewer columns than lanes, several lanes have rows of one, through a strip of several matrices' rows.
 template <uint DOWN, uint ACROSS, class Visitor>
 void visit_columns(thread const TileSum* sums, thread Visitor& visitor, thread const TileRange& range, uint first_row,
                    uint first_column, threadgroup float* strip, uint lane_id) {
-  enum : uint { width = ACROSS * 8 };
-  visit_strips<DOWN, ACROSS>(sums, visitor, range, first_row, first_column, strip, lane_id);
+  enum : uint { width = ACROSS * 8, high = 32 / width };
   const uint column = first_column + lane_id % width;
-  if (column < range.columns) visitor.finish(first_row / (DOWN * 8) * (32 / width) + lane_id / width, column);
+  for (uint i = 0; i < DOWN; i += high) {
+    for (uint j = 0; j < high; ++j) store_strip<ACROSS>(sums, i + j, strip + j * 8 * width);
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    const uint top = lane_id / width * 8;  // of the strip
+    for (uint y = top; y < top + 8; ++y) {
+      const uint row = first_row + i * 8 + y;
+      if (row < range.rows && column < range.columns) visitor.visit(row, column, strip[y * width + lane_id % width]);
+    }
+    visitor.fold(width, lane_id);
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+  }
+  if (lane_id < width && first_row < range.rows && column < range.columns) visitor.finish(first_row / 32, column);
 }
 
 #ifndef RUSSET_OWN_TILE_SUMS
@@ -141,11 +156,13 @@ template <class Left, class Right, class Visitor, uint ROWS, uint COLUMNS, uint 
 void multiply_tile(thread const Left& left, thread const Right& right, thread Visitor& visitor,
                    thread const TileRange& range, threadgroup float* memory, thread const TileThread& self) {
   typedef TileMemory<ROWS, COLUMNS, DEPTH> Memory;
-  enum : uint { down = ROWS / 16, across = COLUMNS / 16 };
+  enum : uint { groups_across = Visitor::sums_columns != 0 && ROWS == 32 ? 4 : 2 };
+  enum : uint { own_rows = ROWS * groups_across / 4, own_columns = COLUMNS / groups_across };
+  enum : uint { down = own_rows / 8, across = own_columns / 8 };
   threadgroup float* const left_memory = memory;
   threadgroup float* const right_memory = memory + Memory::left;
-  const uint row = self.simdgroup_id / 2 * (ROWS / 2);
-  const uint column = self.simdgroup_id % 2 * (COLUMNS / 2);
+  const uint row = self.simdgroup_id / groups_across * own_rows;
+  const uint column = self.simdgroup_id % groups_across * own_columns;
   TileSum sums[TileSums<down, across>::count];
   for (uint i = 0; i < TileSums<down, across>::count; ++i) clear_sum(sums[i]);
 
@@ -171,7 +188,7 @@ void multiply_tile(thread const Left& left, thread const Right& right, thread Vi
                                           right_memory + column, Memory::right_stride);
     threadgroup_barrier(mem_flags::mem_threadgroup);
   }
-  threadgroup float* const strip = memory + self.simdgroup_id * (8 * COLUMNS / 2);
+  threadgroup float* const strip = memory + self.simdgroup_id * strip_floats;
   if constexpr (Visitor::sums_columns != 0) {
     visit_columns<down, across>(sums, visitor, range, range.first_row + row, range.first_column + column, strip,
                                 self.lane_id);

@@ -7,23 +7,28 @@
 #include "device/gpu/templates/prologue.h"
 #include "device/gpu/templates/templates.h"
 #include "device/gpu/templates/text.h"
+#include "device/gpu/templates/tiles.h"
 
 namespace russet::gpu {
 namespace {
 
 using compile::Primitive;
 
-constexpr std::int64_t slice = 16;  // of the depth, in multiply_tile
+constexpr std::int64_t slice = 16;      // of the depth: parts of it are multiples
+constexpr std::int64_t part_rows = 32;  // of a column, whose sum tiles leave: see visit_columns() of tile.metal
 constexpr std::uint32_t tile_threads = 128;
 constexpr int max_batch_axes = 6;
 constexpr std::int64_t least_side = 8;  // of a result that tiles are worth it for
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// How the work is shared out: from shapes alone, so that results never depend on the device.
+/// How the work is shared out. The parts of the depth come from shapes alone, so that results never depend on the
+/// device or on the tile.
 struct Division {
-  std::int64_t tile = 0;  // rows and columns of a tile; 0 for an element a thread
+  Tile tile;  // no rows: an element a thread
   std::int64_t splits = 1, chunk = 0;
+
+  bool tiled() const { return tile.rows > 0; }
 };
 
 /// Splits the depth so that about `wanted` pieces of work exist, each at least `least` deep.
@@ -37,12 +42,7 @@ void split_depth(Division& division, std::int64_t depth, std::int64_t pieces, st
 
 Division divide_tiles(const Contraction& c) {
   Division division;
-  const auto tiles = [&](std::int64_t side) {
-    return divide_up(c.rows, side) * divide_up(c.columns, side) * c.batches();
-  };
-  split_depth(division, c.depth, tiles(32), 256, 256);
-  const bool large = c.rows > 32 && c.columns > 32 && tiles(64) * division.splits >= 64;
-  division.tile = large ? 64 : 32;
+  split_depth(division, c.depth, divide_up(c.rows, 32) * divide_up(c.columns, 32) * c.batches(), 256, 256);
   return division;
 }
 
@@ -50,6 +50,11 @@ Division divide_elements(const Contraction& c) {
   Division division;
   split_depth(division, c.depth, c.rows * c.columns * c.batches(), 16384, 128);
   return division;
+}
+
+/// Whether the epilogue adds up columns.
+bool sums_rows(const Primitive& primitive) {
+  return !primitive.epilogue.code.empty() && primitive.epilogue.kind != compile::Group::Kind::elementwise;
 }
 
 /// Everything that the launches of a contraction have in common.
@@ -65,7 +70,24 @@ class Writer {
         left_source_(source_of(primitive, c_.left_input, "left", offset_type(), 0)),
         right_source_(source_of(primitive, c_.right_input, "right", offset_type(), left_source_.regions.size())) {}
 
-  KernelPtr tiled() const { return make(divide_tiles(c_)); }
+  /// The tile is the table's, or what the adviser says.
+  KernelPtr tiled() const {
+    Division division = divide_tiles(c_);
+    const TileProblem problem{c_.rows, c_.columns, c_.depth, c_.batches(), division.splits, division.chunk};
+    const Properties& gpu = context_.properties;
+    division.tile = preferred_tile(gpu.family, problem);
+    if (context_.tiles == nullptr) return make(division);
+    const auto with = [&](const Tile& tile) {
+      Division other = division;
+      other.tile = tile;
+      return make(other);
+    };
+    const std::vector<Tile> candidates = candidate_tiles(gpu.family, gpu.group_memory, problem);
+    const Tile advised = context_.tiles->advise({candidates, [this] { return key(); }, with});
+    if (advised.rows == 0) return make(division);
+    division.tile = advised;
+    return make(division, ", tuned");
+  }
   KernelPtr direct() const { return make(divide_elements(c_)); }
 
  private:
@@ -75,40 +97,36 @@ class Writer {
 
   std::size_t source_bindings() const { return left_source_.regions.size() + right_source_.regions.size(); }
 
-  KernelPtr make(const Division& division) const {
-    if (const auto sums = epilogue_sums(primitive_, parts_of(division), c_.columns)) return make(division, *sums);
+  /// `origin` is a part of the kernel's name.
+  KernelPtr make(const Division& division, std::string_view origin = "") const {
+    const std::string tiles = fmt::format("tiles {}{}", to_string(division.tile), origin);
+    if (const auto sums = epilogue_sums(primitive_, divide_up(c_.rows, part_rows), c_.columns)) {
+      return make(division, *sums, tiles);
+    }
     const bool splits = division.splits > 1;
     const std::int64_t elements = c_.batches() * c_.rows * c_.columns;
     const std::size_t sum_bytes = is_floating(type()) ? 4 : 8;
     const std::size_t scratch = splits ? static_cast<std::size_t>(division.splits * elements) * sum_bytes : 0;
     std::vector<Call> calls;
     const Region partials = scratch_region(0, scratch, true);
-    const VisitorText first = splits ? partial_visitor(partials) : result_visitor(source_bindings(), division.tile > 0);
-    calls.push_back(division.tile > 0 ? tile_call(division, first) : element_call(division, first));
+    const VisitorText first = splits ? partial_visitor(partials) : result_visitor(source_bindings(), division.tiled());
+    calls.push_back(division.tiled() ? tile_call(division, first) : element_call(division, first));
     if (splits) {
       Region sums = partials;
       sums.writes = false;
       calls.push_back(sum_call(division, sums));
     }
-    std::string name = division.tile > 0 ? fmt::format("tiles {0}x{0}", division.tile) : std::string("elements");
+    std::string name = division.tiled() ? tiles : "elements";
     if (splits) name += fmt::format(", depth in {} parts", division.splits);
     return std::make_unique<GpuKernel>(context_, std::move(name), std::move(calls), scratch);
   }
 
   /// The launch of tiles leaves parts of the epilogue's sums, the second one adds them up.
-  KernelPtr make(const Division& division, const EpilogueSums& sums) const {
+  KernelPtr make(const Division& division, const EpilogueSums& sums, std::string name) const {
     std::vector<Call> calls;
     calls.push_back(tile_call(division, epilogue_visitor(primitive_, source_bindings(), &sums)));
     calls.push_back(epilogue_results(primitive_, sums, context_));
-    return std::make_unique<GpuKernel>(context_, fmt::format("tiles {0}x{0}", division.tile), std::move(calls),
-                                       sums.parts_bytes());
-  }
-
-  /// How many parts of each column come from the tiles: see visit_columns() of tile.metal.
-  std::int64_t parts_of(const Division& division) const {
-    if (division.tile == 0) return 0;
-    const std::int64_t lanes_a_column = 32 / (division.tile / 2);
-    return divide_up(c_.rows, division.tile) * 2 * lanes_a_column;
+    return std::make_unique<GpuKernel>(context_, std::move(name), std::move(calls), sums.parts_bytes());
   }
 
   /// Elements of every operand within 2^31: offsets fit an int.
@@ -164,6 +182,25 @@ class Writer {
     return std::abs(step.strides[2]) <= std::abs(line.strides[2]);
   }
 
+  /// What the speed of a tile depends on: the operator, its sizes, how each side reads, and what is spliced in.
+  std::string key() const {
+    const auto describe = [&](int which, const ContractionAxis& line, const ContractionAxis& step, WindowSide side) {
+      std::string text = along_depth(line, step) ? " along" : " across";
+      if (line.splits) text += " split-lines";
+      if (step.splits) text += " split-steps";
+      if (c_.window == side) text += c_.divisors[0] != 1 || c_.divisors[1] != 1 ? " divided-window" : " window";
+      if (!primitive_.prologues[static_cast<std::size_t>(which)].code.empty()) text += " prologue";
+      return text;
+    };
+    const char* const epilogue = primitive_.epilogue.code.empty() ? ""
+                                 : sums_rows(primitive_)          ? ", sums"
+                                                                  : ", epilogue";
+    return fmt::format("{} {} to {}, {}x{}x{} of {}, left{}, right{}{}", ops::row(primitive_.op).name, name_of(type()),
+                       name_of(result_type()), c_.rows, c_.columns, c_.depth, c_.batches(),
+                       describe(c_.left_input, c_.left_line, c_.left_step, WindowSide::left),
+                       describe(c_.right_input, c_.right_line, c_.right_step, WindowSide::right), epilogue);
+  }
+
   bool has_prologue() const { return compile::has_prologue(primitive_); }
   /// The contraction's own values among those of the kernel of the factors.
   std::string product_of(const VisitorText& visitor) const {
@@ -181,9 +218,10 @@ class Writer {
     add_source(piece, right_source_);
     add_visitor(piece, visitor, has_prologue() ? "values.rest" : "values");
     piece.body += body;
-    if (division.tile > 0) {
+    if (division.tiled()) {
+      const Tile& tile = division.tile;
       piece.arrays.push_back(
-          {"float", "memory", fmt::format("(TileMemory<{0}, {0}, {1}>::count)", division.tile, slice)});
+          {"float", "memory", fmt::format("(TileMemory<{}, {}, {}>::count)", tile.rows, tile.columns, tile.depth)});
     }
     std::vector<Region> regions = left_source_.regions;
     regions.insert(regions.end(), right_source_.regions.begin(), right_source_.regions.end());
@@ -205,19 +243,25 @@ class Writer {
     return make_call(std::move(piece), {grid_size(groups), 1, 1}, std::move(inputs), std::move(all), context_);
   }
 
+  std::int64_t row_tiles(const Division& division) const {
+    return division.tiled() ? divide_up(c_.rows, division.tile.rows) : 0;
+  }
+  std::int64_t column_tiles(const Division& division) const {
+    return division.tiled() ? divide_up(c_.columns, division.tile.columns) : 0;
+  }
+
   Call tile_call(const Division& division, const VisitorText& visitor) const {
     const std::string body = fmt::format(
         R"(  TileThread self;
   self.thread_id = thread_id;
   self.lane_id = lane_id;
   self.simdgroup_id = simdgroup_id;
-  tiled_product<{1}, {2}, {3}, {0}, {0}, {4}, {5}>(left_source, right_source, visitor, {6}, memory, group_id.x, self);
+  tiled_product<{}, {}, {}, {}, {}, {}, {}, {}>(left_source, right_source, visitor, {}, memory, group_id.x, self);
 )",
-        division.tile, left_side(true), right_side(true), visitor.type, along_depth(c_.left_line, c_.left_step),
-        along_depth(c_.right_line, c_.right_step), product_of(visitor));
-    return product_call(
-        std::string(ops::row(primitive_.op).name), tile_threads, visitor, body, division,
-        c_.batches() * division.splits * divide_up(c_.rows, division.tile) * divide_up(c_.columns, division.tile));
+        left_side(true), right_side(true), visitor.type, division.tile.rows, division.tile.columns, division.tile.depth,
+        along_depth(c_.left_line, c_.left_step), along_depth(c_.right_line, c_.right_step), product_of(visitor));
+    return product_call(std::string(ops::row(primitive_.op).name), tile_threads, visitor, body, division,
+                        c_.batches() * division.splits * row_tiles(division) * column_tiles(division));
   }
 
   Call element_call(const Division& division, const VisitorText& visitor) const {
@@ -275,8 +319,8 @@ class Writer {
     add(c_.depth);
     add(division.splits);
     add(division.chunk);
-    add(division.tile > 0 ? divide_up(c_.rows, division.tile) : 0);
-    add(division.tile > 0 ? divide_up(c_.columns, division.tile) : 0);
+    add(row_tiles(division));
+    add(column_tiles(division));
     add(c_.channels_last_batch ? 1 : 0);
     add(c_.height);
     add(c_.width);
@@ -331,11 +375,6 @@ std::string why_no_storing(const Primitive& primitive, const Contraction& c) {
     if (read != numel(prologue.space)) return "elements that batches share, or leave out";
   }
   return "";
-}
-
-/// Whether the epilogue adds up columns.
-bool sums_rows(const Primitive& primitive) {
-  return !primitive.epilogue.code.empty() && primitive.epilogue.kind != compile::Group::Kind::elementwise;
 }
 
 /// Why tiles cannot add up their columns for the epilogue; empty if they can, or if there is nothing to add up.

@@ -127,28 +127,54 @@ Call epilogue_results(const Primitive& primitive, const EpilogueSums& sums, cons
 
 namespace {
 
-/// What a visitor adds up while it sees a column of the result.
+/// What a visitor adds up of a column: `visit` a few rows of it, which `fold` then adds to the sums of the part.
 struct Accumulators {
-  std::string members, start, parameters, arguments, finish;
+  std::string members, start, parameters, arguments, methods;
 };
+
+constexpr std::string_view part_suffix = "_part";
+
+/// What all lanes of a column know, in their order, goes to the sums of the part, of which each of them has the same
+/// bits.
+std::string fold_text(const EpilogueSums& sums) {
+  KernelText text("fold", 32);
+  text.line("for (uint lane = lane_id % width; lane < 32u; lane += width) {");
+  for (const Reduction& reduction : sums.reductions) {
+    std::vector<std::string> others;
+    for (const Reduction::Part& part : reduction.parts()) {
+      others.push_back(reduction.variable(part, "_other"));
+      text.line("const {} {} = lane_at({}, lane);", part.type, others.back(), reduction.variable(part));
+    }
+    reduction.merge(text, others, part_suffix);
+  }
+  text.line("}");
+  for (const Reduction& reduction : sums.reductions) {
+    for (const Reduction::Part& part : reduction.parts())
+      text.line("{} = {};", reduction.variable(part), part.identity);
+  }
+  return text.body();
+}
 
 Accumulators accumulators_of(const EpilogueSums& sums, const Partials& partials) {
   Accumulators text;
   for (const Reduction& reduction : sums.reductions) {
     for (const Reduction::Part& part : reduction.parts()) {
       const std::string name = reduction.variable(part);
-      text.members += fmt::format("  {} {};\n", part.type, name);
-      text.start += fmt::format("    {} = {};\n", name, part.identity);
+      for (const std::string& variable : {name, reduction.variable(part, part_suffix)}) {
+        text.members += fmt::format("  {} {};\n", part.type, variable);
+        text.start += fmt::format("    {} = {};\n", variable, part.identity);
+      }
       text.parameters += fmt::format("thread {}& {}, ", part.type, name);
       text.arguments += name + ", ";
     }
   }
   KernelText store("store", 32);
-  partials.store(store, "index");
-  text.finish = fmt::format(
+  partials.store(store, "index", part_suffix);
+  text.methods = fmt::format(
+      "  void fold(uint width, uint lane_id) {{\n{}  }}\n"
       "  void finish(uint part, uint column) const {{\n"
       "    const ulong index = ulong(part) * ulong(values->product.columns) + ulong(column);\n{}  }}\n",
-      store.body());
+      fold_text(sums), store.body());
   return text;
 }
 
@@ -174,6 +200,7 @@ VisitorText epilogue_visitor(const Primitive& primitive, std::size_t first, cons
   if (sums != nullptr) {
     Partials partials(sums->reductions, sums->count());
     partials.bind(kernel, true);
+    kernel.use("reduce.metal");
     accumulators = accumulators_of(*sums, partials);
   }
 
@@ -196,7 +223,7 @@ struct Visitor_@ {{
   enum : uint {{ sums_columns = {sums} }};
 {pointers}  constant Values_@* values;
 {state}  void visit({place}, {sum} sum){constant} {{ epilogue_@(sum, {item}, {arguments}*values); }}
-{finish}}};
+{methods}}};
 )",
       fmt::arg("values", place.values), fmt::arg("members", kernel.values().members()), fmt::arg("sum", sum),
       fmt::arg("type", item), fmt::arg("parameters", pointers.parameters + accumulators.parameters),
@@ -204,7 +231,7 @@ struct Visitor_@ {{
       fmt::arg("pointers", members + accumulators.members),
       fmt::arg("state", fmt::format(fmt::runtime(place.state), accumulators.start)), fmt::arg("place", place.arguments),
       fmt::arg("constant", sums != nullptr ? "" : " const"), fmt::arg("item", place.item),
-      fmt::arg("arguments", pointers.arguments + accumulators.arguments), fmt::arg("finish", accumulators.finish));
+      fmt::arg("arguments", pointers.arguments + accumulators.arguments), fmt::arg("methods", accumulators.methods));
   visitor.type = "Visitor_@";
   visitor.values_type = "Values_@";
   visitor.product = "values.product";
