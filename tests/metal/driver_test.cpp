@@ -499,6 +499,36 @@ TEST_F(Metal, TellsHowLongTheGpuWorked) {
   EXPECT_NEAR(driver().busy_seconds() - before, 0.75, 1e-6);
 }
 
+TEST_F(Metal, LaunchesAreTimedApartFromAllOthers) {
+  restart([] { settings().seconds_per_dispatch = 0.25; });
+  Floats x(driver(), {1, 2});
+  Floats y(driver(), Count{2});
+  Floats z(driver(), Count{2});
+  scale(x, y, 2);  // not yet committed
+  EXPECT_NEAR(time_scale(x, z, 3, 5), 1.25, 1e-6);
+  EXPECT_EQ(y.read(), (std::vector<float>{2, 4}));
+  EXPECT_EQ(z.read(), (std::vector<float>{3, 6}));
+  EXPECT_NEAR(driver().busy_seconds(), 0.25, 1e-6) << "time that was measured is not the work's";
+}
+
+TEST_F(Metal, AFailureOfATimedLaunchIsNoOneElses) {
+  Floats x(driver(), {1, 2});
+  Floats y(driver(), Count{2});
+  Floats z(driver(), Count{2});
+  scale(x, y, 2);
+  driver().synchronize();
+  settings().next_failure = 2;
+  EXPECT_THROW(time_scale(x, z, 3, 2), DeviceError);
+  driver().synchronize();
+  EXPECT_EQ(y.read(), (std::vector<float>{2, 4}));
+  // And the other way round: what failed before is said to those who wait for it.
+  settings().next_failure = 2;
+  scale(x, y, 3);
+  EXPECT_GT(time_scale(x, z, 3, 2), 0);
+  EXPECT_THROW(driver().synchronize(), DeviceError);
+  y.write({0, 0});
+}
+
 TEST_F(Metal, ManyCommandBuffersStayBelowMetalsLimit) {
   restart([] {
     settings().delay = std::chrono::microseconds(2000);

@@ -19,6 +19,7 @@ std::vector<std::string> reports() {
 Metal::Metal() : cache_(std::filesystem::temp_directory_path() / fmt::format("russet_metal_{}", getpid())) {
   std::filesystem::create_directories(cache_);
   setenv("XDG_CACHE_HOME", cache_.c_str(), 1);
+  unsetenv("RUSSET_CACHE");
   reports();
   live_ = objects::live_objects();
   start();
@@ -93,7 +94,16 @@ void Metal::copy_part(const Floats& x, const Floats& y, std::uint32_t at, bool w
   driver_->launch(launch);
 }
 
-void Metal::launch(std::byte* x, std::byte* y, std::size_t count, float factor) {
+double Metal::time_scale(const Floats& x, const Floats& y, float factor, int times) {
+  double seconds = 0;
+  launch(x.memory(), y.memory(), x.count(), factor, [&](const gpu::Launch& launch) {
+    seconds = driver_->time(std::vector<gpu::Launch>(static_cast<std::size_t>(times), launch));
+  });
+  return seconds;
+}
+
+void Metal::launch(std::byte* x, std::byte* y, std::size_t count, float factor,
+                   const std::function<void(const gpu::Launch&)>& run) {
   struct {
     std::uint32_t count;
     float factor;
@@ -106,6 +116,7 @@ void Metal::launch(std::byte* x, std::byte* y, std::size_t count, float factor) 
   launch.buffers = buffers;
   launch.parameters = std::as_bytes(std::span(&values, 1));
   launch.seconds = modelled_seconds;
+  if (run) return run(launch);
   driver_->launch(launch);
 }
 

@@ -114,13 +114,15 @@ class Metal : public testing::Test {
   void copy_part(const Floats& x, const Floats& y, std::uint32_t at, bool wrong);
   /// What launches take at least, by a model, from now on: 0 if there is none.
   double modelled_seconds = 0;
-
+  /// The seconds that the driver says that so many launches of scale take.
+  double time_scale(const Floats& x, const Floats& y, float factor, int times);
   /// Adds 1 to the first elements of each, at most 64, in one launch; `more` of them than there are.
   void bump_all(const std::vector<std::unique_ptr<Floats>>& all, std::uint32_t more = 0);
 
  private:
   void start();
-  void launch(std::byte* x, std::byte* y, std::size_t count, float factor);
+  void launch(std::byte* x, std::byte* y, std::size_t count, float factor,
+              const std::function<void(const gpu::Launch&)>& run = nullptr);
 
   std::filesystem::path cache_;
   std::vector<std::string> live_;

@@ -83,9 +83,21 @@ Binding bound(const Region& region, const compile::Bindings& bindings) {
   return {base + offset, region.bytes, region.writes};
 }
 
+void FilledCall::fill(const Call& call, const compile::Bindings& bindings, Stream& stream) {
+  for (std::size_t i = 0; i < call.regions.size(); ++i) buffers_[i] = bound(call, call.regions[i], bindings, stream);
+  const std::size_t size = call.values.bytes.size();
+  std::copy_n(call.values.bytes.begin(), size, values_.begin());
+  for (const Patch& patch : call.values.patches) apply(patch, bindings.arguments[patch.argument], values_.data());
+  launch_.pipeline = call.function->pipeline();
+  launch_.groups = call.groups;
+  launch_.threads = call.function->source().threads;
+  launch_.buffers = std::span(buffers_).first(call.regions.size());
+  launch_.parameters = std::span<const std::byte>(values_).first(size);
+  launch_.seconds = call.seconds;
+}
+
 void GpuKernel::run(const compile::Bindings& bindings) const {
-  std::array<Binding, max_buffers> buffers;
-  std::array<std::byte, max_value_bytes> values;
+  FilledCall filled;
   for (const Call& call : calls_) {
     if (call.function->pipeline() == nullptr) library_.build({&call.function, 1});
     if (!call.members.empty()) {
@@ -94,18 +106,8 @@ void GpuKernel::run(const compile::Bindings& bindings) const {
       if (call.is_slice) stream_.commit();
       continue;
     }
-    for (std::size_t i = 0; i < call.regions.size(); ++i) buffers[i] = bound(call, call.regions[i], bindings, stream_);
-    const std::size_t size = call.values.bytes.size();
-    std::copy_n(call.values.bytes.begin(), size, values.begin());
-    for (const Patch& patch : call.values.patches) apply(patch, bindings.arguments[patch.argument], values.data());
-    Launch launch;
-    launch.pipeline = call.function->pipeline();
-    launch.groups = call.groups;
-    launch.threads = call.function->source().threads;
-    launch.buffers = std::span(buffers).first(call.regions.size());
-    launch.parameters = std::span<const std::byte>(values).first(size);
-    launch.seconds = call.seconds;
-    stream_.launch(launch);
+    filled.fill(call, bindings, stream_);
+    stream_.launch(filled.launch());
   }
 }
 

@@ -138,6 +138,23 @@ struct Call {
   bool is_slice = false;        // a part of a launch that was cut: has a command buffer of its own
 };
 
+/// A call without members as a launch, in memory of its own.
+class FilledCall {
+ public:
+  FilledCall() = default;
+  FilledCall(const FilledCall&) = delete;
+  FilledCall& operator=(const FilledCall&) = delete;
+
+  /// The function must have been built.
+  void fill(const Call& call, const compile::Bindings& bindings, Stream& stream);
+  const Launch& launch() const { return launch_; }
+
+ private:
+  std::array<Binding, max_buffers> buffers_;
+  std::array<std::byte, max_value_bytes> values_;
+  Launch launch_;
+};
+
 /// A call of a piece. `values` are those of the piece's values_type.
 Call make_call(Piece piece, std::array<std::uint32_t, 3> groups, std::vector<Region> regions, Values values,
                const Context& context);

@@ -76,6 +76,8 @@ struct Properties {
   /// What launches are modelled by, and how long they may be: longer ones are cut.
   Chip chip = chips().front();
   double longest_launch = 0.05;  // seconds
+  std::string name{};    // "Apple M2 Pro"; empty: what is found out of this GPU is not kept
+  std::string system{};  // version and build of the system that compiles its kernels
 };
 
 /// A GPU: memory that the host sees too, and one stream of launches. Launches run in the order in which barriers
@@ -95,6 +97,9 @@ class Driver : public runtime::DeviceDriver {
   virtual const void* block_of(const std::byte* address, std::size_t bytes) const = 0;
   /// What follows sees what the launches before it wrote.
   virtual void barrier() = 0;
+  /// Runs launches one after another, apart from all others and after them, and waits: the seconds that the GPU took,
+  /// or 0 if it does not tell. What launch() was given is unaffected. Throws DeviceError if the launches fail.
+  virtual double time(std::span<const Launch> /*launches*/) { return 0; }
   /// Starts what has been launched. Does not wait; synchronize() does, and throws what went wrong.
   void commit() override = 0;
 };

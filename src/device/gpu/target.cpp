@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "base/log.h"
+#include "base/cache_folder.h"
 #include "compile/as_groups.h"
 #include "compile/emit.h"
 #include "compile/plan.h"
@@ -14,7 +14,9 @@
 #include "device/gpu/emitter/expressions.h"
 #include "device/gpu/fallback.h"
 #include "device/gpu/gpu_kernel.h"
+#include "device/gpu/tuner.h"
 #include "ops/table.h"
+#include "runtime/engine.h"
 
 namespace russet::gpu {
 
@@ -96,7 +98,7 @@ class Sequence final : public compile::Kernel {
 class Target final : public compile::Target {
  public:
   Target(Driver& driver, DeviceType type)
-      : library_(driver), stream_(driver), context_{library_, stream_, {}}, driver_(driver), type_(type) {}
+      : library_(driver), stream_(driver), context_{library_, stream_, {}, nullptr}, driver_(driver), type_(type) {}
 
   KernelPtr compile(const Step& step) const override {
     if (const auto* group = std::get_if<Group>(&step)) {
@@ -179,7 +181,15 @@ class Target final : public compile::Target {
  private:
   /// The driver is complete when the first question comes, not when its target is made.
   const Context& context() const {
-    if (context_.properties.family.empty()) context_.properties = driver_.gpu_properties();
+    if (!tuner_) {
+      context_.properties = driver_.gpu_properties();
+      const std::filesystem::path caches = base::cache_folder();
+      tuner_ = std::make_unique<Tuner>(
+          context_, driver_, wanted_tuning(), caches.empty() ? caches : caches / "finds", [this] {
+            return Tuner::Memory{runtime::engine_of(Device(type_)).memory(), Device(type_)};
+          });
+      context_.tiles = tuner_.get();
+    }
     return context_;
   }
 
@@ -261,6 +271,7 @@ class Target final : public compile::Target {
   mutable Library library_;
   mutable Stream stream_;
   mutable Context context_;
+  mutable std::unique_ptr<Tuner> tuner_;
   Driver& driver_;
   DeviceType type_;
 };

@@ -2,15 +2,15 @@
 
 #include <fmt/format.h>
 #include <russet/error.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <exception>
 #include <functional>
 #include <thread>
 
+#include "base/cache_folder.h"
+#include "base/digest.h"
 #include "base/log.h"
 #include "device/gpu/kernels.h"
 #include "device/gpu/metal/hooks.h"
@@ -47,12 +47,6 @@ NS::SharedPtr<MTL::CompileOptions> compile_options(const Gpu& gpu) {
   return options;
 }
 
-/// FNV-1a (Fowler, Noll and Vo), 64 bits: names a file, whose content Metal compares with the functions asked for.
-std::uint64_t digest(std::string_view text, std::uint64_t state) {
-  for (const char c : text) state = (state ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
-  return state;
-}
-
 /// The values of the entries' function constants, for names of archives; empty if there are none.
 std::string constants_text(const gpu::Unit& unit) {
   std::string text;
@@ -65,22 +59,12 @@ std::string constants_text(const gpu::Unit& unit) {
   return text;
 }
 
+/// Names a file, whose content Metal compares with the functions asked for.
 std::string archive_name(const Gpu& gpu, const std::string& source, const gpu::Unit& unit) {
   const std::string machine = fmt::format("{}|{}|{}", gpu.name, gpu.system, constants_text(unit));
-  const std::uint64_t low = digest(source, digest(machine, 0xCBF29CE484222325ULL));
-  const std::uint64_t high = digest(source, digest(machine, 0x84222325CBF29CE4ULL));
+  const std::uint64_t low = base::digest(source, base::digest(machine));
+  const std::uint64_t high = base::digest(source, base::digest(machine, 0x84222325CBF29CE4ULL));
   return fmt::format("{:016x}{:016x}.metalarchive", low, high);
-}
-
-void remove_old_archives(const std::filesystem::path& folder) {
-  std::error_code ignored;
-  std::vector<std::pair<std::filesystem::file_time_type, std::filesystem::path>> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-    if (entry.path().extension() == ".metalarchive") files.emplace_back(entry.last_write_time(ignored), entry.path());
-  }
-  if (files.size() <= kept_archives) return;
-  std::sort(files.begin(), files.end());
-  for (std::size_t i = 0; i < files.size() - kept_archives; ++i) std::filesystem::remove(files[i].second, ignored);
 }
 
 /// Runs work(0) ... work(count - 1), at most 8 at once; the first exception is thrown when all are done. Threads of our
@@ -110,18 +94,8 @@ void side_by_side(std::size_t count, const std::function<void(std::size_t)>& wor
 }  // namespace
 
 std::filesystem::path archive_folder() {
-  const auto variable = [](const char* name) {
-    const char* const value = std::getenv(name);
-    return std::filesystem::path(value == nullptr ? "" : value);
-  };
-  if (const auto cache = variable("XDG_CACHE_HOME"); !cache.empty()) return cache / "russet" / "metal";
-  const auto home = variable("HOME");
-  if (home.empty()) return {};
-#ifdef __APPLE__
-  return home / "Library" / "Caches" / "russet" / "metal";
-#else
-  return home / ".cache" / "russet" / "metal";
-#endif
+  const std::filesystem::path folder = base::cache_folder();
+  return folder.empty() ? folder : folder / "metal";
 }
 
 std::vector<PipelinePtr> Compiler::build(std::span<const gpu::Unit> units) {
@@ -259,8 +233,8 @@ void Compiler::keep_archive(MTL::BinaryArchive& archive, const std::filesystem::
   std::error_code failed;
   std::filesystem::create_directories(path.parent_path(), failed);
   static std::once_flag once_a_process;
-  std::call_once(once_a_process, [&] { remove_old_archives(path.parent_path()); });
-  const std::string part = fmt::format("{}.{}", path.string(), getpid());
+  std::call_once(once_a_process, [&] { base::keep_newest(path.parent_path(), ".metalarchive", kept_archives); });
+  const std::string part = base::name_beside(path).string();
   NS::Error* error = nullptr;
   if (archive.serializeToURL(file_url(part), &error)) {
     std::filesystem::rename(part, path, failed);

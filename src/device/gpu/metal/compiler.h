@@ -50,7 +50,7 @@ class Compiler {
   std::unordered_multimap<std::size_t, Known> known_;  // by a hash of the text
 };
 
-/// Where archives of this user lie: RUSSET_CACHE, or the system's folder for caches.
+/// Where archives of this user lie; empty if there is no such folder.
 std::filesystem::path archive_folder();
 
 }  // namespace russet::metal

@@ -38,7 +38,8 @@ class Driver final : public gpu::Driver {
         longest_launch_(longest_launch()),
         memory_(gpu_),
         compiler_(gpu_, archive_folder()),
-        stream_(gpu_, memory_) {}
+        capture_(gpu_),
+        stream_(gpu_, memory_, &capture_) {}
 
   runtime::DeviceProperties properties() const override {
     runtime::DeviceProperties properties;
@@ -138,6 +139,8 @@ class Driver final : public gpu::Driver {
     properties.group_memory = static_cast<std::uint32_t>(gpu_.group_memory);
     properties.chip = chip_of_gpu(gpu_.name);
     properties.longest_launch = longest_launch_;
+    properties.name = gpu_.name;
+    properties.system = gpu_.system;
     return properties;
   }
 
@@ -166,12 +169,26 @@ class Driver final : public gpu::Driver {
     stream_.commit();
   }
 
+  /// In command buffers of a stream that lives only for this: whatever becomes of them is no one else's business.
+  double time(std::span<const gpu::Launch> launches) override {
+    const std::lock_guard lock(mutex_);
+    stream_.finish();
+    Stream timed(gpu_, memory_);
+    for (const gpu::Launch& launch : launches) {
+      timed.launch(launch);
+      timed.barrier();
+    }
+    timed.synchronize();
+    return timed.gpu_seconds();
+  }
+
  private:
   Gpu gpu_;
   double longest_launch_;
   Memory memory_;
   Compiler compiler_;
   mutable std::mutex mutex_;
+  Capture capture_;
   Stream stream_;
   mutable std::once_flag target_once_;
   mutable std::unique_ptr<const compile::Target> target_;

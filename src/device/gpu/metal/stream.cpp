@@ -51,7 +51,8 @@ std::vector<Range> RangeSet::remove(const Range& range) {
   return removed;
 }
 
-Stream::Stream(const Gpu& gpu, Memory& memory) : gpu_(gpu), memory_(memory), capture_(gpu), length_(first_length) {
+Stream::Stream(const Gpu& gpu, Memory& memory, Capture* capture)
+    : gpu_(gpu), memory_(memory), capture_(capture), length_(first_length) {
   make_queue();
 }
 
@@ -280,7 +281,7 @@ void Stream::commit() {
   encoder_.reset();
   buffer_.reset();
   launched_since_barrier_ = false;
-  capture_.count();
+  if (capture_ != nullptr) capture_->count();
 }
 
 void Stream::wait(const std::shared_ptr<Batch>& batch) {
@@ -298,10 +299,14 @@ void Stream::wait_for(const Range& range, Access access) {
   settle();
 }
 
-void Stream::synchronize() {
+void Stream::finish() {
   commit();
   for (const auto& batch : in_flight_) wait(batch);
   settle();
+}
+
+void Stream::synchronize() {
+  finish();
   for (const Range& birth : births_) hooks->grant(birth.begin, static_cast<std::size_t>(birth.end - birth.begin));
   births_.clear();
   if (failure_is_new_) tell_failure();

@@ -73,7 +73,8 @@ struct Batch {
 /// Not thread-safe: the driver locks. Memory handed to it may be overwritten or freed by the host only after wait_for.
 class Stream {
  public:
-  Stream(const Gpu& gpu, Memory& memory);
+  /// `capture` counts the command buffers, if there is one.
+  Stream(const Gpu& gpu, Memory& memory, Capture* capture = nullptr);
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
@@ -97,7 +98,9 @@ class Stream {
   void wait_for(const Range& range, Access access);
   /// Nothing that comes will read the lender's memory: it is given back when what was launched is done with it.
   void end_borrowing(Ref<graph::Buffer> lender);
-  /// Waits for everything. Throws what went wrong since the last call, if launch() has not.
+  /// Waits for everything.
+  void finish();
+  /// Likewise. Throws what went wrong since the last call, if launch() has not.
   void synchronize();
 
   /// Throws what went wrong if what lies in the range was lost with it: DeviceError for a failed command buffer,
@@ -143,7 +146,7 @@ class Stream {
 
   const Gpu& gpu_;
   Memory& memory_;
-  Capture capture_;
+  Capture* capture_;
   NS::SharedPtr<MTL::CommandQueue> queue_;
   NS::SharedPtr<MTL::Fence> fence_;
   // The command buffer that is being written.

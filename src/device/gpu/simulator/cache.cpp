@@ -1,17 +1,12 @@
 #include "cache.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <russet/error.h>
-#include <sys/file.h>
-#include <unistd.h>
 #include <algorithm>
-#include <atomic>
-#include <cstdlib>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "base/cache_folder.h"
 #include "base/log.h"
 
 namespace russet::simulator {
@@ -20,11 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 
 const base::Log log("simulator");
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 /// Files of one name, whatever comes behind its first dot: they were made together and go together.
 struct Family {
@@ -61,31 +51,14 @@ bool is_text(const fs::path& path) { return path.extension() == ".metal"; }
 }  // namespace
 
 fs::path cache_folder() {
-  if (const std::string named = environment("RUSSET_CACHE"); !named.empty()) return fs::path(named) / "simulator";
-  if (const std::string named = environment("XDG_CACHE_HOME"); !named.empty()) {
-    return fs::path(named) / "russet/simulator";
-  }
-  if (const std::string home = environment("HOME"); !home.empty()) return fs::path(home) / ".cache/russet/simulator";
-  return fs::temp_directory_path() / "russet-simulator";
-}
-
-fs::path temporary(const fs::path& path) {
-  static std::atomic<std::uint64_t> count{0};
-  return fmt::format("{}.{}.{}", path.string(), getpid(), count++);
+  const fs::path folder = base::cache_folder();
+  return folder.empty() ? fs::temp_directory_path() / "russet-simulator" : folder / "simulator";
 }
 
 void touch(const fs::path& path) {
   std::error_code gone;
   fs::last_write_time(path, fs::file_time_type::clock::now(), gone);
 }
-
-FileLock::FileLock(const fs::path& path) : file_(open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666)) {
-  if (file_ >= 0 && flock(file_, LOCK_EX) == 0) return;
-  if (file_ >= 0) close(file_);
-  throw FileError(fmt::format("simulated GPU: cannot lock {}", path.string()));
-}
-
-FileLock::~FileLock() { close(file_); }
 
 void trim(const fs::path& folder, std::uint64_t limit) {
   std::vector<Family> families = families_in(folder);

@@ -6,7 +6,7 @@
 
 namespace russet::simulator {
 
-/// $RUSSET_CACHE/simulator, or russet/simulator in the user's cache folder.
+/// A folder in base::cache_folder().
 std::filesystem::path cache_folder();
 
 /// What the folder may hold, in bytes.
@@ -15,24 +15,8 @@ inline constexpr std::uint64_t cache_limit = std::uint64_t{1} << 30;
 /// What was used more recently is never removed.
 inline constexpr std::chrono::minutes cache_grace{10};
 
-/// A name of its own beside `path`, to be renamed to it when what it holds is whole.
-std::filesystem::path temporary(const std::filesystem::path& path);
-
 /// Marks a file as used now: those that were not used for longest are removed first. Missing files are ignored.
 void touch(const std::filesystem::path& path);
-
-/// Held by one process at a time, as long as it lives.
-class FileLock {
- public:
-  /// Throws FileError if the file cannot be made.
-  explicit FileLock(const std::filesystem::path& path);
-  ~FileLock();
-  FileLock(const FileLock&) = delete;
-  FileLock& operator=(const FileLock&) = delete;
-
- private:
-  int file_;
-};
 
 /// If the files in the folders of `folder` are larger than `limit` in all, removes those that were not used for longest
 /// until three quarters of it are left. A kernel's object, its text and what else begins with its name go together, the

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cache_folder.h"
 #include "base/log.h"
 #include "cache.h"
 #include "device/gpu/kernels.h"
@@ -152,7 +153,7 @@ Prelude prepare(bool checked) {
   const fs::path precompiled = prelude.folder / "prelude.pch";
   if (fs::exists(precompiled)) return prelude;
   fs::create_directories(prelude.folder);
-  const FileLock lock(prelude.folder / "lock");
+  const base::FileLock lock(prelude.folder / "lock");
   if (fs::exists(precompiled)) return prelude;
   for (const gpu::KernelText& text : gpu::kernel_texts()) {
     if (!belongs_to_prelude(text)) continue;
@@ -160,7 +161,7 @@ Prelude prepare(bool checked) {
     fs::create_directories(path.parent_path());
     write_file(path, text.text);
   }
-  const fs::path fresh = temporary(precompiled);
+  const fs::path fresh = base::name_beside(precompiled);
   Words words{program, "-x", "c++-header"};
   words.insert(words.end(), prelude.flags.begin(), prelude.flags.end());
   words.insert(words.end(), {(prelude.folder / "prelude/simulator.h").string(), "-o", fresh.string()});
@@ -201,7 +202,7 @@ fs::path compiled(std::string_view lines, std::string_view text, bool checked) {
     touch(object);
     return object;
   }
-  const fs::path fresh_source = temporary(source), fresh_object = temporary(object);
+  const fs::path fresh_source = base::name_beside(source), fresh_object = base::name_beside(object);
   write_file(fresh_source, numbered);
   Words words{compiler(), "-x", "c++"};
   words.insert(words.end(), with.flags.begin(), with.flags.end());
