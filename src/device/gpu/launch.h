@@ -76,8 +76,8 @@ struct Properties {
   /// What launches are modelled by, and how long they may be: longer ones are cut.
   Chip chip = chips().front();
   double longest_launch = 0.05;  // seconds
-  std::string name{};    // "Apple M2 Pro"; empty: what is found out of this GPU is not kept
-  std::string system{};  // version and build of the system that compiles its kernels
+  std::string name{};            // "Apple M2 Pro"; empty: what is found out of this GPU is not kept
+  std::string system{};          // version and build of the system that compiles its kernels
 };
 
 /// A GPU: memory that the host sees too, and one stream of launches. Launches run in the order in which barriers
