@@ -20,7 +20,7 @@ KERNELS = pathlib.Path(__file__).resolve().parents[2] / "src/device/gpu/kernels"
 # Functions of emitted kernels, which have tests of their own (gpu_math_test, gpu_group_fuzz_test) and no barriers.
 LEFT_OUT = {"math", "random", "reduce"}
 # Helpers that the samples of other files cover.
-SAMPLES = {"element": ["indexing", "pool", "sort", "scan"]}
+SAMPLES = {"element": ["indexing", "pool", "sort", "scan"], "source": ["contraction", "pool"]}
 
 # Mutants that behave as the original does, and why: (file, what was there, part of the line).
 EQUIVALENT = [
