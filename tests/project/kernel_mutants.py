@@ -25,6 +25,8 @@ SAMPLES = {"element": ["indexing", "pool", "sort", "scan"], "source": ["contract
 # Mutants that behave as the original does, and why: (file, what was there, part of the line).
 EQUIVALENT = [
     ("tile", "< to <=", "k + DEPTH < range.end", "reads zeros beyond the end, which nothing uses"),
+    ("tile", "< to <=", "j < ACROSS; ++j) {", "the columns end before: the round is left at once"),
+    ("tile", ">= to >", "j * 8 >= columns", "adds up columns that nobody reads"),
     ("tile", "< to <=", "i < line_count", "writes a thread's own array one too far; what lies there is set later"),
     ("element", "> to >=", "axis-- > 1", "the loop takes the outermost axis too, and leaves position 0 of it"),
     ("element", "> to >=", "axes.rank > 0", "axes that are not there have stride 0"),
