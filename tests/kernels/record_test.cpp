@@ -112,6 +112,16 @@ void add_prologues(std::vector<Case>& cases) {
   }
 }
 
+/// Attention in both sizes of blocks, and in heads that fit none.
+void add_attentions(std::vector<Case>& cases) {
+  for (const DType type : floats) {
+    gputest::add_attentions(cases, type, {{2}, 70, 45, 20, 33, true});
+    gputest::add_attentions(cases, type, {{1}, 33, 70, 64, 64, false, Shape{1, 1, 70}, true, 0.25});
+    gputest::add_attentions(cases, type, {{2}, 19, 21, 100, 90});
+    gputest::add_attentions(cases, type, {{1}, 9, 11, 130, 5});
+  }
+}
+
 class Writer {
  public:
   explicit Writer(const char* path) : file_(path, std::ios::binary) {}
@@ -169,6 +179,7 @@ TEST(Cuda, CasesAreRecorded) {
   add_groups(cases);
   add_templates(cases);
   add_prologues(cases);
+  add_attentions(cases);
   Writer out(path);
   out.size(cases.size());
   for (const Case& one : cases) {
