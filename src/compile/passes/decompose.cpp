@@ -2,9 +2,8 @@
 // it.
 //   y = attention(q, k, v)            ->   p = softmax(scale * q k^T); y = p v
 //   attention_query_gradient(...)     ->   s = p * (g v^T - delta) * scale; y = s k
-// Common parts are written once.
+// Parts that several have in common are written for each: `share` computes them once.
 #include <limits>
-#include <unordered_map>
 
 #include "compile/passes/passes.h"
 #include "ops/attention.h"
@@ -16,12 +15,6 @@ namespace {
 using ops::Op;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-std::uint64_t hash_of(const Value& value) {
-  std::uint64_t hash = static_cast<std::uint64_t>(value.op) * 31 + static_cast<std::uint64_t>(value.dtype);
-  for (const ValueId input : value.inputs) hash = hash * 0x100000001B3ULL + static_cast<std::uint64_t>(input + 1);
-  return hash;
-}
 
 bool is_attention(const Value& value) { return ops::row(value.op).family == ops::Family::attention; }
 
@@ -45,7 +38,7 @@ class Decomposer {
       place_.push_back(static_cast<ValueId>(values_.size() - 1));
     }
     for (Leaf& leaf : program_.leaves) leaf.value = place_[static_cast<std::size_t>(leaf.value)];
-    separate_outputs();
+    for (Output& output : program_.outputs) output.value = place_[static_cast<std::size_t>(output.value)];
     program_.values = std::move(values_);
   }
 
@@ -55,7 +48,7 @@ class Decomposer {
 
   // Values.
 
-  /// A value of an operator, the one that exists if there is one. `given`: what its rules take from the caller.
+  /// A value of an operator. `given`: what its rules take from the caller.
   ValueId make(Op op, std::initializer_list<ValueId> inputs, ops::Attributes attributes = {},
                const ops::Description& given = {DType::float32, {}}) {
     Value value;
@@ -70,13 +63,7 @@ class Decomposer {
     value.dtype = result.dtype;
     value.shape = result.shape;
     value.strides = contiguous_strides(value.shape);
-    const std::uint64_t hash = hash_of(value);
-    const auto [first, last] = made_.equal_range(hash);
-    for (auto it = first; it != last; ++it) {
-      if (at(it->second) == value) return it->second;
-    }
     values_.push_back(std::move(value));
-    made_.emplace(hash, static_cast<ValueId>(values_.size() - 1));
     return static_cast<ValueId>(values_.size() - 1);
   }
 
@@ -193,32 +180,10 @@ class Decomposer {
     }
   }
 
-  /// Two outputs that became one value: the second is a copy.
-  void separate_outputs() {
-    std::vector<bool> taken(values_.size(), false);
-    for (Output& output : program_.outputs) {
-      const ValueId target = place_[static_cast<std::size_t>(output.value)];
-      output.value = target;
-      if (!taken[static_cast<std::size_t>(target)]) {
-        taken[static_cast<std::size_t>(target)] = true;
-        continue;
-      }
-      Value copy = at(target);
-      copy.op = Op::cast;
-      copy.attributes = {};
-      copy.argument = -1;
-      copy.inputs = {target};
-      values_.push_back(std::move(copy));
-      taken.push_back(true);
-      output.value = static_cast<ValueId>(values_.size() - 1);
-    }
-  }
-
   Program& program_;
   const Target& target_;
   std::vector<ValueId> place_;
   std::vector<Value> values_;
-  std::unordered_multimap<std::uint64_t, ValueId> made_;
   const Value* old_ = nullptr;
 };
 
