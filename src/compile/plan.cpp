@@ -177,18 +177,10 @@ double operations_of_attention(const Primitive& p) {
   return 2 * scores * ((twice ? 2 : 1) * width + (both ? 2 : 1) * value_width);
 }
 
-}  // namespace
-
-namespace {
-
 /// The first stage does all the work but the last sums.
 Step whole_of(const Stage& stage) {
   return std::visit([](const auto& whole) -> Step { return whole; }, stage.whole);
 }
-
-}  // namespace
-
-namespace {
 
 /// Whether an input is the first one once more: what a pool finds maxima in, and takes them from.
 bool reads_again(const Primitive& primitive, std::size_t input) {

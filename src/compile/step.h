@@ -36,10 +36,10 @@ struct Primitive {
   /// output's sizes; or a column group whose full values are the output's elements: then the code stores the output,
   /// be it the result itself, and what the reductions give.
   Group epilogue;
-  /// Of a contraction: how the elements of an input are computed where they are read; empty code means that they lie in
-  /// memory. Elementwise, over a dense array whose elements the space counts one after the other; the last instruction
-  /// stores the element. That access has no slot unless others read the array too; then the contraction stores it, and
-  /// what else the code stores. The input's has none: it tells where in the array it reads.
+  /// Of a contraction or a pool: how the elements of an input are computed where they are read; empty code means that
+  /// they lie in memory. Elementwise, over a dense array whose elements the space counts one after the other; the last
+  /// instruction stores the element. That access has no slot unless others read the array too; then the contraction
+  /// stores it, and what else the code stores. The input's has none: it tells where in the array it reads.
   std::array<Group, 2> prologues;
   bool operator==(const Primitive&) const = default;
 };

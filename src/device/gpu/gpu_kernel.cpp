@@ -56,12 +56,8 @@ void GpuKernel::model(double seconds, const Context& context) {
   };
   double most = 1;
   for (const Call& call : calls_) most = std::max(most, bytes_of(call));
-  std::vector<Call> calls;
-  for (Call& call : calls_) {
-    call.seconds = seconds * bytes_of(call) / most;
-    for (Call& slice : sliced(std::move(call), context)) calls.push_back(std::move(slice));
-  }
-  calls_ = std::move(calls);
+  for (Call& call : calls_) call.seconds = seconds * bytes_of(call) / most;
+  calls_ = sliced(std::move(calls_), context);
 }
 
 void apply(const Patch& patch, std::uint64_t argument, std::byte* values) {

@@ -165,8 +165,9 @@ bool can_share(const Call& call);
 std::vector<Call> share_launch(std::vector<Call> calls, const Context& context);
 /// Calls of pieces as one launch that finds them in a table. They fit its grid.
 Call shared_call(const std::vector<Call>& calls, const Context& context);
-/// The call, or launches of ranges of its threadgroups if it takes longer than the device's `longest_launch`.
-std::vector<Call> sliced(Call call, const Context& context);
+/// The calls, but for those that take longer than the device's `longest_launch` launches of ranges of their
+/// threadgroups.
+std::vector<Call> sliced(std::vector<Call> calls, const Context& context);
 
 /// A step on a GPU. Running it encodes its calls; they run in order where one reads what another wrote.
 class GpuKernel final : public compile::Kernel {

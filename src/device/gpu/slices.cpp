@@ -84,9 +84,8 @@ class Cutter {
   std::vector<Call> slices_;
 };
 
-}  // namespace
-
-std::vector<Call> sliced(Call call, const Context& context) {
+/// The call, or launches of ranges of its threadgroups.
+std::vector<Call> cut(Call call, const Context& context) {
   const double longest = context.properties.longest_launch;
   const std::uint64_t groups = groups_of(call);
   if (call.seconds <= longest || groups == 0) return {std::move(call)};
@@ -103,6 +102,16 @@ std::vector<Call> sliced(Call call, const Context& context) {
   log("{}: {:.3g} ms at least, by a model of the GPU: cut into {} launches", name, call.seconds * milliseconds,
       slices.size());
   return slices;
+}
+
+}  // namespace
+
+std::vector<Call> sliced(std::vector<Call> calls, const Context& context) {
+  std::vector<Call> all;
+  for (Call& call : calls) {
+    for (Call& slice : cut(std::move(call), context)) all.push_back(std::move(slice));
+  }
+  return all;
 }
 
 }  // namespace russet::gpu

@@ -244,11 +244,8 @@ class Target final : public compile::Target {
         calls.back().seconds = modelled_seconds(work);
       }
     });
-    std::vector<Call> launches;
-    for (Call& shared : share_launch(std::move(calls), context())) {
-      for (Call& slice : sliced(std::move(shared), context())) launches.push_back(std::move(slice));
-    }
-    return std::make_unique<GpuKernel>(context(), "bundle", std::move(launches));
+    return std::make_unique<GpuKernel>(context(), "bundle",
+                                       sliced(share_launch(std::move(calls), context()), context()));
   }
 
   Verdict judge(const Primitive& primitive, bool log) const {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/cache_folder.h"
+#include "base/digest.h"
 #include "base/log.h"
 #include "cache.h"
 #include "device/gpu/kernels.h"
@@ -72,12 +73,6 @@ Words language_flags(bool checked) {
   const Words processor = processor_flags();
   flags.insert(flags.end(), processor.begin(), processor.end());
   return flags;
-}
-
-/// FNV-1a. What is found by it is compared with the text itself.
-std::uint64_t hash(std::string_view text, std::uint64_t state = 0xcbf29ce484222325u) {
-  for (const char c : text) state = (state ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return state;
 }
 
 std::string read_file(const fs::path& path) {
@@ -143,7 +138,7 @@ std::string prelude_key(const std::string& program, const Words& flags) {
   for (const gpu::KernelText& text : gpu::kernel_texts()) {
     if (belongs_to_prelude(text)) content += fmt::format("\n{}\n{}", text.name, text.text);
   }
-  return fmt::format("{:016x}", hash(content));
+  return fmt::format("{:016x}", base::digest(content));
 }
 
 Prelude prepare(bool checked) {
@@ -193,9 +188,9 @@ void trim_now_and_then() {
 
 fs::path compiled(std::string_view lines, std::string_view text, bool checked) {
   const Prelude& with = prelude(checked);
-  const fs::path base = with.folder / fmt::format("{:016x}", hash(text, hash(lines)));
-  const fs::path object = fs::path(base).concat(".so");
-  const fs::path source = fs::path(base).concat(".metal");
+  const fs::path stem = with.folder / fmt::format("{:016x}", base::digest(text, base::digest(lines)));
+  const fs::path object = fs::path(stem).concat(".so");
+  const fs::path source = fs::path(stem).concat(".metal");
   const std::string numbered = fmt::format("{}#line 1 \"kernel\"\n{}", lines, text);
   // The source is put there after the object, so whoever finds it finds both.
   if (read_file(source) == numbered && fs::exists(object)) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "device/gpu/emitter/emit.h"
 #include "device/gpu/templates/templates.h"
 #include "device/gpu/templates/text.h"
 
@@ -15,8 +16,6 @@ using ops::Op;
 
 constexpr int max_batch_axes = 6;
 constexpr std::int64_t widest_head = 128;
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// The step's operands by what they are; nullptr for those that it lacks.
 struct Operands {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "device/gpu/emitter/emit.h"
 #include "device/gpu/templates/epilogue.h"
 #include "device/gpu/templates/prologue.h"
 #include "device/gpu/templates/templates.h"
@@ -19,8 +20,6 @@ constexpr std::int64_t part_rows = 32;  // of a column, whose sum tiles leave: s
 constexpr std::uint32_t tile_threads = 128;
 constexpr int max_batch_axes = 6;
 constexpr std::int64_t least_side = 8;  // of a result that tiles are worth it for
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// How the work is shared out. The parts of the depth come from shapes alone, so that results never depend on the
 /// device or on the tile.

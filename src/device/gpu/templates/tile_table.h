@@ -5,8 +5,8 @@
 // - A threadgroup has 32 KiB of memory on every family; the tiles here take 5 to 10 KiB, so that several threadgroups
 //   share a core, and one loads while another multiplies.
 // - A simdgroup loads a matrix of 8x8 from threadgroup memory for each eight rows and each eight columns of its
-// quarter,
-//   and multiplies each pair of them: 64x64 loads 8 for 16 products, 64x32 and 32x64 load 6 for 8, 32x32 loads 4 for 4.
+//   quarter, and multiplies each pair of them: 64x64 loads 8 for 16 products, 64x32 and 32x64 load 6 for 8, 32x32 loads
+//   4 for 4.
 //   So large tiles are better as long as there are enough of them for all cores, and as a result has rows and columns
 //   to fill them. A lane holds 8, 16 or 32 sums.
 // - MLX, which was measured on these GPUs, has tiles of 32 and 64 rows and columns as well, in slices of 16 and 32, and

@@ -5,14 +5,13 @@
 #include <algorithm>
 #include <iterator>
 
+#include "device/gpu/emitter/emit.h"
 #include "device/gpu/templates/tile_table.h"
 
 namespace russet::gpu {
 namespace {
 
 constexpr std::int64_t enough_tiles = 64;  // for the cores of any of these GPUs to have some
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// TileMemory of tile.metal.
 std::size_t memory_of(const Tile& tile) {

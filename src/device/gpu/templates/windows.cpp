@@ -78,7 +78,8 @@ class Writer {
     const Operand& large = primitive_.inputs[0];
     const std::string_view type = element_type(large.access.dtype);
     const VisitorText visitor = sum_visitor(type);
-    Piece piece = this->piece(fmt::format("sum_pool(large, visitor, {}, position)", visitor.product));
+    Piece piece = this->piece();
+    piece.body += fmt::format("  sum_pool(large, visitor, {}, position);\n", visitor.product);
     piece.arguments = {{std::string(type), "large"}};
     add_visitor(piece, visitor);
     std::vector<Region> regions{place(large, false).region};
@@ -89,14 +90,15 @@ class Writer {
                      std::move(values), context_);
   }
 
-  Piece piece(std::string_view body) const {
+  /// A piece whose body knows the thread's position in the grid.
+  Piece piece() const {
     Piece piece;
     piece.stem = std::string(ops::row(primitive_.op).name);
     piece.threads = 256;
     piece.files = {"pool.metal"};
     piece.values_type = "PoolValues";
     piece.values_are_wide = true;
-    piece.body = fmt::format("  const ulong position = ulong(group_id.x) * 256u + thread_id;\n  {};\n", body);
+    piece.body = "  const ulong position = ulong(group_id.x) * 256u + thread_id;\n";
     return piece;
   }
 
@@ -141,34 +143,31 @@ class Writer {
   Call sourced_call(const Pool& pool, const Operand& threads, const std::vector<SourceText>& sources, Region result,
                     Piece::Argument argument, std::string_view body) const {
     const bool computed = compile::has_prologue(primitive_);
-    Piece piece;
+    Piece piece = this->piece();
     std::vector<Region> regions;
     for (const SourceText& source : sources) {
       add_source(piece, source);
       piece.body += fmt::format("  {}_source.start(0);\n", source.name);
       regions.insert(regions.end(), source.regions.begin(), source.regions.end());
     }
-    Piece rest = this->piece(fmt::format("{}, values{}, position)", body, computed ? ".rest" : ""));
-    rest.declarations = piece.declarations;
-    rest.body = piece.body + rest.body;
-    rest.arguments = std::move(piece.arguments);
-    rest.files.insert(rest.files.begin(), piece.files.begin(), piece.files.end());
-    rest.arguments.push_back(std::move(argument));
+    piece.body += fmt::format("  {}, values{}, position);\n", body, computed ? ".rest" : "");
+    piece.arguments.push_back(std::move(argument));
     regions.push_back(result);
     Values values = pool_values(pool, threads);
     if (computed) {
       std::vector<const SourceText*> all;
       for (const SourceText& source : sources) all.push_back(&source);
-      add_source_values(rest, values, all);
+      add_source_values(piece, values, all);
     }
-    return make_call(std::move(rest), {groups_for(numel(threads.sizes)), 1, 1}, std::move(regions), std::move(values),
+    return make_call(std::move(piece), {groups_for(numel(threads.sizes)), 1, 1}, std::move(regions), std::move(values),
                      context_);
   }
 
   /// A thread an element of `threads`.
   Call call(const Pool& pool, const Operand& threads, std::vector<const Operand*> inputs, Region result,
             std::vector<Piece::Argument> arguments, std::string_view body) const {
-    Piece piece = this->piece(body);
+    Piece piece = this->piece();
+    piece.body += fmt::format("  {};\n", body);
     piece.arguments = std::move(arguments);
     std::vector<Region> regions;
     for (const Operand* input : inputs) regions.push_back(place(*input, false).region);
