@@ -13,6 +13,14 @@ namespace russet {
 
 /// Compiles and starts everything that the calling thread has recorded.
 void flush();
+/// Calls `work`, then computes what it recorded. Where backward() or Optimizer::step() would have computed what is
+/// pending, nothing happens within `work`, so that a whole step of training is one plan: a gradient that is dropped
+/// (Optimizer::zero_grad) at the end of `work` then need not be stored where the update can be computed with it.
+/// Reading a value and flush() compute as always. Throws what `work` throws; what it recorded stays pending then. If
+/// the plan fails while it runs, the parameters that it updates are among what is lost.
+void in_one_plan(const std::function<void()>& work);
+/// Where a step of training ends a part of its work: flush(), or nothing within in_one_plan().
+void mark();
 /// Flushes, and waits until every device is idle.
 void synchronize();
 

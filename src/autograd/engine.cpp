@@ -220,7 +220,7 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
 
 void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_graph) const {
   autograd::run({*this}, {gradient}, {retain_graph || create_graph, create_graph}, nullptr);
-  graph::flush();
+  graph::mark();
 }
 
 bool Tensor::requires_grad() const {

@@ -149,6 +149,8 @@ class Target {
   virtual bool decomposes_attention(DType /*dtype*/) const { return true; }
   /// Whether a contraction or a pool takes this epilogue, and these prologues.
   virtual bool accepts_epilogue(const Primitive& /*with epilogue*/) const { return false; }
+  /// Whether an epilogue may store an element where it has read one.
+  virtual bool epilogues_update_in_place() const { return false; }
   /// Whether contractions may have prologues.
   virtual bool takes_prologues() const { return false; }
   /// The dense strides that a contraction would like for its operand (input i, or -1 for the output).

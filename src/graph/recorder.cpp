@@ -278,6 +278,13 @@ NodeRef constant(Scalar value, DType dtype, Device device, const Shape& shape) {
 
 void flush() { Recorder::current().flush(); }
 
+void mark() {
+  if (Recorder::current().deferrals() == 0) flush();
+}
+
+Deferral::Deferral() { ++Recorder::current().deferrals(); }
+Deferral::~Deferral() { --Recorder::current().deferrals(); }
+
 void materialise(const NodeRef& node) {
   if (node->failure()) throw Error(*node->failure());
   if (!node->materialised()) Recorder::current().flush(node);

@@ -50,6 +50,17 @@ NodeRef constant(Scalar value, DType dtype, Device device, const Shape& shape = 
 
 /// Computes everything that the calling thread has pending.
 void flush();
+/// Likewise, where a step of training ends a part of its work; nothing while a Deferral lives.
+void mark();
+
+/// While one lives, marks of the thread that made it compute nothing: what comes between them becomes one plan.
+class Deferral {
+ public:
+  Deferral();
+  ~Deferral();
+  Deferral(const Deferral&) = delete;
+  Deferral& operator=(const Deferral&) = delete;
+};
 /// Computes `node` (with all else that is pending), and waits for it. Throws what made it fail.
 void materialise(const NodeRef& node);
 
@@ -69,6 +80,8 @@ class Recorder final : public RefCounted {
   std::size_t uncounted() const { return nodes_; }
   /// Computes all pending cells, what the tape needs of the rest, and `also`.
   void flush(const NodeRef& also = {});
+  /// Deferrals that live.
+  int& deferrals() { return deferrals_; }
 
  private:
   struct Pending {
@@ -86,6 +99,7 @@ class Recorder final : public RefCounted {
   std::vector<SavedNodes*> saved_;
   std::size_t nodes_ = 0;
   bool flushing_ = false;
+  int deferrals_ = 0;
   // Scratch of a flush, kept so that the next one allocates nothing.
   Pending pending_;
   std::vector<NodeRef> released_;

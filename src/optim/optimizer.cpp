@@ -53,7 +53,9 @@ Optimizer::Optimizer(const char* name, std::vector<std::string> state_names, std
 void Optimizer::prepare(std::size_t group, Slot& slot) {
   for (std::size_t place = 0; place < state_names_.size(); ++place) {
     if (slot.tensors[place].defined() || !keeps(group, place)) continue;
-    slot.tensors[place] = zeros(slot.parameter.sizes(), {slot.parameter.dtype(), slot.parameter.device()});
+    const Tensor& parameter = slot.parameter;
+    const std::vector<std::byte> zeros(static_cast<std::size_t>(parameter.numel()) * size_of(parameter.dtype()));
+    slot.tensors[place] = Tensor::from_bytes(zeros, parameter.sizes(), {parameter.dtype(), parameter.device()});
   }
 }
 
@@ -69,27 +71,18 @@ Tensor Optimizer::step(const std::function<Tensor()>& closure) {
 void Optimizer::step() {
   const NoGrad guard;
   const Autocast full_precision(DType::bfloat16, false);
-  bool is_new = false;
-  for (std::size_t group = 0; group < groups_.size(); ++group) {
-    for (Slot& slot : groups_[group].slots) {
-      if (!slot.parameter.grad().defined()) continue;
-      is_new |= slot.steps == 0;
-      prepare(group, slot);
-    }
-  }
-  // State that is memory already: the first step's plan is then that of all others.
-  if (is_new) flush();
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     coefficients_ = {};
     for (Slot& slot : groups_[group].slots) {
       const Tensor gradient = slot.parameter.grad();
       if (!gradient.defined()) continue;
+      prepare(group, slot);
       ++slot.steps;
       update(group, slot, gradient.detach());
     }
   }
   coefficients_ = {};
-  flush();
+  mark();
 }
 
 const Tensor& Optimizer::coefficient(std::size_t place, const Slot& slot, double value) {

@@ -79,6 +79,15 @@ std::unique_ptr<runtime::Profiler>& profile() {
 }  // namespace
 
 void flush() { graph::flush(); }
+void mark() { graph::mark(); }
+
+void in_one_plan(const std::function<void()>& work) {
+  {
+    const graph::Deferral deferral;
+    work();
+  }
+  graph::mark();  // nothing if this is a part of another
+}
 
 void synchronize() {
   graph::flush();

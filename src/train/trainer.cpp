@@ -179,28 +179,37 @@ bool Trainer::Run::run_epoch(const Hooks& hooks) {
   return hooks.stop != nullptr && hooks.stop->load();
 }
 
+/// Forward and backward of one of the `parts` of a step. Returns the loss.
+Tensor Trainer::Run::add_gradients(const data::Batch& batch, std::int64_t parts) {
+  Tensor loss;
+  {
+    const Autocast autocast(DType::bfloat16, state_.options.lower_precision());
+    loss = loss_of(task_.card, forward(*model_, batch.input), batch.target, *state_.options.label_smoothing);
+  }
+  (parts == 1 ? loss : loss * (1.0 / static_cast<double>(parts))).backward();
+  return loss.detach();
+}
+
 /// One step of the optimizer. `before`: when the one before ended; set to this one's end.
 void Trainer::Run::take_step(Clock::time_point& before) {
   const Options& options = state_.options;
   const std::int64_t left = loader_->batches() - loader_->state().position;
   const std::int64_t parts = std::min(*options.accumulate, left);
-  Unread::Step step;
-  optimizer_->zero_grad();
-  for (std::int64_t part = 0; part < parts; ++part) {
-    const std::optional<data::Batch> batch = loader_->next();
-    Tensor loss;
-    {
-      const Autocast autocast(DType::bfloat16, options.lower_precision());
-      loss = loss_of(task_.card, forward(*model_, batch->input), batch->target, *options.label_smoothing);
-    }
-    step.losses.push_back(loss.detach());
-    step.samples.push_back(batch->input.size(0));
-    (parts == 1 ? loss : loss * (1.0 / static_cast<double>(parts))).backward();
-  }
-  if (*options.clip_grad > 0) optim::clip_grad_norm_(model_->parameters(), *options.clip_grad);
   const double lr = schedule_.at(state_.step);
   optimizer_->set_lr(lr);
-  optimizer_->step();
+  Unread::Step step;
+  const auto add_part = [&](const data::Batch& batch) {
+    step.losses.push_back(add_gradients(batch, parts));
+    step.samples.push_back(batch.input.size(0));
+  };
+  for (std::int64_t part = 1; part < parts; ++part) add_part(*loader_->next());
+  const std::optional<data::Batch> last = loader_->next();
+  in_one_plan([&] {
+    add_part(*last);
+    if (*options.clip_grad > 0) optim::clip_grad_norm_(model_->parameters(), *options.clip_grad);
+    optimizer_->step();
+    optimizer_->zero_grad();
+  });
   const auto now = Clock::now();
   step.record = {++state_.step, 0, lr, std::chrono::duration<double, std::milli>(now - before).count()};
   before = now;

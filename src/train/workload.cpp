@@ -4,6 +4,7 @@
 #include <russet/error.h>
 #include <russet/functional.h>
 #include <russet/nn_functional.h>
+#include <russet/runtime.h>
 #include <russet/train/workload.h>
 
 #include <algorithm>
@@ -107,14 +108,20 @@ Tensor Workbench::loss() {
 
 void Workbench::train_step() {
   if (!model_.is_training()) model_.train();
-  if (optimizer_) optimizer_->zero_grad();
-  for (std::int64_t i = 0; i < workload_.accumulate; ++i) {
+  const auto part = [this] {
     const Tensor value = loss();
     (workload_.accumulate == 1 ? value : value * (1.0 / static_cast<double>(workload_.accumulate))).backward();
-  }
-  if (workload_.clip_grad > 0) optim::clip_grad_norm_(model_.parameters(), workload_.clip_grad);
-  if (optimizer_) optimizer_->step();
-  flush();
+    return value;
+  };
+  for (std::int64_t i = 1; i < workload_.accumulate; ++i) part();
+  Tensor value;  // computed, for a training loop reads it
+  in_one_plan([&] {
+    value = part();
+    if (workload_.clip_grad > 0) optim::clip_grad_norm_(model_.parameters(), workload_.clip_grad);
+    if (!optimizer_) return;
+    optimizer_->step();
+    optimizer_->zero_grad();
+  });
 }
 
 Tensor Workbench::eval_step() {

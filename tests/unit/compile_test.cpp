@@ -117,6 +117,69 @@ TEST(Passes, EpiloguesHoldBiasAndActivation) {
   EXPECT_EQ(count(steps[0].detail, "epilogue"), 1);
 }
 
+/// The memory for results that the plans of `program` need besides what they overwrite.
+std::size_t output_bytes_of(const std::function<void()>& program, Device on) {
+  flush();
+  std::size_t bytes = 0;
+  observe_plans(on, [&](const PlanSummary& plan) { bytes += plan.output_bytes; });
+  program();
+  flush();
+  observe_plans(on, nullptr);
+  return bytes;
+}
+
+TEST(Passes, EpiloguesUpdateParametersWithGradientsThatAreNeverStored) {
+  const Device null{DeviceType::null};
+  const NoGrad no_grad;
+  const Tensor x = numbers({64, 32}).to(null);
+  const Tensor g = numbers({64, 16}).to(null);
+  Tensor w = numbers({32, 16}).to(null);
+  Tensor momentum = numbers({32, 16}).to(null);
+  const auto update = [&] {
+    momentum.copy_(momentum * 0.9 + matmul(x.t(), g));
+    w.sub_(momentum * 0.1);
+  };
+  const auto steps = steps_of(update, null);
+  ASSERT_EQ(steps.size(), 1U);
+  EXPECT_EQ(steps[0].bytes, (64 * 32 + 64 * 16 + 4 * 32 * 16) * sizeof(float));
+  EXPECT_EQ(output_bytes_of(update, null), 0U);  // in place
+}
+
+TEST(Passes, ScheduleUpdatesAParameterAfterAllWhoReadItsOldValue) {
+  const NoGrad no_grad;
+  const Tensor x = numbers({256, 256});
+  const Tensor gradient = numbers({256, 256});
+  for (const Device& on : {cpu, Device(DeviceType::null)}) {
+    const Tensor a = x.to(on);
+    const Tensor g = gradient.to(on);
+    Tensor w = numbers({256, 256}).to(on);
+    Tensor product;
+    const auto program = [&] {
+      product = matmul(matmul(a, a), w);
+      w.sub_(g * 0.1);
+    };
+    EXPECT_EQ(output_bytes_of(program, on), 256 * 256 * sizeof(float)) << to_string(on);
+  }
+}
+
+TEST(Passes, ScheduleLetsGradientsDieInUpdates) {
+  const NoGrad no_grad;
+  constexpr std::int64_t size = 256;
+  const Tensor x = numbers({size, size});
+  std::vector<Tensor> weights(4);
+  for (Tensor& weight : weights) weight = numbers({size, size});
+  flush();
+  std::size_t arena = 0;
+  observe_plans(cpu, [&](const PlanSummary& plan) { arena = std::max(arena, plan.arena_bytes); });
+  std::vector<Tensor> gradients;
+  for (const Tensor& weight : weights) gradients.push_back(matmul(x, weight));
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i].sub_(gradients[i] * 0.1);
+  gradients.clear();
+  flush();
+  observe_plans(cpu, nullptr);
+  EXPECT_LE(arena, 2 * size * size * sizeof(float));
+}
+
 TEST(Passes, ProloguesComputeWhatContractionsRead) {
   const Device null{DeviceType::null};
   const Tensor x = numbers({64, 32}).to(null);

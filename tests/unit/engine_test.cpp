@@ -102,6 +102,71 @@ struct Net {
   }
 };
 
+/// Steps of training, each as one plan or in two. Returns the parameters.
+std::vector<Tensor> trained(bool in_one) {
+  manual_seed(3);
+  Net net;
+  const std::vector<Tensor> parameters = net.parameters();
+  optim::SGD optimizer(parameters, {.lr = 0.1, .momentum = 0.9});
+  const Tensor x = numbers({64, 20});
+  const Tensor y = remainder(arange(64), 4);
+  for (int step = 0; step < 3; ++step) {
+    const auto train = [&] {
+      cross_entropy(net(x, true), y).backward();
+      optimizer.step();
+      optimizer.zero_grad();
+    };
+    in_one ? in_one_plan(train) : train();
+  }
+  return parameters;
+}
+
+TEST(OnePlan, TrainsAsStepByStep) {
+  const std::vector<Tensor> expected = trained(false);
+  const std::vector<Tensor> actual = trained(true);
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(allclose(actual[i], expected[i], 1e-6, 1e-6)) << i;
+}
+
+TEST(OnePlan, ComputesNothingBeforeItsEnd) {
+  const Tensor w = numbers({64, 20}).requires_grad_();
+  optim::SGD optimizer({w}, {.lr = 0.1});
+  flush();
+  const auto plans = [] {
+    const Counters now = counters();
+    return now.plans_compiled + now.cache_hits;
+  };
+  const std::uint64_t before = plans();
+  in_one_plan([&] {
+    in_one_plan([&] { sum(w * w).backward(); });
+    optimizer.step();
+    mark();
+    EXPECT_EQ(plans(), before);
+  });
+  EXPECT_EQ(plans(), before + 1);
+  in_one_plan([&] {
+    const Tensor loss = sum(w * w);
+    EXPECT_GT(loss.item(), 0);  // reading computes, here as everywhere
+    loss.backward();
+    EXPECT_EQ(plans(), before + 2);
+  });
+  EXPECT_EQ(plans(), before + 3);
+}
+
+TEST(OnePlan, EndsWithAnErrorOfItsWork) {
+  Tensor sum_of_both;
+  const Tensor x = numbers({4});
+  EXPECT_THROW(in_one_plan([&] {
+                 sum_of_both = x + x;
+                 throw ValueError("no");
+               }),
+               ValueError);
+  EXPECT_TRUE(allclose(sum_of_both, x * 2));
+  const std::uint64_t before = counters().plans_compiled;
+  const Tensor w = numbers({7}).requires_grad_();
+  sum(w * w * w).backward();  // computes again
+  EXPECT_EQ(counters().plans_compiled, before + 1);
+}
+
 TEST(Replay, ATrainingLoopCompilesNothingAfterThreeSteps) {
   Net net;
   optim::SGD optimizer(net.parameters(), {.lr = 0.1, .momentum = 0.9});

@@ -89,8 +89,26 @@ bool reads_in_place(const Group& group, std::int32_t leaf, std::int32_t output) 
   return same_places && reads_before_store(group, leaf, output);
 }
 
+/// Likewise for a contraction: its epilogue alone.
+bool reads_in_place(const Primitive& primitive, std::int32_t leaf, std::int32_t output) {
+  const auto is_leaf = [&](const Access& access) { return access.slot == leaf; };
+  const auto reads_leaf = [&](const Group& group) {
+    return std::any_of(group.accesses.begin(), group.accesses.end(), is_leaf);
+  };
+  if (std::any_of(primitive.inputs.begin(), primitive.inputs.end(),
+                  [&](const Operand& input) { return is_leaf(input.access); })) {
+    return false;
+  }
+  if (std::any_of(primitive.prologues.begin(), primitive.prologues.end(), reads_leaf)) return false;
+  return reads_in_place(primitive.epilogue, leaf, output);
+}
+
+bool reads_in_place(const Stage& stage, std::int32_t leaf, std::int32_t output) {
+  return std::visit([&](const auto& whole) { return reads_in_place(whole, leaf, output); }, stage.whole);
+}
+
 /// Likewise for a step: of a bundle, whose members run in any order, one alone may touch the two.
-bool reads_in_place(const Step& step, std::int32_t leaf, std::int32_t output) {
+bool reads_in_place(const Step& step, bool epilogues, std::int32_t leaf, std::int32_t output) {
   int touching = 0;
   bool in_place = false;
   for_each_work(step, [&](const Step& work) {
@@ -99,14 +117,18 @@ bool reads_in_place(const Step& step, std::int32_t leaf, std::int32_t output) {
     if (!touches) return;
     ++touching;
     const auto* group = std::get_if<Group>(&work);
-    in_place = group != nullptr && reads_in_place(*group, leaf, output);
+    const auto* primitive = std::get_if<Primitive>(&work);
+    const auto* stage = std::get_if<Stage>(&work);
+    in_place = (group != nullptr && reads_in_place(*group, leaf, output)) ||
+               (epilogues && primitive != nullptr && reads_in_place(*primitive, leaf, output)) ||
+               (epilogues && stage != nullptr && reads_in_place(*stage, leaf, output));
   });
   return touching == 1 && in_place;
 }
 
 /// Outputs that may lie where a leaf lay: the leaf's last reader runs before the output's first writer, or is the same
 /// step and reads in place.
-void donate(Program& program, const std::vector<Span>& spans) {
+void donate(Program& program, const std::vector<Span>& spans, bool epilogues) {
   std::vector<bool> taken(program.leaves.size(), false);
   for (const Output& output : program.outputs) {
     if (output.donor >= 0) taken[static_cast<std::size_t>(output.donor)] = true;
@@ -122,7 +144,7 @@ void donate(Program& program, const std::vector<Span>& spans) {
       const Span& life = spans[leaf];
       const bool same_step = life.last == spans[slot].first;
       if (life.last > spans[slot].first) continue;
-      if (same_step && !reads_in_place(program.steps[static_cast<std::size_t>(life.last)],
+      if (same_step && !reads_in_place(program.steps[static_cast<std::size_t>(life.last)], epilogues,
                                        static_cast<std::int32_t>(leaf), static_cast<std::int32_t>(slot))) {
         continue;
       }
@@ -137,9 +159,9 @@ void donate(Program& program, const std::vector<Span>& spans) {
 
 }  // namespace
 
-void arena(Program& program, const Target&) {
+void arena(Program& program, const Target& target) {
   std::vector<Span> spans = lifetimes(program);
-  donate(program, spans);
+  donate(program, spans, target.epilogues_update_in_place());
   std::vector<Span> temporaries;
   for (const Span& span : spans) {
     if (program.slots[static_cast<std::size_t>(span.slot)].kind == Slot::Kind::temporary && span.first >= 0) {

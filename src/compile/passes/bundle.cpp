@@ -15,9 +15,6 @@
 namespace russet::compile::passes {
 namespace {
 
-/// Temporaries of so many bytes may live longer anywhere.
-constexpr std::size_t small_bytes = std::size_t{64} << 10;
-
 Work work_of(Step step) {
   if (auto* group = std::get_if<Group>(&step)) return std::move(*group);
   if (auto* primitive = std::get_if<Primitive>(&step)) return std::move(*primitive);

@@ -65,21 +65,22 @@ class Epilogues {
     }
   }
 
-  /// Whether the group can be the epilogue. One value of the result's shape is stored: the group's, if nobody else
+  /// Whether the group can be the epilogue. Without sums it stores values of the result's shape, whose only reader it
+  /// is, such as a parameter and its momentum. With sums one value of that shape is stored: the group's, if nobody else
   /// reads the result, or the result, if the group gives sums alone.
   bool fits(std::int32_t producer, ValueId result, std::int32_t group, bool sole) const {
     const Cluster& tail = program_.clusters[static_cast<std::size_t>(group)];
     const Value& value = value_at(program_, result);
     if (tail.kind != Cluster::Kind::group || tail.space != value.shape) return false;
     if (tail.reduced != 0 && kind_of(program_, tail) != Group::Kind::column) return false;
-    int full = 0;
+    std::size_t full = 0;
     for (const ValueId id : tail.stores) {
       const Value& stored = value_at(program_, id);
       if (stored.shape != value.shape) continue;
       ++full;
       if (stored.strides != value.strides) return false;
     }
-    if (tail.reduced == 0 && (!sole || full != 1 || tail.stores.size() != 1)) return false;
+    if (tail.reduced == 0 && (!sole || full != tail.stores.size())) return false;
     if (tail.reduced != 0 && (full > (sole ? 1 : 0) || reads_through_view(tail, result))) return false;
     if (reach_.reaches(producer, group, true)) return false;
     const Cluster whole = with_output(tail, result);

@@ -6,6 +6,9 @@
 
 namespace russet::compile::passes {
 
+/// Temporaries of so many bytes may live longer anywhere.
+constexpr std::size_t small_bytes = std::size_t{64} << 10;
+
 struct Lives {
   std::vector<std::int32_t> last;  // by slot: the last step that touches it, or -1
   std::vector<std::size_t> bytes;  // by step

@@ -130,6 +130,8 @@ class Target final : public compile::Target {
 
   bool accepts_epilogue(const Primitive& contraction) const override { return judge(contraction, false).accepted(); }
 
+  bool epilogues_update_in_place() const override { return true; }
+
   bool takes_prologues() const override { return true; }
 
   Strides preferred_strides(const Primitive& contraction, int operand) const override {

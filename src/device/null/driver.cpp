@@ -40,6 +40,7 @@ class Target final : public compile::Target {
   }
   compile::BundleLimits bundle_limits() const override { return {.members = 256}; }
   bool accepts_epilogue(const compile::Primitive& /*contraction*/) const override { return true; }
+  bool epilogues_update_in_place() const override { return true; }
   bool takes_prologues() const override { return true; }
   bool decomposes_attention(DType /*dtype*/) const override { return false; }
 };
