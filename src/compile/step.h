@@ -145,8 +145,9 @@ class Target {
   virtual bool computes(DType /*dtype*/) const { return true; }
   /// The most accesses to memory that a group may have.
   virtual int max_accesses() const { return 1024; }
-  /// Whether the program has products and elementwise operators instead of attention in the type.
-  virtual bool decomposes_attention(DType /*dtype*/) const { return true; }
+  /// Whether the device has kernels for attention in the type; else the program has products and elementwise operators
+  /// in its place.
+  virtual bool has_attention(DType /*dtype*/) const { return false; }
   /// Whether a contraction or a pool takes this epilogue, and these prologues.
   virtual bool accepts_epilogue(const Primitive& /*with epilogue*/) const { return false; }
   /// Whether an epilogue may store an element where it has read one.

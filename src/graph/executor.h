@@ -38,7 +38,7 @@ class Executor {
   virtual Ref<Buffer> borrow(Device device, const Ref<Buffer>& memory) = 0;
   /// Whether the device has kernels for attention in this type. What has none is better recorded as what it consists
   /// of: then backward keeps the probabilities.
-  virtual bool has_attention(DType /*dtype*/) const { return false; }
+  virtual bool has_attention(DType dtype) const = 0;
   /// Waits for all that has been started.
   virtual void synchronize() = 0;
 };

@@ -25,7 +25,7 @@ class Engine final : public graph::Executor {
   void upload(graph::Buffer& target, std::span<const std::byte> bytes) override;
   void download(const graph::Buffer& source, std::size_t offset, std::span<std::byte> bytes) override;
   Ref<graph::Buffer> borrow(Device device, const Ref<graph::Buffer>& memory) override;
-  bool has_attention(DType dtype) const override { return !target_->decomposes_attention(dtype); }
+  bool has_attention(DType dtype) const override { return target_->has_attention(dtype); }
   void synchronize() override { driver_.synchronize(); }
 
   MemoryPool& memory() { return memory_; }

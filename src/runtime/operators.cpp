@@ -186,7 +186,7 @@ OperatorSupport operator_support(std::string_view name, Device device) {
     const std::optional<compile::Primitive> step = step_of(*row, type);
     if (!step) continue;
     const compile::Target& target = driver->target();
-    if (row->family == Family::attention && target.runs_groups() && target.decomposes_attention(type)) {
+    if (row->family == Family::attention && target.runs_groups() && !target.has_attention(type)) {
       if (!target.computes(type)) continue;
       support.kernel = "products and a softmax";
       support.native.push_back(type);

@@ -73,7 +73,7 @@ double magnitude_of_gradient(const ops::OpRow& row, const Sample& sample) {
 
 /// Whether a device without a kernel for the operator computes it with others.
 bool is_decomposed(const ops::OpRow& row, Device device, DType dtype) {
-  return row.family == ops::Family::attention && runtime::driver_of(device.type)->target().decomposes_attention(dtype);
+  return row.family == ops::Family::attention && !runtime::driver_of(device.type)->target().has_attention(dtype);
 }
 
 /// Of attention in 16 bits where products and a softmax compute it: each of them rounds what it gives. These are the

@@ -25,7 +25,7 @@ class Decomposer {
   void run() {
     for (std::size_t id = 0; id < program_.values.size(); ++id) {
       const Value& old = program_.values[id];
-      if (is_attention(old) && target_.decomposes_attention(value_at(program_, old.inputs[0]).dtype)) {
+      if (is_attention(old) && !target_.has_attention(value_at(program_, old.inputs[0]).dtype)) {
         old_ = &old;
         place_.push_back(decomposed());
         continue;
@@ -191,7 +191,7 @@ class Decomposer {
 
 void decompose(Program& program, const Target& target) {
   for (const Value& value : program.values) {
-    if (!is_attention(value) || !target.decomposes_attention(value_at(program, value.inputs[0]).dtype)) continue;
+    if (!is_attention(value) || target.has_attention(value_at(program, value.inputs[0]).dtype)) continue;
     Decomposer(program, target).run();
     // What only the kernels would have read.
     return prune(program, target);

@@ -124,7 +124,7 @@ class Target final : public compile::Target {
 
   bool computes(DType dtype) const override { return has_type(dtype); }
 
-  bool decomposes_attention(DType dtype) const override { return !has_type(dtype); }
+  bool has_attention(DType dtype) const override { return has_type(dtype); }
 
   int max_accesses() const override { return max_buffers - 8; }
 

@@ -42,7 +42,7 @@ class Target final : public compile::Target {
   bool accepts_epilogue(const compile::Primitive& /*contraction*/) const override { return true; }
   bool epilogues_update_in_place() const override { return true; }
   bool takes_prologues() const override { return true; }
-  bool decomposes_attention(DType /*dtype*/) const override { return false; }
+  bool has_attention(DType /*dtype*/) const override { return true; }
 };
 
 class Driver final : public runtime::DeviceDriver {
