@@ -53,6 +53,14 @@ FUNCTION_CONSTANT(float, factor, 4);
 KERNEL(constant_scale, 32, IN(float, x, 0), OUT(float, y, 1)) {
   if (thread_id == 0u) y[0] = x[0] * (negative ? -factor : factor);
 }
+
+KERNEL(negated, 32, IN(float, x, 0), OUT(float, y, 1)) {
+  if (thread_id == 0u) y[0] = negative ? -x[0] : x[0];
+}
+
+KERNEL(plain_copy, 32, IN(float, x, 0), OUT(float, y, 1)) {
+  if (thread_id == 0u) y[0] = x[0];
+}
 )";
 
 enum class Count : std::size_t {};

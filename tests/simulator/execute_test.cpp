@@ -232,7 +232,7 @@ std::vector<ConstantValue> constant_values(bool doubled, int shift, std::uint32_
 
 TEST_P(Execute, FunctionConstantsAreWhatTheyAreGiven) {
   const auto run = [&](std::span<const ConstantValue> values) {
-    const auto module = compile(with_constants, GetParam(), values);
+    const auto module = specialise(with_constants, "constants", values, GetParam());
     std::vector<float> x(32), y(32, -1);
     std::iota(x.begin(), x.end(), 0.0f);
     Dispatch dispatch;
@@ -254,6 +254,42 @@ TEST_P(Execute, FunctionConstantsAreWhatTheyAreGiven) {
   EXPECT_EQ(declared[2].index, 5U);
   EXPECT_EQ(declared[2].name, "count");
   EXPECT_EQ(declared[2].type, 33U);
+}
+
+/// As Metal, which wants those that a function uses, be it through others or where the values of others rule it out.
+TEST_P(Execute, FunctionConstantsNeedValuesWhereTheyAreUsed) {
+  const std::string text = R"(
+    FUNCTION_CONSTANT(bool, doubled, 0);
+    FUNCTION_CONSTANT(float, factor, 1);
+    FUNCTION_CONSTANT(float, unused, 11);
+    float scaled(float x) { return x * factor; }
+    KERNEL(uses_none, 32, IN(float, x, 0), OUT(float, y, 1)) { y[thread_id] = x[thread_id]; }
+    KERNEL(uses_one, 32, IN(float, x, 0), OUT(float, y, 1)) { y[thread_id] = doubled ? 2 * x[thread_id] : 7; }
+    KERNEL(uses_two, 32, IN(float, x, 0), OUT(float, y, 1)) { y[thread_id] = doubled ? scaled(x[thread_id]) : 7; }
+  )";
+  constexpr std::uint32_t float_type = 3, bool_type = 53;
+  const ConstantValue not_doubled{0, bool_type, 0};
+  const ConstantValue factor{1, float_type, std::bit_cast<std::uint32_t>(3.0f)};
+  const auto made = [&](const std::string& function, const std::vector<ConstantValue>& values) -> std::string {
+    std::vector<float> x(32, 5), y(32);
+    try {
+      const auto module = specialise(text, function, values, GetParam());
+      Dispatch dispatch;
+      dispatch.kernel = module->find(function);
+      dispatch.buffers = {in(x), out(y)};
+      EXPECT_EQ(reports_of(dispatch), Strings{});
+      EXPECT_EQ(module->find(function == "uses_none" ? "uses_one" : "uses_none"), nullptr);
+    } catch (const DeviceError& error) {
+      return error.what();
+    }
+    return std::to_string(y[31]);
+  };
+  EXPECT_EQ(made("uses_none", {}), std::to_string(5.0f));
+  EXPECT_EQ(made("uses_none", {factor}), std::to_string(5.0f));
+  EXPECT_EQ(made("uses_one", {not_doubled}), std::to_string(7.0f));
+  EXPECT_EQ(made("uses_one", {factor}), "uses_one: the function constant 'doubled' (0) has no value");
+  EXPECT_EQ(made("uses_two", {not_doubled, factor}), std::to_string(7.0f));
+  EXPECT_EQ(made("uses_two", {not_doubled}), "uses_two: the function constant 'factor' (1) has no value");
 }
 
 TEST_P(Execute, RefusesLaunchesThatMetalWould) {
@@ -345,7 +381,7 @@ TEST(Compile, FunctionConstantsAreNoConstantExpressions) {
   refused(constant + kernel + "same<count>(); }", "error: no matching function for call to 'same'");
   refused(constant + kernel + "count = 3u; }", "error: cannot assign to variable 'count'");
   refused(constant + "FUNCTION_CONSTANT(uint, other, 3);\n" + kernel + "count; }", "error: redefinition");
-  refused("FUNCTION_CONSTANT(short, count, 3);\n" + kernel + "uint(count); }", "ConstantTypeOf");
+  refused("FUNCTION_CONSTANT(short, count, 3);\n" + kernel + "uint(count); }", "type_short");
   refused("FUNCTION_CONSTANT(uint, count, 32);\n" + kernel + "count; }", "numbered from 0 to 31");
 }
 

@@ -24,7 +24,7 @@ struct Constant {
 };
 
 /// An entry point of a unit, and how many threads its threadgroups have: a multiple of 32, the kernel's stated maximum.
-/// Values of all function constants of the unit; an entry may come several times, with different ones.
+/// Values of the function constants that it uses; an entry may come several times, with different ones.
 struct Entry {
   std::string name;
   std::uint32_t threads = 32;

@@ -51,7 +51,8 @@ Words language_flags(bool checked) {
               "-fno-exceptions",      "-fno-rtti",
               "-ffp-contract=off",    "-fno-math-errno",
               "-fsigned-char",        "-fvisibility=hidden",
-              "-fno-stack-protector", "-gline-tables-only"};
+              "-fno-stack-protector", "-gline-tables-only",
+              "-ffunction-sections"};
   // As in Metal: a function may hold a barrier, so no call becomes two that different threads make.
   flags.insert(flags.end(), {"-Xclang", "-fconvergent-functions"});
   if (checked) {
@@ -204,7 +205,7 @@ fs::path compiled(std::string_view lines, std::string_view text, bool checked) {
   words.insert(words.end(), {"-include-pch", (with.folder / "prelude.pch").string(), "-Wframe-larger-than=16384",
                              "-Werror=frame-larger-than", "-Werror=uninitialized", "-Werror=conditional-uninitialized",
                              fresh_source.string(), "-shared", "-fuse-ld=lld", "-nostdlib", "-lm", "-Wl,-Bsymbolic",
-                             "-o", fresh_object.string()});
+                             "-Wl,--gc-sections", "-o", fresh_object.string()});
   try {
     compile(words, "a kernel does not compile for the simulated GPU");
   } catch (...) {

@@ -48,9 +48,13 @@ class Module {
   virtual std::vector<FunctionConstant> constants() const = 0;
 };
 
-/// Compiles a text (without prelude) with clang. Its function constants are what `values` says, others 0. Throws Error
-/// with the compiler's words. Thread-safe.
-std::shared_ptr<const Module> compile(std::string_view text, std::span<const ConstantValue> values = {});
+/// Compiles a text (without prelude) with clang. Throws Error with the compiler's words. Thread-safe.
+std::shared_ptr<const Module> compile(std::string_view text);
+
+/// The function of a text that has function constants, with values of those that the function uses, whatever it does
+/// with them; the module has no other. Throws Error if one has no value. Thread-safe.
+std::shared_ptr<const Module> specialise(std::string_view text, std::string_view function,
+                                         std::span<const ConstantValue> values);
 
 /// Threads that the kernel states as its maximum.
 std::uint32_t max_threads(const Kernel& kernel);

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <russet/error.h>
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -31,6 +32,7 @@ class LoadedModule final : public Module {
     const void* symbol = dlsym(handle_, fmt::format("russet_kernel_{}", name).c_str());
     if (symbol == nullptr) return nullptr;
     const auto& entry = *static_cast<const russet_simulator::Entry*>(symbol);
+    if (entry.run == nullptr) return nullptr;
     return &kernels_.emplace(name, Kernel(entry, checked_)).first->second;
   }
 
@@ -56,30 +58,33 @@ class LoadedModule final : public Module {
 
 namespace {
 
-/// The lines that prelude/shared/constants.h looks for.
-std::string lines_of(std::span<const ConstantValue> values) {
-  std::string lines;
-  for (const ConstantValue& value : values) {
-    const auto type = static_cast<russet_simulator::ConstantType>(value.type);
+/// The lines that the prelude looks for (shared/constants.h): which function is made, and with which values.
+std::string lines_of(std::string_view function, std::span<const FunctionConstant> declared,
+                     std::span<const ConstantValue> values) {
+  std::string lines = fmt::format("#define RUSSET_SINGLE ~, \"{}\"\n", function);
+  for (const FunctionConstant& constant : declared) {
+    const auto value = std::ranges::find(values, constant.index, &ConstantValue::index);
+    if (value == values.end()) {
+      lines += fmt::format("#define RUSSET_SYMBOL_{0} ~, \"russet_unset_{0}\"\n", constant.index);
+      continue;
+    }
     const auto write = [&](std::string_view conversion) {
-      lines += fmt::format("#define RUSSET_CONSTANT_{} ~, {}{:#x}u)\n", value.index, conversion, value.bits);
+      lines += fmt::format("#define RUSSET_CONSTANT_{} ~, {}{:#x}u)\n", value->index, conversion, value->bits);
     };
-    switch (type) {
-      case russet_simulator::ConstantType::boolean: write("bool("); break;
-      case russet_simulator::ConstantType::int32: write("int("); break;
-      case russet_simulator::ConstantType::uint32: write("uint("); break;
-      case russet_simulator::ConstantType::float32: write("__builtin_bit_cast(float, "); break;
+    switch (static_cast<russet_simulator::ConstantType>(value->type)) {
+      case russet_simulator::ConstantType::type_bool: write("bool("); break;
+      case russet_simulator::ConstantType::type_int: write("int("); break;
+      case russet_simulator::ConstantType::type_uint: write("uint("); break;
+      case russet_simulator::ConstantType::type_float: write("__builtin_bit_cast(float, "); break;
     }
   }
   return lines;
 }
 
-}  // namespace
-
-std::shared_ptr<const Module> compile(std::string_view text, bool checked, std::span<const ConstantValue> values) {
+std::shared_ptr<const Module> module_of(const std::string& lines, std::string_view text, bool checked) {
   static std::mutex mutex;
   static std::map<std::tuple<std::string, std::string, bool>, std::weak_ptr<const Module>> modules;
-  const std::tuple key(lines_of(values), std::string(text), checked);
+  const std::tuple key(lines, std::string(text), checked);
   {
     const std::lock_guard lock(mutex);
     std::erase_if(modules, [](const auto& entry) { return entry.second.expired(); });
@@ -88,14 +93,39 @@ std::shared_ptr<const Module> compile(std::string_view text, bool checked, std::
       if (auto module = known->second.lock()) return module;
     }
   }
-  auto module = std::make_shared<const LoadedModule>(compiled(std::get<0>(key), text, checked), checked);
+  auto module = std::make_shared<const LoadedModule>(compiled(lines, text, checked), checked);
   const std::lock_guard lock(mutex);
   modules[key] = module;
   return module;
 }
 
-std::shared_ptr<const Module> compile(std::string_view text, std::span<const ConstantValue> values) {
-  return compile(text, options().checked, values);
+}  // namespace
+
+std::shared_ptr<const Module> compile(std::string_view text, bool checked) { return module_of("", text, checked); }
+
+std::shared_ptr<const Module> specialise(std::string_view text, std::string_view function,
+                                         std::span<const ConstantValue> values, bool checked) {
+  const std::vector<FunctionConstant> declared = compile(text, checked)->constants();
+  try {
+    return module_of(lines_of(function, declared, values), text, checked);
+  } catch (const DeviceError& failure) {
+    for (const FunctionConstant& constant : declared) {
+      if (!std::string_view(failure.what())
+               .ends_with(fmt::format("undefined symbol: russet_value_{}", constant.index))) {
+        continue;
+      }
+      throw DeviceError(
+          fmt::format("{}: the function constant '{}' ({}) has no value", function, constant.name, constant.index));
+    }
+    throw;
+  }
+}
+
+std::shared_ptr<const Module> compile(std::string_view text) { return compile(text, options().checked); }
+
+std::shared_ptr<const Module> specialise(std::string_view text, std::string_view function,
+                                         std::span<const ConstantValue> values) {
+  return specialise(text, function, values, options().checked);
 }
 
 std::uint32_t max_threads(const Kernel& kernel) { return kernel.entry->threads; }

@@ -47,24 +47,13 @@ Object* new_library(Device*, Selector, String* source, CompileOptions* options, 
   }
 }
 
-Object* new_function(Library* library, Selector, String* name) {
-  if (library->module->find(name->text) == nullptr) return nullptr;
-  for (const simulator::FunctionConstant& constant : library->module->constants()) {
-    report("constants", fmt::format("the function '{}' is made without a value of its constant '{}' ({})", name->text,
-                                    constant.name, constant.index));
-    return nullptr;
-  }
-  return make<KernelFunction>("MTLFunction", *library, library->module, name->text,
-                              std::vector<simulator::ConstantValue>());
-}
-
 /// A type of function constants by Metal's number, as the dialect has it; empty if it has no constants of that type.
 std::string_view constant_type(unsigned long type) {
   switch (static_cast<russet_simulator::ConstantType>(type)) {
-    case russet_simulator::ConstantType::float32: return "float";
-    case russet_simulator::ConstantType::int32: return "int";
-    case russet_simulator::ConstantType::uint32: return "uint";
-    case russet_simulator::ConstantType::boolean: return "bool";
+    case russet_simulator::ConstantType::type_float: return "float";
+    case russet_simulator::ConstantType::type_int: return "int";
+    case russet_simulator::ConstantType::type_uint: return "uint";
+    case russet_simulator::ConstantType::type_bool: return "bool";
   }
   return "";
 }
@@ -83,23 +72,34 @@ void set_constant(FunctionConstantValues* values, Selector, const void* value, u
   values->values[own.index] = own;
 }
 
-/// Why the values do not serve a function; empty if they do. Metal wants those that the function uses; here all that
-/// the library declares.
+/// Why the values do not serve a function; empty if they may.
 std::string refusal(const FunctionConstantValues& given, const std::vector<simulator::FunctionConstant>& declared) {
   for (const simulator::FunctionConstant& constant : declared) {
     const auto value = given.values.find(constant.index);
-    if (value == given.values.end()) {
-      return fmt::format("the function constant '{}' ({}) has no value", constant.name, constant.index);
-    }
-    if (value->second.type != constant.type) {
-      return fmt::format("the function constant '{}' ({}) is of type {}, its value of type {}", constant.name,
-                         constant.index, constant_type(constant.type), constant_type(value->second.type));
-    }
+    if (value == given.values.end() || value->second.type == constant.type) continue;
+    return fmt::format("the function constant '{}' ({}) is of type {}, its value of type {}", constant.name,
+                       constant.index, constant_type(constant.type), constant_type(value->second.type));
   }
   return "";
 }
 
-/// The library's text compiled anew with the values: what it declares no constants for is left out, as on Metal.
+/// A function of the library, of whose text it is compiled anew if that declares constants. Throws Error.
+Object* function_of(Library& library, const std::string& name, const std::vector<simulator::ConstantValue>& values) {
+  const bool plain = library.module->constants().empty();
+  return make<KernelFunction>("MTLFunction", library,
+                              plain ? library.module : simulator::specialise(library.text, name, values), name, values);
+}
+
+Object* new_function(Library* library, Selector, String* name) {
+  if (library->module->find(name->text) == nullptr) return nullptr;
+  try {
+    return function_of(*library, name->text, {});
+  } catch (const russet::Error& failure) {
+    report("constants", fmt::format("a function is made without values: {}", failure.what()));
+    return nullptr;
+  }
+}
+
 Object* new_specialised_function(Library* library, Selector, String* name, FunctionConstantValues* given,
                                  Error** error) {
   if (library->module->find(name->text) == nullptr) {
@@ -112,8 +112,17 @@ Object* new_specialised_function(Library* library, Selector, String* name, Funct
     return nullptr;
   }
   std::vector<simulator::ConstantValue> values;
-  for (const simulator::FunctionConstant& constant : declared) values.push_back(given->values.at(constant.index));
-  return make<KernelFunction>("MTLFunction", *library, simulator::compile(library->text, values), name->text, values);
+  for (const simulator::FunctionConstant& constant : declared) {
+    if (const auto value = given->values.find(constant.index); value != given->values.end()) {
+      values.push_back(value->second);
+    }
+  }
+  try {
+    return function_of(*library, name->text, values);
+  } catch (const russet::Error& failure) {
+    give_error(error, 3, failure.what());  // MTLLibraryErrorCompileFailure
+    return nullptr;
+  }
 }
 
 struct Names {

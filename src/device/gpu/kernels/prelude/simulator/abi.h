@@ -37,7 +37,7 @@ struct GroupArray {
 };
 
 /// Types of function constants, as Metal numbers them (MTLDataType).
-enum class ConstantType : unsigned { float32 = 3, int32 = 29, uint32 = 33, boolean = 53 };
+enum class ConstantType : unsigned { type_float = 3, type_int = 29, type_uint = 33, type_bool = 53 };
 
 /// A constant of a text whose value its user gives. A module exports it as russet_constant_INDEX.
 struct FunctionConstant {
@@ -74,7 +74,7 @@ struct Entry {
   unsigned threads;  // its stated maximum
   unsigned argument_count;
   const Argument* arguments;
-  /// Starts and executes threads until none is left to start.
+  /// Starts and executes threads until none is left to start. nullptr where the module was made for another function.
   void (*run)(Call&);
 };
 

@@ -17,25 +17,6 @@
 
 namespace russet_simulator {
 
-template <class T>
-struct ConstantTypeOf;
-template <>
-struct ConstantTypeOf<bool> {
-  static constexpr ConstantType value = ConstantType::boolean;
-};
-template <>
-struct ConstantTypeOf<int> {
-  static constexpr ConstantType value = ConstantType::int32;
-};
-template <>
-struct ConstantTypeOf<uint> {
-  static constexpr ConstantType value = ConstantType::uint32;
-};
-template <>
-struct ConstantTypeOf<float> {
-  static constexpr ConstantType value = ConstantType::float32;
-};
-
 /// Hands out group memory in the order of declarations, which is the same for every thread.
 struct GroupMemory {
   Call* call;
@@ -67,6 +48,13 @@ constexpr bool in_order(const Argument (&arguments)[count]) {
     if (arguments[i].access == Access::values && (i + 1 != count || arguments[i].bytes > 4096)) return false;
   }
   return true;
+}
+
+/// Whether a function is made: all are, but where a line '#define RUSSET_SINGLE ~, "NAME"' names one.
+constexpr bool is_made(const char* name, const char* single) {
+  if (single == nullptr) return true;
+  while (*name != 0 && *name == *single) ++name, ++single;
+  return *name == *single;
 }
 
 }  // namespace russet_simulator
@@ -111,7 +99,8 @@ constexpr bool in_order(const Argument (&arguments)[count]) {
   extern "C" __attribute__((visibility("default"))) const russet_simulator::Entry russet_kernel_##entry_name;         \
   const russet_simulator::Entry russet_kernel_##entry_name{                                                           \
       #entry_name, thread_count, sizeof(entry_name##_arguments) / sizeof(russet_simulator::Argument),                 \
-      entry_name##_arguments, entry_name##_run};                                                                      \
+      entry_name##_arguments,                                                                                         \
+      russet_simulator::is_made(#entry_name, RUSSET_GIVEN(RUSSET_SINGLE)) ? entry_name##_run : nullptr};              \
   static RUSSET_INLINE void entry_name##_body(                                                                        \
       RUSSET_EACH(RUSSET_PARAMETER, __VA_ARGS__) [[maybe_unused]] uint3 group_id, [[maybe_unused]] uint3 group_count, \
       [[maybe_unused]] uint thread_id, [[maybe_unused]] uint lane_id, [[maybe_unused]] uint simdgroup_id,             \
@@ -120,14 +109,16 @@ constexpr bool in_order(const Argument (&arguments)[count]) {
 #define GROUP_MEMORY(type, name, count) \
   type(&name)[count] = *static_cast<type(*)[count]>(russet_group_memory.take(sizeof(type[count]), #name))
 
-// Declared apart from its value, under one symbol: as on Metal it is no constant expression.
-#define FUNCTION_CONSTANT(type, name, constant_index)                        \
-  static_assert((constant_index) < russet_simulator::max_function_constants, \
-                "function constants are numbered from 0 to 31");             \
-  extern "C" __attribute__((visibility("default")))                          \
-  const russet_simulator::FunctionConstant russet_constant_##constant_index; \
-  const russet_simulator::FunctionConstant russet_constant_##constant_index{ \
-      #name, russet_simulator::ConstantTypeOf<type>::value};                 \
-  extern const type name##_value __asm__("russet_value_" #constant_index);   \
-  const type name##_value = RUSSET_GIVEN(RUSSET_CONSTANT_##constant_index);  \
+// Declared apart from its value, under one symbol: as on Metal it is no constant expression. The value itself is none
+// to the compiler, so that code reads whatever constants it names. One that is not given lies under another symbol.
+#define FUNCTION_CONSTANT(type, name, constant_index)                                      \
+  static_assert((constant_index) < russet_simulator::max_function_constants,               \
+                "function constants are numbered from 0 to 31");                           \
+  extern "C" __attribute__((visibility("default")))                                        \
+  const russet_simulator::FunctionConstant russet_constant_##constant_index;               \
+  const russet_simulator::FunctionConstant russet_constant_##constant_index{               \
+      #name, russet_simulator::ConstantType::type_##type};                                 \
+  extern type name##_value __asm__(                                                        \
+      RUSSET_GIVEN_OR(RUSSET_SYMBOL_##constant_index, "russet_value_" #constant_index, )); \
+  type name##_value = RUSSET_GIVEN(RUSSET_CONSTANT_##constant_index);                      \
   extern const type name __asm__("russet_value_" #constant_index)
