@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
 
 #include "base/log.h"
 #include "ops/table.h"
@@ -64,6 +67,45 @@ std::string describe_group(const compile::Group& group) {
   return text;
 }
 
+/// A description without what stands in brackets.
+std::string without_sizes(std::string_view text) {
+  std::string kept;
+  int depth = 0;
+  for (const char letter : text) {
+    depth += letter == '[' ? 1 : 0;
+    if (depth == 0) kept += letter;
+    depth -= letter == ']' ? 1 : 0;
+  }
+  return kept;
+}
+
+/// What is in a bundle: each kind once, with the sizes of its first member.
+std::string describe_bundle(const compile::Bundle& bundle) {
+  constexpr std::size_t most_kinds = 16;
+  struct Kind {
+    std::string key, first;
+    std::size_t members = 0;
+    std::set<std::string> sizes{};
+  };
+  std::vector<Kind> kinds;
+  for (const compile::Work& work : bundle.works) {
+    const std::string member = std::visit([](const auto& step) { return describe(step); }, work);
+    const std::string key = without_sizes(member);
+    auto kind = std::ranges::find(kinds, key, &Kind::key);
+    if (kind == kinds.end()) kind = kinds.insert(kind, {key, member});
+    ++kind->members;
+    kind->sizes.insert(member);
+  }
+  std::string text = fmt::format("bundle of {}", bundle.works.size());
+  for (std::size_t i = 0; i < std::min(kinds.size(), most_kinds); ++i) {
+    const Kind& kind = kinds[i];
+    text += fmt::format("{}{} {}", i == 0 ? ": " : "; ", kind.members, kind.first);
+    if (kind.sizes.size() > 1) text += fmt::format(" in {} sizes", kind.sizes.size());
+  }
+  if (kinds.size() > most_kinds) text += fmt::format("; {} further kinds", kinds.size() - most_kinds);
+  return text;
+}
+
 }  // namespace
 
 std::string describe(const compile::Step& step) {
@@ -72,10 +114,7 @@ std::string describe(const compile::Step& step) {
     return (stage->number == 0 ? "parts of " : "results of ") +
            std::visit([](const auto& whole) { return describe(whole); }, stage->whole);
   }
-  if (const auto* bundle = std::get_if<compile::Bundle>(&step)) {
-    return fmt::format("bundle of {}, the first: {}", bundle->works.size(),
-                       std::visit([](const auto& work) { return describe(work); }, bundle->works.front()));
-  }
+  if (const auto* bundle = std::get_if<compile::Bundle>(&step)) return describe_bundle(*bundle);
   const auto& primitive = std::get<compile::Primitive>(step);
   std::string text(ops::row(primitive.op).name);
   for (std::size_t i = 0; i < primitive.inputs.size(); ++i) {

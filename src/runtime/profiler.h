@@ -37,7 +37,9 @@ class Profiler {
 
 /// One line a step: kernel, sizes, bytes.
 std::string describe_steps(const compile::Plan& plan);
-/// What a step does, in words: "matmul [64, 128] x [128, 10]", "row group [64, 1000] exp sum div".
+/// What a step does, in words: "matmul [64, 128] x [128, 10]", "row group [64, 1000] exp sum div". Of a bundle:
+/// what it holds, members that are alike but for their sizes together, "bundle of 3: 2 row group [64, 1000] exp sum div
+/// in 2 sizes; 1 matmul [64, 128] x [128, 10]"; of more than 16 kinds, the first.
 std::string describe(const compile::Step& step);
 
 }  // namespace russet::runtime

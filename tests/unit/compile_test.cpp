@@ -10,6 +10,7 @@
 #include "compile/plan.h"
 #include "compile/views.h"
 #include "runtime/device.h"
+#include "runtime/profiler.h"
 
 namespace russet {
 namespace {
@@ -562,6 +563,42 @@ TEST(Passes, BundlesHoldTemporariesWhereThePeakIsNot) {
   // Five sums share a step; the peak comes before the sixth could join them.
   EXPECT_EQ(together.program.steps.size(), 10U);
   EXPECT_EQ(together.program.arena_bytes, alone.program.arena_bytes);
+}
+
+compile::Group group_over(const Shape& space, ops::Op op) {
+  compile::Group group;
+  group.space = space;
+  group.code.push_back({.op = op});
+  return group;
+}
+
+TEST(Descriptions, OfBundlesSayWhatIsInThem) {
+  compile::Primitive product;
+  product.op = ops::Op::matmul;
+  product.inputs.resize(2);
+  product.inputs[0].sizes = {4, 8};
+  product.inputs[1].sizes = {8, 2};
+  product.output.sizes = {4, 2};
+  compile::Primitive with_prologue = product;
+  with_prologue.prologues[1] = group_over({8, 2}, ops::Op::exp);
+  const compile::Bundle bundle{{group_over({64}, ops::Op::add), group_over({64}, ops::Op::add), product,
+                                group_over({3, 5}, ops::Op::add), with_prologue, group_over({64}, ops::Op::mul)}};
+  EXPECT_EQ(runtime::describe(bundle),
+            "bundle of 6: 3 group [64] add in 2 sizes; 1 matmul [4, 8] x [8, 2] -> float32 [4, 2]; 1 matmul [4, 8] x "
+            "[8, 2] -> float32 [4, 2] + prologue of input 1; 1 group [64] mul");
+}
+
+TEST(Descriptions, OfBundlesHaveALimit) {
+  compile::Bundle bundle;
+  for (std::size_t length = 1; length <= 20; ++length) {
+    compile::Group group = group_over({64}, ops::Op::add);
+    group.code.resize(length, group.code.front());
+    bundle.works.insert(bundle.works.end(), {group, group});
+  }
+  const std::string text = runtime::describe(bundle);
+  EXPECT_EQ(text.find("bundle of 40: 2 group [64] add; 2 group [64] add add; "), 0U) << text;
+  EXPECT_EQ(count(text, "; "), 16);
+  EXPECT_NE(text.find("; 4 further kinds"), std::string::npos) << text;
 }
 
 TEST(Views, ComposeOnlyWhereTheResultIsAffine) {
