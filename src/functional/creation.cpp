@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "functional/build.h"
+#include "functional/progression.h"
 
 namespace russet {
 namespace {
@@ -57,6 +58,44 @@ std::int64_t range_length(const Scalar& start, const Scalar& end, const Scalar& 
   return distance / step.to_int64() + (distance % step.to_int64() != 0);
 }
 
+/// Whether numbers up to `bound` are computed without float64, which not every device has.
+bool without_float64(DType dtype, double bound) {
+  return is_floating(dtype) && dtype != DType::float64 && std::isfinite(bound);
+}
+
+// start to end, both included.
+struct Line {
+  double start, end;
+  std::int64_t steps;
+
+  double bound() const { return std::abs(start) + std::abs(end); }
+  double step() const { return steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0; }
+  /// From both ends, as PyTorch computes it: symmetric, and exact at the ends. `from(first, positions)` gives what lies
+  /// so many steps from `first`.
+  template <class From>
+  auto halves(Device device, From&& from) const {
+    const Tensor position = functional::iota({steps}, device);
+    const Tensor first_half = position < functional::constant(std::max<std::int64_t>(steps / 2, steps == 1), position);
+    return std::tuple(first_half, from(start, position),
+                      from(end, position - functional::constant(steps - 1, position)));
+  }
+};
+
+Tensor in_float64(const Line& line, Device device) {
+  const auto value = [&](double number) { return functional::number(number, DType::float64, device); };
+  const auto [first_half, rising, falling] = line.halves(device, [&](double first, const Tensor& positions) {
+    return value(first) + functional::cast(positions, DType::float64) * value(line.step());
+  });
+  return where(first_half, rising, falling);
+}
+
+functional::TwoParts in_two_parts(const Line& line, Device device) {
+  const auto [first_half, rising, falling] = line.halves(device, [&](double first, const Tensor& positions) {
+    return functional::progression(first, line.step(), positions, line.bound());
+  });
+  return {where(first_half, rising.head, falling.head), where(first_half, rising.rest, falling.rest)};
+}
+
 }  // namespace
 
 Tensor empty(const Shape& sizes, const TensorOptions& options) {
@@ -99,31 +138,43 @@ Tensor arange(Scalar start, Scalar end, Scalar step, const InferredOptions& opti
   const DType dtype = options.dtype.value_or(integers ? DType::int64 : DType::float32);
   const Device device = options.device.value_or(Device());
   const std::int64_t length = range_length(start, end, step, integers);
+  const Tensor positions = functional::iota({length}, device);
+  const double bound = std::abs(start.to_double()) + static_cast<double>(length) * std::abs(step.to_double());
+  if (!integers && without_float64(dtype, bound)) {
+    const auto [head, rest] = functional::progression(start.to_double(), step.to_double(), positions, bound);
+    return with_options(functional::cast(head + rest, dtype), options.requires_grad);
+  }
   // Computed in int64 or float64 and rounded once.
   const DType exact = integers ? DType::int64 : DType::float64;
-  Tensor values = functional::cast(functional::iota({length}, device), exact);
+  Tensor values = functional::cast(positions, exact);
   if (step.to_double() != 1) values = values * functional::number(step, exact, device);
   if (start.to_double() != 0) values = values + functional::number(start, exact, device);
   return with_options(functional::cast(values, dtype), options.requires_grad);
 }
 
-// From both ends, as PyTorch computes it: symmetric, and exact at the ends.
 Tensor linspace(Scalar start, Scalar end, std::int64_t steps, const TensorOptions& options) {
   if (steps < 0) throw ValueError(fmt::format("linspace: the number of steps is {}", steps));
-  const auto value = [&](Scalar number) { return functional::number(number, DType::float64, options.device); };
-  const double step = steps > 1 ? (end.to_double() - start.to_double()) / static_cast<double>(steps - 1) : 0;
-  const Tensor position = functional::iota({steps}, options.device);
-  const Tensor from_end = functional::constant(steps - 1, position) - position;
-  const Tensor first_half = position < functional::constant(std::max<std::int64_t>(steps / 2, steps == 1), position);
-  const Tensor values =
-      where(first_half, value(start.to_double()) + functional::cast(position, DType::float64) * value(step),
-            value(end.to_double()) - functional::cast(from_end, DType::float64) * value(step));
-  return with_options(functional::cast(values, options.dtype), options.requires_grad);
+  const Line line{start.to_double(), end.to_double(), steps};
+  if (!without_float64(options.dtype, line.bound())) {
+    return with_options(functional::cast(in_float64(line, options.device), options.dtype), options.requires_grad);
+  }
+  const auto [head, rest] = in_two_parts(line, options.device);
+  return with_options(functional::cast(head + rest, options.dtype), options.requires_grad);
 }
 
 Tensor logspace(Scalar start, Scalar end, std::int64_t steps, double base, const TensorOptions& options) {
-  const Tensor exponents = linspace(start, end, steps, {DType::float64, options.device});
-  return with_options(functional::cast(pow(Scalar(base), exponents), options.dtype), options.requires_grad);
+  if (steps < 0) throw ValueError(fmt::format("logspace: the number of steps is {}", steps));
+  const Line line{start.to_double(), end.to_double(), steps};
+  if (!without_float64(options.dtype, line.bound())) {
+    const Tensor powers = pow(Scalar(base), in_float64(line, options.device));
+    return with_options(functional::cast(powers, options.dtype), options.requires_grad);
+  }
+  // base^(head + rest): what the exponent lacks in digits would be missing from those of large powers.
+  const auto [head, rest] = in_two_parts(line, options.device);
+  const double slope = base > 0 && std::isfinite(base) ? std::log(base) : 0;
+  const Tensor powers =
+      pow(Scalar(base), head) * (rest * functional::number(slope, DType::float32, options.device) + 1);
+  return with_options(functional::cast(powers, options.dtype), options.requires_grad);
 }
 
 Tensor eye(std::int64_t rows, std::optional<std::int64_t> columns, const TensorOptions& options) {
