@@ -203,8 +203,9 @@ compile::Group sums_of_columns(const Primitive& primitive, const Operand& sums) 
   return group;
 }
 
-/// x + 1 as a contraction's prologue; the input then lies nowhere.
-compile::Group plus_one(Operand& input) {
+/// x + 1 as a contraction's prologue; the input then lies nowhere. What is computed is stored like the input in a slot
+/// of its own, or, if that is -1, not at all.
+compile::Group plus_one(Operand& input, std::int32_t stored) {
   using compile::Instruction;
   std::vector<int> order;  // axes from the outermost in memory
   for (int axis = 0; axis < input.sizes.rank(); ++axis) order.push_back(axis);
@@ -220,8 +221,8 @@ compile::Group plus_one(Operand& input) {
   }
   group.split = group.space.rank();
   compile::Access element = source;
-  element.slot = -1;
-  element.offset = 0;
+  element.slot = stored;
+  if (stored < 0) element.offset = 0;
   group.accesses = {source, element};
   Instruction load{.kind = Instruction::Kind::load, .dtype = source.dtype, .access = 0};
   Instruction one{.kind = Instruction::Kind::constant, .dtype = source.dtype, .number = {.real = 1, .integer = 1}};
@@ -257,6 +258,7 @@ struct Setup {
   Primitive primitive;
   std::vector<std::vector<std::byte>> memory;
   Operand bias, sums;
+  std::vector<Operand> stored;  // by prologues
   std::uint64_t argument = 0;
 
   explicit Setup(const Case& one) {
@@ -271,12 +273,10 @@ struct Setup {
       primitive.output = primitive.inputs[0];
       return;
     }
-    if (one.prologues) {
-      for (std::size_t i = 0; i < 2; ++i) primitive.prologues[i] = plus_one(primitive.inputs[i]);
-    }
     std::int64_t elements = 0;
     primitive.output = lay_out(one.output, static_cast<std::int32_t>(one.inputs.size()), elements);
     memory.emplace_back(static_cast<std::size_t>(elements) * size_of(one.output.dtype), std::byte{0x7b});
+    for (std::size_t i = 0; one.prologues && i < 2; ++i) add_prologue(i, one.storing);
     if (one.column_sums) {
       sums = lay_out({one.output.dtype, {one.output.sizes.back()}}, static_cast<std::int32_t>(memory.size()), elements);
       memory.emplace_back(static_cast<std::size_t>(elements) * size_of(one.output.dtype), std::byte{0x7b});
@@ -292,6 +292,17 @@ struct Setup {
     bias = lay_out(array, static_cast<std::int32_t>(memory.size()), elements);
     memory.push_back(filled(bias, array.fill, elements, 9));
     primitive.epilogue = bias_and_relu(primitive, bias, one.bias_axis);
+  }
+
+  void add_prologue(std::size_t input, bool storing) {
+    std::int32_t slot = -1;
+    if (storing) {
+      slot = static_cast<std::int32_t>(memory.size());
+      stored.push_back(primitive.inputs[input]);
+      stored.back().access.slot = slot;
+      memory.emplace_back(memory[input].size(), std::byte{0x7b});
+    }
+    primitive.prologues[input] = plus_one(primitive.inputs[input], slot);
   }
 
   /// The last input holds the random numbers that a kernel which draws them itself finds at `offset`.
@@ -310,7 +321,10 @@ struct Setup {
     primitive.inputs.back().access.offset_argument = 0;
   }
 
-  std::vector<std::byte>& output() { return memory[static_cast<std::size_t>(primitive.output.access.slot)]; }
+  std::vector<std::byte>& memory_of(const Operand& operand) {
+    return memory[static_cast<std::size_t>(operand.access.slot)];
+  }
+  std::vector<std::byte>& output() { return memory_of(primitive.output); }
 
   compile::Bindings bindings(std::vector<std::byte*>& slots, std::vector<std::byte>& scratch) {
     for (auto& bytes : memory) slots.push_back(bytes.data());
@@ -381,7 +395,7 @@ void stray(Setup& setup, std::int64_t even, std::int64_t odd) {
 /// The same step by the reference device, floating results in float64. Stray indices name a row more, of zeros.
 std::vector<double> expected(const Case& one) {
   Case exact = one;
-  exact.in_place = exact.prologues = false;
+  exact.in_place = exact.prologues = exact.storing = false;
   const std::int64_t rows = one.inputs[0].sizes.empty() ? 0 : one.inputs[0].sizes[0];
   if (one.stray_indices) {
     ++exact.inputs[0].sizes[0];
@@ -456,22 +470,47 @@ std::string difference(const std::vector<double>& actual, const std::vector<doub
   return "";
 }
 
-std::string difference_of_sums(const Setup& setup, const std::vector<double>& wanted, const Case& one) {
-  const auto columns = static_cast<std::size_t>(one.output.sizes.back());
-  std::vector<double> sums(columns, 0.0);
-  for (std::size_t i = 0; i < wanted.size(); ++i) sums[i % columns] += wanted[i];
-  return difference(numbers(setup.sums, setup.memory.back()), sums, one);
+/// A result of a case besides its output: where it lies, what it should hold, and the case that says by how much it may
+/// differ.
+struct Besides {
+  std::string name;
+  Operand operand;
+  std::vector<double> wanted;
+  Case one;
+};
+
+/// `wanted`: of the output.
+std::vector<Besides> results_besides(const Setup& setup, const Case& one, const std::vector<double>& wanted) {
+  std::vector<Besides> results;
+  if (one.column_sums) {
+    const auto columns = static_cast<std::size_t>(one.output.sizes.back());
+    std::vector<double> sums(columns, 0.0);
+    for (std::size_t i = 0; i < wanted.size(); ++i) sums[i % columns] += wanted[i];
+    results.push_back({"sums", setup.sums, sums, one});
+  }
+  if (one.second) {
+    const Case along = second_of(one);
+    results.push_back({"second", *setup.primitive.second, expected(along), along});
+  }
+  for (std::size_t i = 0; i < setup.stored.size(); ++i) {
+    std::vector<std::byte> bytes = setup.memory[i];
+    add_one(setup.stored[i], bytes);
+    Case exact;
+    exact.tolerance = 0;
+    results.push_back({fmt::format("stored factor {}", i), setup.stored[i], numbers(setup.stored[i], bytes), exact});
+  }
+  return results;
 }
 
-/// What lies around the output's elements must stay as it was.
-std::string damage(Setup& setup, const std::vector<std::byte>& before) {
-  const std::size_t size = size_of(setup.primitive.output.access.dtype);
+/// What lies around a result's elements must stay as it was.
+std::string damage(const Operand& operand, const std::vector<std::byte>& bytes, const std::vector<std::byte>& before) {
+  const std::size_t size = size_of(operand.access.dtype);
   std::vector<bool> own(before.size(), false);
-  for_each(setup.primitive.output, [&](std::int64_t at) {
+  for_each(operand, [&](std::int64_t at) {
     for (std::size_t i = 0; i < size; ++i) own[static_cast<std::size_t>(at) * size + i] = true;
   });
   for (std::size_t i = 0; i < before.size(); ++i) {
-    if (!own[i] && setup.output()[i] != before[i]) return fmt::format("byte {} beside the output was written", i);
+    if (!own[i] && bytes[i] != before[i]) return fmt::format("byte {} beside a result was written", i);
   }
   return "";
 }
@@ -492,8 +531,10 @@ void execute(Setup& setup, const compile::Kernel& kernel) {
   if (setup.primitive.output.access.slot == static_cast<std::int32_t>(setup.primitive.inputs.size())) {
     simulator::mark_uninitialised(setup.output().data(), setup.output().size());
   }
-  if (setup.primitive.second) {
-    auto& bytes = setup.memory[static_cast<std::size_t>(setup.primitive.second->access.slot)];
+  std::vector<Operand> others = setup.stored;
+  if (setup.primitive.second) others.push_back(*setup.primitive.second);
+  for (const Operand& other : others) {
+    auto& bytes = setup.memory_of(other);
     simulator::mark_uninitialised(bytes.data(), bytes.size());
   }
   std::vector<std::byte*> slots;
@@ -558,26 +599,28 @@ std::vector<Outcome> run(const std::vector<Case>& cases) {
   bench().library.build(functions);
   for (std::size_t i = 0; i < cases.size(); ++i) {
     if (!kernels[i]) continue;
-    const std::vector<std::byte> before = setups[i].output();
+    const std::vector<std::vector<std::byte>> before = setups[i].memory;
     execute(setups[i], *kernels[i]);
     std::string& complaint = outcomes[i].complaint;
     complaint = reports();
     const std::vector<double> wanted = expected(cases[i]);
     complaint += difference(numbers(setups[i].primitive.output, setups[i].output()), wanted, cases[i]);
-    if (cases[i].column_sums) complaint += difference_of_sums(setups[i], wanted, cases[i]);
-    complaint += damage(setups[i], before);
+    const Operand& output = setups[i].primitive.output;
+    complaint += damage(output, setups[i].output(), before[static_cast<std::size_t>(output.access.slot)]);
+    for (const Besides& besides : results_besides(setups[i], cases[i], wanted)) {
+      const std::vector<std::byte>& bytes = setups[i].memory_of(besides.operand);
+      std::string wrong = difference(numbers(besides.operand, bytes), besides.wanted, besides.one);
+      if (wrong.empty()) {
+        wrong = damage(besides.operand, bytes, before[static_cast<std::size_t>(besides.operand.access.slot)]);
+      }
+      if (!wrong.empty()) complaint += fmt::format("{}: {}", besides.name, wrong);
+    }
     outcomes[i].bits = setups[i].output();
     if (cases[i].column_sums) {
       const std::vector<std::byte>& sums = setups[i].memory.back();
       outcomes[i].bits.insert(outcomes[i].bits.end(), sums.begin(), sums.end());
     }
     complaint += unlike_strays(cases[i]);
-    if (!cases[i].second) continue;
-    const Operand& second = *setups[i].primitive.second;
-    const auto& bytes = setups[i].memory[static_cast<std::size_t>(second.access.slot)];
-    const Case along = second_of(cases[i]);
-    const std::string wrong = difference(numbers(second, bytes), expected(along), along);
-    if (!wrong.empty()) complaint += "second: " + wrong;
   }
   return outcomes;
 }
@@ -599,10 +642,15 @@ Recorded record(const Case& one) {
   std::vector<std::byte*> slots;
   for (auto& bytes : record.memory) slots.push_back(bytes.data());
   kernels[0]->run({slots.data(), &setup.argument, slots.back()});
-  record.output = static_cast<std::size_t>(setup.primitive.output.access.slot);
-  for_each(setup.primitive.output, [&](std::int64_t at) { record.places.push_back(at); });
-  record.expected = expected(one);
-  record.bound = bound_of(record.expected, one);
+  const auto add = [&](const Operand& operand, std::vector<double> wanted, const Case& of) {
+    Recorded::Result result{static_cast<std::size_t>(operand.access.slot), operand.access.dtype, {}, std::move(wanted)};
+    for_each(operand, [&](std::int64_t at) { result.places.push_back(at); });
+    result.bound = bound_of(result.expected, of);
+    record.results.push_back(std::move(result));
+  };
+  const std::vector<double> wanted = expected(one);
+  add(setup.primitive.output, wanted, one);
+  for (const Besides& besides : results_besides(setup, one, wanted)) add(besides.operand, besides.wanted, besides.one);
   return record;
 }
 

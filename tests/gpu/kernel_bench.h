@@ -52,6 +52,8 @@ struct Case {
   bool column_sums = false;
   /// Contractions of arrays that are dense: both inputs are read through a prologue that adds 1.
   bool prologues = false;
+  /// The prologues store what they compute, for others.
+  bool storing = false;
   /// Each launch is cut into so many, if it has as many threadgroups.
   int slices = 1;
   /// Attention: what the kernel computes along, and the operator that it is the result of, which reads the first inputs
@@ -92,14 +94,18 @@ struct Recorded {
     std::vector<std::pair<std::size_t, std::size_t>> buffers;  // memory, offset
     std::vector<std::byte> values;
   };
+  struct Result {
+    std::size_t memory = 0;
+    DType dtype = DType::float32;
+    std::vector<std::int64_t> places;  // of its elements
+    std::vector<double> expected;
+    double bound = 0;  // largest difference
+  };
   std::string name;
   std::vector<gpu::Unit> units;
   std::vector<std::vector<std::byte>> memory;
   std::vector<Launch> launches;
-  std::size_t output = 0;            // which memory
-  std::vector<std::int64_t> places;  // of the output's elements
-  std::vector<double> expected;
-  double bound = 0;  // largest difference
+  std::vector<Result> results;  // the output, then what the kernel computes or stores besides
 };
 /// Runs nothing.
 Recorded record(const Case& one);

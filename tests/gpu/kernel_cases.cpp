@@ -76,6 +76,16 @@ void add_convolutions(std::vector<Case>& cases, DType type, const ConvolutionSha
   add(Op::convolution_weight, x, y, weight, static_cast<double>(y[0] * y[2] * y[3]));
 }
 
+void add_storing(std::vector<Case>& cases, DType type) {
+  const std::size_t first = cases.size();
+  cases.push_back(product(type, {70, 47}, {47, 75}, {70, 75}, Layout::contiguous, Layout::contiguous));
+  cases.push_back(product(type, {33, 47}, {47, 35}, {33, 35}, Layout::flipped, Layout::reversed));
+  cases.push_back(product(type, {20, 1500}, {1500, 70}, {20, 70}, Layout::contiguous, Layout::contiguous));
+  cases.push_back(product(type, {2, 9, 20}, {2, 20, 80}, {2, 9, 80}, Layout::contiguous, Layout::contiguous));
+  add_convolutions(cases, type, {2, 16, 5, 7, 72, 1, 1, {.kernel = {1, 1}}}, Layout::channels_last);
+  for (std::size_t i = first; i < cases.size(); ++i) cases[i].prologues = cases[i].storing = true;
+}
+
 void add_pools(std::vector<Case>& cases, DType type, const Shape& x, const Window& window, Layout layout,
                bool maxima_only) {
   Shape y = x;

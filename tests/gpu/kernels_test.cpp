@@ -72,6 +72,14 @@ TEST(Kernels, FactorsAreComputedWhereTheyAreRead) {
   expect_right(cases);
 }
 
+TEST(Kernels, FactorsAreStoredWhereTheyAreRead) {
+  std::vector<Case> cases;
+  for (const DType type : floats) add_storing(cases, type);
+  cases.push_back(cases.front());
+  cases.back().column_sums = true;
+  expect_right(cases);
+}
+
 TEST(Kernels, LargeMatrixProductsTakeLargeTiles) {
   const std::vector<Case> cases{
       product(DType::float32, {520, 40}, {40, 515}, {520, 515}, Layout::contiguous, Layout::contiguous)};

@@ -112,6 +112,17 @@ void add_prologues(std::vector<Case>& cases) {
   }
 }
 
+/// Contractions that store what they compute to read it, since others read it too.
+void add_storing(std::vector<Case>& cases) {
+  for (const DType type : floats) {
+    const std::size_t first = cases.size();
+    gputest::add_storing(cases, type);
+    cases.push_back(product(type, {520, 70}, {70, 515}, {520, 515}, Layout::contiguous, Layout::reversed));
+    cases.back().prologues = cases.back().storing = true;
+    for (std::size_t i = first; i < cases.size(); ++i) cases[i].name += " with storing prologues";
+  }
+}
+
 /// Attention in both sizes of blocks, and in heads that fit none.
 void add_attentions(std::vector<Case>& cases) {
   for (const DType type : floats) {
@@ -142,7 +153,7 @@ class Writer {
   std::ofstream file_;
 };
 
-void write(Writer& out, const Recorded& record, DType dtype) {
+void write(Writer& out, const Recorded& record) {
   out.bytes(record.name);
   out.size(record.units.size());
   for (const gpu::Unit& unit : record.units) out.bytes(compile_for_cuda(unit).code);
@@ -161,13 +172,16 @@ void write(Writer& out, const Recorded& record, DType dtype) {
     }
     out.bytes(launch.values);
   }
-  out.size(record.output);
-  out.bytes(name_of(dtype));
-  out.number(record.bound);
-  out.size(record.places.size());
-  for (std::size_t i = 0; i < record.places.size(); ++i) {
-    out.number(record.places[i]);
-    out.number(record.expected[i]);
+  out.size(record.results.size());
+  for (const Recorded::Result& result : record.results) {
+    out.size(result.memory);
+    out.bytes(name_of(result.dtype));
+    out.number(result.bound);
+    out.size(result.places.size());
+    for (std::size_t i = 0; i < result.places.size(); ++i) {
+      out.number(result.places[i]);
+      out.number(result.expected[i]);
+    }
   }
 }
 
@@ -179,12 +193,13 @@ TEST(Cuda, CasesAreRecorded) {
   add_groups(cases);
   add_templates(cases);
   add_prologues(cases);
+  add_storing(cases);
   add_attentions(cases);
   Writer out(path);
   out.size(cases.size());
   for (const Case& one : cases) {
     SCOPED_TRACE(one.name);
-    write(out, gputest::record(one), one.output.dtype);
+    write(out, gputest::record(one));
   }
 }
 

@@ -86,16 +86,20 @@ struct Launch {
   Bytes values;
 };
 
+struct Result {
+  std::size_t region;
+  Bytes dtype;
+  double bound;
+  std::vector<std::int64_t> places;  // of its elements
+  std::vector<double> expected;
+};
+
 struct Case {
   Bytes name;
   std::vector<Bytes> modules;  // cubins
   std::vector<Bytes> memory;
   std::vector<Launch> launches;
-  std::size_t output;
-  Bytes dtype;
-  double bound;
-  std::vector<std::int64_t> places;  // of the output's elements
-  std::vector<double> expected;
+  std::vector<Result> results;
 };
 
 Case read_case(Reader& in) {
@@ -116,12 +120,16 @@ Case read_case(Reader& in) {
     launch.values = in.bytes();
     one.launches.push_back(std::move(launch));
   }
-  one.output = in.size();
-  one.dtype = in.bytes();
-  one.bound = in.number<double>();
   for (std::size_t n = in.size(); n > 0; --n) {
-    one.places.push_back(in.number<std::int64_t>());
-    one.expected.push_back(in.number<double>());
+    Result result;
+    result.region = in.size();
+    result.dtype = in.bytes();
+    result.bound = in.number<double>();
+    for (std::size_t e = in.size(); e > 0; --e) {
+      result.places.push_back(in.number<std::int64_t>());
+      result.expected.push_back(in.number<double>());
+    }
+    one.results.push_back(std::move(result));
   }
   return one;
 }
@@ -157,6 +165,22 @@ double number_at(const Bytes& memory, const Bytes& dtype, std::int64_t place) {
   return value;
 }
 
+std::string difference(const Result& result, const Bytes& memory) {
+  for (std::size_t i = 0; i < result.places.size(); ++i) {
+    const double actual = number_at(memory, result.dtype, result.places[i]);
+    const double wanted = result.expected[i];
+    const bool same =
+        actual == wanted || (std::isnan(actual) && std::isnan(wanted)) || std::abs(actual - wanted) <= result.bound;
+    if (!same) {
+      char text[200];
+      std::snprintf(text, sizeof(text), "element %zu: %.9g instead of %.9g (bound %.3g)", i, actual, wanted,
+                    result.bound);
+      return text;
+    }
+  }
+  return "";
+}
+
 /// What is wrong with the case; empty if nothing is.
 std::string run(Driver& driver, Case& one) {
   std::vector<Driver::Handle> modules(one.modules.size());
@@ -186,21 +210,16 @@ std::string run(Driver& driver, Case& one) {
                                 nullptr);
   }
   driver.call<>("cuCtxSynchronize");
-  Bytes& output = one.memory[one.output];
-  driver.call<void*, Driver::Address, std::size_t>("cuMemcpyDtoH_v2", output.data(), addresses[one.output],
-                                                   output.size());
+  for (const Result& result : one.results) {
+    Bytes& bytes = one.memory[result.region];
+    driver.call<void*, Driver::Address, std::size_t>("cuMemcpyDtoH_v2", bytes.data(), addresses[result.region],
+                                                     bytes.size());
+  }
   for (const Driver::Address address : addresses) driver.call<Driver::Address>("cuMemFree_v2", address);
   for (const Driver::Handle module : modules) driver.call<Driver::Handle>("cuModuleUnload", module);
-  for (std::size_t i = 0; i < one.places.size(); ++i) {
-    const double actual = number_at(output, one.dtype, one.places[i]);
-    const double wanted = one.expected[i];
-    const bool same =
-        actual == wanted || (std::isnan(actual) && std::isnan(wanted)) || std::abs(actual - wanted) <= one.bound;
-    if (!same) {
-      char text[200];
-      std::snprintf(text, sizeof(text), "element %zu: %.9g instead of %.9g (bound %.3g)", i, actual, wanted, one.bound);
-      return text;
-    }
+  for (std::size_t i = 0; i < one.results.size(); ++i) {
+    const std::string wrong = difference(one.results[i], one.memory[one.results[i].region]);
+    if (!wrong.empty()) return "result " + std::to_string(i) + ", " + wrong;
   }
   return "";
 }
