@@ -170,9 +170,7 @@ class Writer {
     VisitorText visitor;
     visitor.type = std::move(type);
     visitor.values_type = "ContractionValues";
-    visitor.types.emplace_back(stored);
-    visitor.pointers.emplace_back("result");
-    visitor.regions.push_back(region);
+    visitor.bind(stored, "result", "result", region);
     return visitor;
   }
 

@@ -205,11 +205,7 @@ VisitorText epilogue_visitor(const Primitive& primitive, std::size_t first, cons
   }
 
   VisitorText visitor;
-  for (std::size_t i = first; i < kernel.bindings(); ++i) {
-    visitor.types.push_back(kernel.arguments()[i].type);
-    visitor.pointers.push_back(kernel.arguments()[i].name);
-    visitor.regions.push_back(kernel.regions()[i]);
-  }
+  visitor.take(kernel, first);
   const PointerText pointers = pointer_text(kernel, first, operands);
   const std::string members = pointer_text(kernel, first, kernel.bindings()).members;
   const std::string_view item = text.item_type();
@@ -235,19 +231,11 @@ struct Visitor_@ {{
   visitor.type = "Visitor_@";
   visitor.values_type = "Values_@";
   visitor.product = "values.product";
-  visitor.files = kernel.files();
-  visitor.values = kernel.values().values();
   return visitor;
 }
 
 void add_visitor(Piece& piece, const VisitorText& visitor, std::string_view values) {
-  std::string set_up = fmt::format("  {} visitor;\n  visitor.values = &{};\n", visitor.type, values);
-  for (std::size_t i = 0; i < visitor.types.size(); ++i) {
-    piece.arguments.push_back({visitor.types[i], visitor.pointers[i], visitor.regions[i].writes});
-    set_up += fmt::format("  visitor.{0} = {0};\n", visitor.pointers[i]);
-  }
-  piece.body = set_up + piece.body;
-  piece.declarations += visitor.declarations;
+  piece.body = declare(piece, visitor, "visitor", values) + piece.body;
   piece.values_type = visitor.values_type;
   piece.values_are_wide = true;
   piece.files.insert(piece.files.begin(), visitor.files.begin(), visitor.files.end());

@@ -5,22 +5,13 @@
 #include <vector>
 
 #include "device/gpu/emitter/reductions.h"
-#include "device/gpu/gpu_kernel.h"
-#include "device/gpu/piece.h"
+#include "device/gpu/templates/spliced.h"
 
 namespace russet::gpu {
 
-/// Who takes the elements of a result, as text: the declarations that it needs, its type, and its bindings.
-struct VisitorText {
-  std::string declarations;
-  std::string type;                   // "StoreVisitor<...>"
-  std::string values_type;            // of the kernel's VALUES
-  std::string product = "values";     // the kernel's own values (ContractionValues, PoolValues) in them
-  std::vector<std::string> types;     // of what is bound, from the first binding on
-  std::vector<std::string> pointers;  // the visitor's members for them
-  std::vector<Region> regions;
-  std::vector<std::string> files;
-  Values values;  // what follows the kernel's own
+/// Who takes the elements of a result, as text. Its values follow the kernel's own in VALUES.
+struct VisitorText : SplicedText {
+  std::string product = "values";  // the kernel's own values (ContractionValues, PoolValues) in VALUES
 };
 
 /// The reductions of an epilogue over the rows of a result, of which `parts` partial ones come from the tiles.

@@ -18,9 +18,7 @@ SourceText memory_source(std::string_view name, std::string_view element, std::s
   SourceText source;
   source.name = name;
   source.type = fmt::format("Memory<{}, {}>", element, offset_type);
-  source.arguments.push_back({std::string(element), std::string(name), false});
-  source.members.emplace_back("data");
-  source.regions.push_back(region);
+  source.bind(element, name, "data", region);
   return source;
 }
 
@@ -47,13 +45,7 @@ SourceText prologue_source(std::string_view name, const Group& prologue, std::st
   source.type = fmt::format("{}_source_@", name);
   source.values_type = fmt::format("{}_values_@", name);
   source.values_are_wide = kernel.values().wide();
-  source.values = kernel.values().values();
-  source.files = kernel.files();
-  for (std::size_t i = first; i < kernel.bindings(); ++i) {
-    source.arguments.push_back(kernel.arguments()[i]);
-    source.members.push_back(kernel.arguments()[i].name);
-    source.regions.push_back(kernel.regions()[i]);
-  }
+  source.take(kernel, first);
   const PointerText pointers = pointer_text(kernel, first, kernel.bindings());
   const std::string_view flag = stores.empty() ? "" : "  bool stores;\n";
   source.declarations = fmt::format(
@@ -98,14 +90,9 @@ std::int64_t source_start(const compile::Operand& input) {
 }
 
 void add_source(Piece& piece, const SourceText& source) {
-  piece.declarations += source.declarations;
   piece.files.insert(piece.files.end(), source.files.begin(), source.files.end());
-  piece.body += fmt::format("  {} {}_source;\n", source.type, source.name);
-  if (!source.values_type.empty()) piece.body += fmt::format("  {0}_source.values = &values.{0};\n", source.name);
-  for (std::size_t i = 0; i < source.arguments.size(); ++i) {
-    piece.arguments.push_back(source.arguments[i]);
-    piece.body += fmt::format("  {}_source.{} = {};\n", source.name, source.members[i], source.arguments[i].name);
-  }
+  piece.body +=
+      declare(piece, source, source.name + "_source", source.values_type.empty() ? "" : "values." + source.name);
 }
 
 void add_source_values(Piece& piece, Values& values, const std::vector<const SourceText*>& sources) {

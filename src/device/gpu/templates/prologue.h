@@ -4,23 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "device/gpu/gpu_kernel.h"
-#include "device/gpu/piece.h"
+#include "device/gpu/templates/spliced.h"
 
 namespace russet::gpu {
 
-/// A source (source.metal) as text: the declarations that it needs, its type, and its bindings.
-struct SourceText {
+/// A source (source.metal) as text. Its values are the member of the kernel's VALUES that is called as the source is.
+struct SourceText : SplicedText {
   std::string name;  // of the variable, without the "_source" behind it
-  std::string declarations;
-  std::string type;
-  std::vector<Piece::Argument> arguments;
-  std::vector<std::string> members;  // of the source, for the arguments
-  std::vector<Region> regions;
-  std::vector<std::string> files;
-  std::string values_type;  // of the member of the kernel's VALUES that is called as the source is; empty: none
   bool values_are_wide = false;
-  Values values;
 };
 
 /// The source of an input. `offset_type`: "int" or "long", in which the kernel counts elements. Its bindings are

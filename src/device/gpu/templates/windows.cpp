@@ -68,9 +68,7 @@ class Writer {
     VisitorText visitor;
     visitor.type = fmt::format("StorePixel<{}>", type);
     visitor.values_type = "PoolValues";
-    visitor.types.emplace_back(type);
-    visitor.pointers.emplace_back("small");
-    visitor.regions.push_back(output_region());
+    visitor.bind(type, "small", "small", output_region());
     return visitor;
   }
 
