@@ -120,6 +120,7 @@ Plan make_plan(Program program, const Target& target) {
     plan.step_bytes.push_back(bytes_of(step));
     plan.moved_bytes += plan.step_bytes.back();
   }
+  target.share_code(plan.kernels);
   passes::arena(program, target);
   for (const Slot& slot : program.slots) {
     if (slot.kind == Slot::Kind::output && program.outputs[static_cast<std::size_t>(slot.index)].donor < 0) {

@@ -129,6 +129,8 @@ class Target {
   virtual ~Target() = default;
   /// The first implementation that accepts. Throws TypeError if none does.
   virtual std::unique_ptr<Kernel> compile(const Step& step) const = 0;
+  /// Called with all kernels of a plan when it is made: devices may let several have the same code.
+  virtual void share_code(std::span<const std::unique_ptr<Kernel>> /*kernels*/) const {}
   /// Called with all kernels of a plan before it runs for the first time: devices that compile kernels do it here.
   virtual void prepare(std::span<const std::unique_ptr<Kernel>> /*kernels*/) const {}
   /// Whether the device runs groups with generated code; otherwise every primitive is a step (reference).

@@ -89,6 +89,88 @@ TEST(BundledSteps, AreOneFunctionWhateverTheirNumberAndSizes) {
   EXPECT_EQ(functions[0], functions[1]);
 }
 
+using Kernels = std::vector<std::unique_ptr<compile::Kernel>>;
+
+std::vector<const gpu::Function*> functions_of(const Kernels& kernels) {
+  std::vector<const gpu::Function*> functions;
+  for (const auto& kernel : kernels) {
+    functions.push_back(dynamic_cast<const gpu::GpuKernel&>(*kernel).calls().at(0).function.get());
+  }
+  return functions;
+}
+
+Kernels bundles_of(MachineDriver& driver, const Works& works, const std::vector<std::vector<std::size_t>>& members) {
+  Kernels kernels;
+  for (const std::vector<std::size_t>& some : members) {
+    Bundle bundle;
+    for (const std::size_t member : some) bundle.works.push_back(works.list[member]);
+    kernels.push_back(driver.target().compile(bundle));
+  }
+  return kernels;
+}
+
+/// Bundles of one plan whose pieces overlap have one kernel, and give the bytes that they gave.
+TEST(BundlesOfAPlan, ShareKernels) {
+  MachineDriver driver;
+  Works works;
+  works.scaled_sum(1, 300);
+  works.column(40, 70);
+  works.row(30, 100);
+  works.elementwise(5, 7, 9);
+  works.scaled_sum(5, 77);  // more tensors than the others have: their numbers lie elsewhere in the table
+  const Kernels kernels = bundles_of(driver, works, {{1, 0}, {2, 1, 4}, {0, 3}, {3, 2}, {1, 1}});
+  const std::vector<std::uint64_t> arguments = {std::bit_cast<std::uint64_t>(0.75)};
+  Memory expected = works.memory;
+  for (const Work& work : works.list) run_on(driver, *driver.target().compile(step_of(work)), expected, arguments);
+  driver.target().share_code(kernels);
+  const auto functions = functions_of(kernels);
+  EXPECT_EQ(functions[0], functions[1]);
+  EXPECT_EQ(functions[0], functions[4]);
+  EXPECT_EQ(functions[2], functions[3]);
+  EXPECT_NE(functions[0], functions[2]);  // which needs no memory of a threadgroup
+  driver.target().prepare(kernels);
+  for (const std::vector<std::size_t>& order : {std::vector<std::size_t>{0, 1, 3}, std::vector<std::size_t>{1, 2}}) {
+    Memory memory = works.memory;
+    for (const std::size_t kernel : order) run_on(driver, *kernels[kernel], memory, arguments);
+    EXPECT_EQ(bytes_of(memory), bytes_of(expected));
+  }
+}
+
+/// One that reaches many blocks of memory still does in one launch.
+TEST(BundlesOfAPlan, ReachAsMuchMemoryAsBefore) {
+  MachineDriver driver;
+  driver.block_bits = 6;  // every slot is a block of its own
+  Works works;
+  std::vector<std::size_t> many;
+  for (std::size_t i = 0; i < 10; ++i) {
+    works.elementwise(3, 20, 20);
+    many.push_back(i);
+  }
+  works.row(30, 100);
+  const Kernels kernels = bundles_of(driver, works, {{0, 10}, many});
+  driver.target().share_code(kernels);
+  EXPECT_EQ(functions_of(kernels)[0], functions_of(kernels)[1]);
+  run_on(driver, *kernels[1], works.memory, {});
+  EXPECT_EQ(driver.launches, 1);
+}
+
+TEST(BundlesOfAPlan, ShareKernelsOfAFewPiecesAlone) {
+  MachineDriver driver;
+  Works works;
+  constexpr Op ops[] = {Op::neg,   Op::abs,  Op::sign,    Op::floor, Op::ceil, Op::round, Op::trunc, Op::exp, Op::expm1,
+                        Op::log1p, Op::tanh, Op::sigmoid, Op::sin,   Op::cos,  Op::erf,   Op::atan,  Op::sinh};
+  for (const Op op : ops) works.elementwise(op, 3, 64);
+  constexpr std::size_t most = gpu::most_pieces;
+  for (const std::size_t count : {most, most + 1}) {
+    std::vector<std::vector<std::size_t>> members = {{0}, {0}};
+    for (std::size_t i = 1; i < count; ++i) members[i < 6 ? 0 : 1].push_back(i);
+    const Kernels kernels = bundles_of(driver, works, members);
+    driver.target().share_code(kernels);
+    const auto functions = functions_of(kernels);
+    EXPECT_EQ(functions[0] == functions[1], count <= most);
+  }
+}
+
 /// The two launches of a step, as steps.
 TEST(Stages, GiveWhatTheWholeStepGives) {
   MachineDriver driver;

@@ -26,6 +26,26 @@ class Works {
     list.emplace_back(b.group);
   }
 
+  void elementwise(Op op, std::int64_t rows, std::int64_t columns) {
+    const int x = slot(rows * columns, true);
+    const int y = slot(rows * columns, false);
+    Builder b(Group::Kind::elementwise, {rows, columns}, 2);
+    b.store(b.compute(op, DType::float32, b.load(x, DType::float32, {columns, 1})), y, {columns, 1});
+    list.emplace_back(b.group);
+  }
+
+  /// The sum of so many tensors, times run-time argument 0.
+  void scaled_sum(int count, std::int64_t elements) {
+    Builder b(Group::Kind::elementwise, {elements}, 1);
+    auto sum = b.load(slot(elements, true), DType::float32, {1});
+    for (int i = 1; i < count; ++i) {
+      sum = b.compute(Op::add, DType::float32, sum, b.load(slot(elements, true), DType::float32, {1}));
+    }
+    const auto factor = b.push({.kind = Kind::scalar, .dtype = DType::float32, .argument = 0});
+    b.store(b.compute(Op::mul, DType::float32, sum, factor), slot(elements, false), {1});
+    list.emplace_back(b.group);
+  }
+
   void column(std::int64_t rows, std::int64_t columns) {
     const int x = slot(rows * columns, true);
     const int y = slot(columns, false);

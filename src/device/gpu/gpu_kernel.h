@@ -11,6 +11,7 @@
 #include "device/gpu/library.h"
 #include "device/gpu/piece.h"
 #include "device/gpu/stream.h"
+#include "device/gpu/table.h"
 
 namespace russet::gpu {
 
@@ -129,13 +130,12 @@ struct Call {
   std::shared_ptr<const IndexCheck> check;  // if a region is Region::check
   /// What the function is made of, if it can share a launch.
   std::shared_ptr<const Piece> piece;
-  /// If there are any, the launch is theirs: `regions`, `values` and `groups` say nothing. `bases` is how many blocks
-  /// of memory the kernel reaches: where members lie in more of them, there are several launches.
+  /// If there are any, the launch is theirs: `regions`, `values` and `groups` say nothing. Where members lie in more
+  /// blocks of memory than the table's kernel reaches, there are several launches.
   std::vector<Member> members;
-  std::uint32_t bases = 0;
-  std::uint32_t directory = 0;  // where `first` and `count` lie in an entry
-  double seconds = 0;           // that it takes at least, by the model of the chip
-  bool is_slice = false;        // a part of a launch that was cut: has a command buffer of its own
+  std::shared_ptr<const Table> table;
+  double seconds = 0;     // that it takes at least, by the model of the chip
+  bool is_slice = false;  // a part of a launch that was cut: has a command buffer of its own
 };
 
 /// A call without members as a launch, in memory of its own.
@@ -165,6 +165,8 @@ bool can_share(const Call& call);
 std::vector<Call> share_launch(std::vector<Call> calls, const Context& context);
 /// Calls of pieces as one launch that finds them in a table. They fit its grid.
 Call shared_call(const std::vector<Call>& calls, const Context& context);
+/// Lets launches of members whose tables have a piece in common have one kernel.
+void share_tables(std::span<Call* const> calls, const Context& context);
 /// The calls, but for those that take longer than the device's `longest_launch` launches of ranges of their
 /// threadgroups.
 std::vector<Call> sliced(std::vector<Call> calls, const Context& context);
@@ -186,6 +188,7 @@ class GpuKernel final : public compile::Kernel {
   int launches() const override { return static_cast<int>(calls_.size()); }
 
   const std::vector<Call>& calls() const { return calls_; }
+  std::vector<Call>& calls() { return calls_; }
 
  private:
   void run_members(const Call& call, const compile::Bindings& bindings) const;

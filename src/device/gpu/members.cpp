@@ -1,7 +1,6 @@
 // Launches that several members share: their table, as it is made with the plan, and as it is filled in for a run.
 #include <algorithm>
 #include <cstring>
-#include <map>
 
 #include "device/gpu/gpu_kernel.h"
 
@@ -11,95 +10,47 @@ namespace {
 /// What the simulator keeps windows for.
 constexpr std::size_t most_regions = 1500;
 
-std::size_t rounded(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
-
-/// The pieces of some calls, each once, and how an entry of their table is laid out.
-class Table {
- public:
-  explicit Table(const std::vector<Call>& calls) {
-    // In an order that does not depend on that of the calls, so that fewer kernels differ.
-    std::map<std::string, std::size_t> numbers;
-    for (const Call& call : calls) numbers.emplace(text_of(call), 0);
-    for (auto& [text, number] : numbers) {
-      number = pieces_.size();
-      for (const Call& call : calls) {
-        if (text_of(call) != text) continue;
-        pieces_.push_back(*call.piece);
-        value_bytes_ = std::max(value_bytes_, call.values.bytes.size());
-        break;
-      }
-    }
-    for (const Piece& piece : pieces_) threads_ = std::max(threads_, piece.threads);
-    for (const Call& call : calls) piece_of_.push_back(numbers.at(text_of(call)));
-    lay_out();
-  }
-
-  Member member(const Call& call, std::size_t index) const {
-    const std::size_t piece = piece_of_[index];
-    Member member;
-    member.regions = call.regions;
-    member.check = call.check;
-    const std::uint32_t simdgroups = threads_ / call.piece->threads;
-    member.groups = (call.groups[0] * call.groups[1] + simdgroups - 1) / simdgroups;
-    member.seconds = call.seconds;
-    member.entry.bytes.resize(bytes_);
-    std::copy(call.values.bytes.begin(), call.values.bytes.end(),
-              member.entry.bytes.begin() + static_cast<std::ptrdiff_t>(value_at_));
-    for (Patch patch : call.values.patches) {
-      patch.at += static_cast<std::uint32_t>(value_at_);
-      member.entry.patches.push_back(patch);
-    }
-    const std::uint32_t rest[] = {static_cast<std::uint32_t>(piece), call.groups[0], call.groups[1]};
-    std::memcpy(member.entry.bytes.data() + directory_ + 8, rest, sizeof(rest));
-    return member;
-  }
-
-  Source source(std::uint32_t bases) const { return source_of(pieces_, (directory_ - value_at_) / 8, bytes_, bases); }
-  std::size_t directory() const { return directory_; }
-
- private:
-  /// The name holds a digest of the text.
-  static const std::string& text_of(const Call& call) { return call.function->name(); }
-
-  void lay_out() {
-    std::size_t places = 1;
-    for (const Piece& piece : pieces_) places = std::max(places, piece.arguments.size());
-    value_at_ = places * 8;
-    directory_ = value_at_ + std::max<std::size_t>(rounded(value_bytes_, 8), 8);
-    bytes_ = rounded(directory_ + 5 * sizeof(std::uint32_t), 8);
-  }
-
-  std::vector<Piece> pieces_;
-  std::size_t value_bytes_ = 0;  // the most that a piece has
-  std::size_t value_at_ = 0;
-  std::vector<std::size_t> piece_of_;  // of each call
-  std::uint32_t threads_ = 0;
-  std::size_t directory_ = 0;
-  std::size_t bytes_ = 0;
-};
-
 /// Few kernels differ in it.
 std::uint32_t bases_for(std::size_t slots) {
   constexpr std::uint32_t few = 8;
   return slots <= few ? few : most_bases;
 }
 
+Member member_of(const Call& call, const Table& table) {
+  Member member;
+  member.regions = call.regions;
+  member.check = call.check;
+  const std::uint32_t simdgroups = table.threads() / call.piece->threads;
+  member.groups = (call.groups[0] * call.groups[1] + simdgroups - 1) / simdgroups;
+  member.seconds = call.seconds;
+  member.entry.bytes.resize(table.bytes());
+  std::copy(call.values.bytes.begin(), call.values.bytes.end(),
+            member.entry.bytes.begin() + static_cast<std::ptrdiff_t>(table.value_at()));
+  for (Patch patch : call.values.patches) {
+    patch.at += static_cast<std::uint32_t>(table.value_at());
+    member.entry.patches.push_back(patch);
+  }
+  const std::uint32_t rest[] = {table.number_of(call.function->name()), call.groups[0], call.groups[1]};
+  std::memcpy(member.entry.bytes.data() + table.directory() + Table::number_at, rest, sizeof(rest));
+  return member;
+}
+
 }  // namespace
 
 Call shared_call(const std::vector<Call>& calls, const Context& context) {
-  const Table table(calls);
   Call shared;
+  Table::Codes codes;
   std::vector<std::int32_t> slots;
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    shared.members.push_back(table.member(calls[i], i));
-    shared.seconds += calls[i].seconds;
-    for (const Region& region : calls[i].regions) slots.push_back(region.slot);
+  for (const Call& call : calls) {
+    codes.try_emplace(call.function->name(), Table::Code{call.piece, call.values.bytes.size()});
+    shared.seconds += call.seconds;
+    for (const Region& region : call.regions) slots.push_back(region.slot);
   }
   std::sort(slots.begin(), slots.end());
   slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
-  shared.bases = bases_for(slots.size());
-  shared.directory = static_cast<std::uint32_t>(table.directory());
-  shared.function = context.library.add(table.source(shared.bases));
+  shared.table = std::make_shared<const Table>(std::move(codes), bases_for(slots.size()));
+  shared.function = context.library.add(shared.table->source());
+  for (const Call& call : calls) shared.members.push_back(member_of(call, *shared.table));
   return shared;
 }
 
@@ -168,7 +119,7 @@ class Filler {
     std::vector<Binding> buffers = bind(member);
     const std::size_t known = filling_.blocks.size();
     note_blocks(buffers);
-    if (filling_.blocks.size() > call_.bases && filling_.members > 0) {
+    if (filling_.blocks.size() > call_.table->bases() && filling_.members > 0) {
       filling_.blocks.resize(known);
       launch();
       buffers = bind(member);  // a check's word is the next launch's
@@ -179,7 +130,7 @@ class Filler {
     for (const Patch& patch : member.entry.patches) {
       apply(patch, bindings_.arguments[patch.argument], filling_.table.data() + at);
     }
-    put(at + call_.directory, filling_.groups - member.first);  // wraps below 0
+    put(at + call_.table->directory(), filling_.groups - member.first);  // wraps below 0
     for (std::size_t i = 0; i < buffers.size(); ++i) {
       filling_.buffers.push_back(buffers[i]);
       filling_.places.push_back(static_cast<std::uint32_t>(at + i * 8));
@@ -192,14 +143,15 @@ class Filler {
   void launch() {
     if (filling_.members == 0) return;
     const std::size_t entry = filling_.table.size() / filling_.members;
-    for (std::uint32_t i = 0; i < filling_.members; ++i) put(i * entry + call_.directory + 4, filling_.members);
+    const std::size_t count_at = call_.table->directory() + 4;
+    for (std::uint32_t i = 0; i < filling_.members; ++i) put(i * entry + count_at, filling_.members);
     Launch launch;
     launch.pipeline = call_.function->pipeline();
     launch.groups = {filling_.groups, 1, 1};
     launch.threads = call_.function->source().threads;
     launch.buffers = filling_.buffers;
     launch.parameters = filling_.table;
-    launch.bases = call_.bases;
+    launch.bases = call_.table->bases();
     launch.places = filling_.places;
     launch.seconds = filling_.seconds;
     stream_.launch(launch);

@@ -70,7 +70,7 @@ std::string member_text(const std::vector<Piece>& pieces, std::size_t values) {
 }
 
 /// Arrays of the kernel: pieces share those that are alike. `names`: of each piece's arrays.
-std::string arrays_text(const std::vector<Piece>& pieces, std::vector<std::vector<std::string>>& names) {
+std::vector<Piece::Array> arrays_of(const std::vector<Piece>& pieces, std::vector<std::vector<std::string>>& names) {
   std::vector<Piece::Array> arrays;
   for (const Piece& piece : pieces) {
     std::vector<bool> taken(arrays.size(), false);
@@ -86,12 +86,15 @@ std::string arrays_text(const std::vector<Piece>& pieces, std::vector<std::vecto
       names.back().push_back(arrays[i].name);
     }
   }
-  std::string text;
-  for (const Piece::Array& array : arrays) text += array_text(array);
-  return text;
+  return arrays;
 }
 
 }  // namespace
+
+std::vector<Piece::Array> shared_arrays(const std::vector<Piece>& pieces) {
+  std::vector<std::vector<std::string>> names;
+  return arrays_of(pieces, names);
+}
 
 bool is_simdgroup(const Piece& piece) { return piece.threads == 32 && piece.arrays.empty(); }
 
@@ -119,7 +122,8 @@ Source source_of(const std::vector<Piece>& pieces, std::size_t values, std::size
     }
   }
   std::vector<std::vector<std::string>> array_names;
-  const std::string arrays = arrays_text(pieces, array_names);
+  std::string arrays;
+  for (const Piece::Array& array : arrays_of(pieces, array_names)) arrays += array_text(array);
   std::string calls;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     std::string arguments;

@@ -54,6 +54,11 @@ bool is_simdgroup(const Piece& piece);
 /// own. `values`: how many there are. `bytes`: the size of a member.
 Source source_of(const std::vector<Piece>& pieces, std::size_t values, std::size_t bytes, std::uint32_t bases);
 
+/// The arrays that such a kernel has: those of its pieces, which share what is alike.
+std::vector<Piece::Array> shared_arrays(const std::vector<Piece>& pieces);
+
+/// The most pieces of a kernel.
+inline constexpr std::size_t most_pieces = 16;
 /// The most bases of a kernel: with the table they are its bindings.
 inline constexpr std::uint32_t most_bases = 28;
 

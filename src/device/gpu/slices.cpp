@@ -73,8 +73,7 @@ class Cutter {
   void clear() {
     slice_ = Call();
     slice_.function = whole_.function;
-    slice_.bases = whole_.bases;
-    slice_.directory = whole_.directory;
+    slice_.table = whole_.table;
     slice_.is_slice = true;
   }
 

@@ -95,6 +95,17 @@ class Sequence final : public compile::Kernel {
   std::vector<KernelPtr> kernels_;
 };
 
+/// The launches of members.
+void collect_shared_calls(compile::Kernel& kernel, std::vector<Call*>& calls) {
+  if (auto* gpu = dynamic_cast<GpuKernel*>(&kernel)) {
+    for (Call& call : gpu->calls()) {
+      if (!call.members.empty()) calls.push_back(&call);
+    }
+  } else if (const auto* sequence = dynamic_cast<const Sequence*>(&kernel)) {
+    for (const KernelPtr& part : sequence->kernels()) collect_shared_calls(*part, calls);
+  }
+}
+
 class Target final : public compile::Target {
  public:
   Target(Driver& driver, DeviceType type)
@@ -114,6 +125,12 @@ class Target final : public compile::Target {
     KernelPtr kernel = verdict.make();
     compile::log_choice(primitive, *kernel);
     return modelled(std::move(kernel), step);
+  }
+
+  void share_code(std::span<const KernelPtr> kernels) const override {
+    std::vector<Call*> calls;
+    for (const KernelPtr& kernel : kernels) collect_shared_calls(*kernel, calls);
+    share_tables(calls, context());
   }
 
   void prepare(std::span<const KernelPtr> kernels) const override {
@@ -158,7 +175,7 @@ class Target final : public compile::Target {
   }
 
   compile::BundleLimits bundle_limits() const override {
-    return {.members = 1024, .codes = 16, .waiting = 24, .window = 1024, .held_bytes = std::size_t{64} << 20};
+    return {.members = 1024, .codes = most_pieces, .waiting = 24, .window = 1024, .held_bytes = std::size_t{64} << 20};
   }
 
   std::optional<compile::Stages> stages(const Step& step) const override {
