@@ -1,4 +1,6 @@
 // What the text of emitted kernels depends on, and where launches are divided by barriers.
+#include <set>
+
 #include "device/gpu/gpu_kernel.h"
 #include "run_group.h"
 
@@ -78,6 +80,66 @@ TEST(EmittedText, DiffersWhereTheStructureDoes) {
   EXPECT_NE(functions_of(*plain), functions_of(*broadcast));
   EXPECT_EQ(functions_of(*plain).front()->source().text.find("float4") == std::string::npos, false);
   EXPECT_EQ(functions_of(*odd).front()->source().text.find("float4"), std::string::npos);
+}
+
+/// Selects from x and a constant, with a copy of x besides, and all that is in `memory` for it.
+Builder selection(DType type) {
+  Builder b(Group::Kind::elementwise, {7, 9}, 2);
+  const std::size_t size = size_of(type);
+  for (const std::size_t bytes : {std::size_t{63}, 63 * size, 63 * size, 63 * size}) b.memory.add(bytes);
+  std::vector<std::uint8_t> numbers;
+  for (std::size_t i = 0; i < 63; ++i) numbers.push_back(i % 3 == 0 ? 1 : 0);
+  write(b.memory, 0, numbers);
+  numbers.clear();
+  for (std::size_t i = 0; i < 63 * size; ++i)
+    numbers.push_back(static_cast<std::uint8_t>(type == DType::boolean ? i % 2 : i * 37 % 97));
+  write(b.memory, 1, numbers);
+  const auto condition = b.load(0, DType::boolean, {9, 1});
+  const auto x = b.load(1, type, {1, 7});
+  b.store(b.compute(Op::where, type, condition, x, b.constant(type, -2.5, -3)), 2, {9, 1});
+  b.store(x, 3, {9, 1});
+  return b;
+}
+
+void expect_reference(MachineDriver& driver, Builder& b, const char* what) {
+  Memory expected = b.memory;
+  run_reference(b.group, expected, b.arguments);
+  run_on(driver, *driver.target().compile(b.group), b.memory, b.arguments);
+  EXPECT_TRUE(b.memory == expected) << what;
+}
+
+TEST(EmittedText, OfWhatMovesIsTheSameForTypesOfOneSize) {
+  MachineDriver driver;
+  const std::vector<std::vector<DType>> alike = {{DType::boolean, DType::int8, DType::uint8},
+                                                 {DType::int16, DType::float16, DType::bfloat16},
+                                                 {DType::int32, DType::float32},
+                                                 {DType::int64}};
+  std::set<const gpu::Function*> functions;
+  std::vector<std::unique_ptr<compile::Kernel>> kernels;  // which functions live as long as
+  for (const std::vector<DType>& types : alike) {
+    for (const DType type : types) {
+      Builder b = selection(type);
+      kernels.push_back(driver.target().compile(b.group));
+      functions.insert(functions_of(*kernels.back()).front());
+      expect_reference(driver, b, std::string(name_of(type)).c_str());
+    }
+  }
+  EXPECT_EQ(functions.size(), alike.size());
+}
+
+/// What is computed with keeps its type, and so does all that is read through the same access.
+TEST(EmittedText, OfWhatIsComputedKeepsItsType) {
+  MachineDriver driver;
+  Builder b = selection(DType::float32);
+  b.memory.add(63 * 4);
+  const auto again = b.push({.kind = Kind::load, .dtype = DType::float32, .access = b.group.code[1].access});
+  b.store(b.compute(Op::neg, DType::float32, again), 4, {9, 1});
+  expect_reference(driver, b, "another load");
+
+  Builder selected = selection(DType::float32);
+  selected.memory.add(63 * 4);
+  selected.store(selected.compute(Op::neg, DType::float32, 3), 4, {9, 1});
+  expect_reference(driver, selected, "a selection");
 }
 
 TEST(EmittedText, LoadsARowOnce) {

@@ -10,6 +10,7 @@
 #include "compile/as_groups.h"
 #include "compile/emit.h"
 #include "compile/plan.h"
+#include "device/gpu/emitter/bits.h"
 #include "device/gpu/emitter/emit.h"
 #include "device/gpu/emitter/expressions.h"
 #include "device/gpu/fallback.h"
@@ -50,7 +51,8 @@ compile::Group prepared(const compile::Group& group) {
 }  // namespace
 
 KernelPtr make_group_kernel(const compile::Group& group, const Context& context) {
-  const compile::Group merged = prepared(group);
+  compile::Group merged = prepared(group);
+  move_bits(merged);
   constexpr const char* names[] = {"elementwise", "row", "column"};
   const char* const name = names[static_cast<int>(merged.kind)];
   std::int64_t kept = 1;  // no element of these, no result
