@@ -142,6 +142,35 @@ TEST(EmittedText, OfWhatIsComputedKeepsItsType) {
   expect_reference(driver, selected, "a selection");
 }
 
+/// Sums of x, or of its absolute values, over many rows; what is stored of them is divided by a number.
+Builder mean(bool absolute) {
+  Builder b(Group::Kind::column, {1000, 40}, 1);
+  for (const std::size_t bytes : {std::size_t{160000}, std::size_t{160}, std::size_t{160}}) b.memory.add(bytes);
+  std::vector<float> numbers;
+  for (int i = 0; i < 40000; ++i) numbers.push_back(static_cast<float>(i * 7919 % 211 - 100));
+  write(b.memory, 0, numbers);
+  auto x = b.load(0, DType::float32, {40, 1});
+  if (absolute) x = b.compute(Op::abs, DType::float32, x);
+  const auto sum = b.reduce(Op::sum, DType::float32, x);
+  const auto count = b.constant(DType::float32, 1.0 / 1024, 0);
+  b.store(b.compute(Op::mul, DType::float32, sum, count, -1, Extent::reduced), 1, {0, 1}, Extent::reduced);
+  b.store(sum, 2, {0, 1}, Extent::reduced);
+  return b;
+}
+
+TEST(EmittedText, OfSecondLaunchesSaysNothingOfTheFirst) {
+  MachineDriver driver;
+  Builder plain = mean(false);
+  Builder absolute = mean(true);
+  const auto first = driver.target().compile(plain.group);
+  const auto second = driver.target().compile(absolute.group);
+  ASSERT_EQ(functions_of(*first).size(), 2U);
+  EXPECT_NE(functions_of(*first)[0], functions_of(*second)[0]);
+  EXPECT_EQ(functions_of(*first)[1], functions_of(*second)[1]);
+  expect_reference(driver, plain, "sums");
+  expect_reference(driver, absolute, "sums of absolute values");
+}
+
 TEST(EmittedText, LoadsARowOnce) {
   MachineDriver driver;
   const auto kernel = driver.target().compile(normalised(64, 1024).group);

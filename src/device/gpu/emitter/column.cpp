@@ -14,6 +14,49 @@ using compile::Group;
 constexpr std::uint32_t threads = 256;
 constexpr std::uint32_t simdgroups = threads / 32;
 
+/// What follows the reductions of a group, as a group of its own, whose elements come from nowhere. It says nothing of
+/// how they were computed, so that fewer kernels differ. Before:          After:
+///     v0 = load x; v1 = load y; v2 = v0 * v1                                 v0 = ...
+///     r3 = sum v2; r4 = exp r3; store z, r4                                  r1 = sum v0; r2 = exp r1; store z, r2
+Group results_of(const Group& group) {
+  using Kind = compile::Instruction::Kind;
+  std::vector<bool> wanted(group.code.size(), false);
+  for (std::size_t i = group.code.size(); i-- > 0;) {
+    const compile::Instruction& in = group.code[i];
+    wanted[i] = wanted[i] || (in.kind == Kind::store && in.extent == compile::Extent::reduced);
+    if (!wanted[i] || in.kind == Kind::reduce) continue;
+    for (const std::int16_t input : in.inputs) {
+      if (input >= 0) wanted[static_cast<std::size_t>(input)] = true;
+    }
+  }
+  Group results{group.kind, group.space, group.split, {}, {}};
+  std::vector<std::int16_t> position(group.code.size(), -1);
+  std::vector<std::int16_t> access(group.accesses.size(), -1);
+  const auto add = [&](const compile::Instruction& in) {
+    results.code.push_back(in);
+    return static_cast<std::int16_t>(results.code.size() - 1);
+  };
+  for (std::size_t i = 0; i < group.code.size(); ++i) {
+    if (!wanted[i]) continue;
+    compile::Instruction in = group.code[i];
+    for (std::int16_t& input : in.inputs) {
+      if (input < 0) continue;
+      const auto from = static_cast<std::size_t>(input);
+      input = in.kind == Kind::reduce ? add({.kind = Kind::load, .dtype = group.code[from].dtype}) : position[from];
+    }
+    if (in.access >= 0) {
+      std::int16_t& at = access[static_cast<std::size_t>(in.access)];
+      if (at < 0) {
+        at = static_cast<std::int16_t>(results.accesses.size());
+        results.accesses.push_back(group.accesses[static_cast<std::size_t>(in.access)]);
+      }
+      in.access = at;
+    }
+    position[i] = add(in);
+  }
+  return results;
+}
+
 class ColumnEmitter {
  public:
   ColumnEmitter(const Group& group, const Context& context)
@@ -44,16 +87,14 @@ class ColumnEmitter {
     EmittedCalls emitted;
     if (chunks_ > 1) emitted.scratch_bytes = partials.bytes();
     emitted.calls.push_back(reduce(reductions, partials));
-    if (chunks_ > 1) emitted.calls.push_back(finish(reductions, partials));
+    if (chunks_ > 1) emitted.calls.push_back(finish());
     return emitted;
   }
 
   /// The second launch alone, of so many chunks.
   Call results(std::int64_t chunks) {
     chunks_ = chunks;
-    const std::vector<Reduction> reductions = reductions_of(group_, schedule_.phases[0].reductions);
-    Partials partials(reductions, static_cast<std::size_t>(columns_ * chunks_));
-    return finish(reductions, partials);
+    return finish();
   }
 
  private:
@@ -88,7 +129,7 @@ class ColumnEmitter {
     if (chunks_ > 1) {
       store_partials(kernel, partials);
     } else {
-      finish_column(kernel, text, reductions);
+      finish_column(kernel, text, reductions, schedule_);
     }
     kernel.line("}");
     return kernel.finish(context_, {static_cast<std::uint32_t>(strips_), static_cast<std::uint32_t>(chunks_), 1});
@@ -157,20 +198,25 @@ class ColumnEmitter {
   }
 
   /// What follows the reductions of one column.
-  void finish_column(KernelText& kernel, GroupText& text, const std::vector<Reduction>& reductions) const {
+  void finish_column(KernelText& kernel, GroupText& text, const std::vector<Reduction>& reductions,
+                     const Schedule& schedule) const {
     for (const Reduction& reduction : reductions) reduction.define_result(kernel);
     open_column(text);
-    for (const Phase& phase : schedule_.phases) text.run_reduced(phase.reduced);
-    for (const int store : schedule_.reduced_stores) text.store_reduced(store);
+    for (const Phase& phase : schedule.phases) text.run_reduced(phase.reduced);
+    for (const int store : schedule.reduced_stores) text.store_reduced(store);
   }
 
   /// A simdgroup for 32 columns; of many chunks each of a threadgroup's simdgroups takes every eighth.
-  Call finish(const std::vector<Reduction>& reductions, Partials& partials) {
+  Call finish() {
+    const Group group = results_of(group_);
+    const Schedule schedule = make_schedule(group, false);
+    const std::vector<Reduction> reductions = reductions_of(group, schedule.phases[0].reductions);
+    Partials partials(reductions, static_cast<std::size_t>(columns_ * chunks_));
     constexpr std::int64_t many = 128;
     const bool several = chunks_ > many;
     KernelText kernel("results", several ? threads : 32);
     walk_.width = 1;
-    GroupText text(group_, schedule_, walk_, kernel, Part::results);
+    GroupText text(group, schedule, walk_, kernel, Part::results);
     partials.bind(kernel, false);
     kernel.values().add_uint("columns", static_cast<std::uint64_t>(columns_));
     kernel.values().add_uint("chunks", static_cast<std::uint64_t>(chunks_));
@@ -185,7 +231,7 @@ class ColumnEmitter {
     kernel.line("}");
     for (std::size_t i = 0; several && i < reductions.size(); ++i) across_simdgroups(kernel, reductions[i], i > 0);
     kernel.line("if ({}live) {{", several ? "simdgroup_id == 0u && " : "");
-    finish_column(kernel, text, reductions);
+    finish_column(kernel, text, reductions, schedule);
     kernel.line("}");
     return kernel.finish(context_, {static_cast<std::uint32_t>(divide_up(columns_, 32)), 1, 1});
   }
