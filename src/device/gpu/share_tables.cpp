@@ -1,7 +1,7 @@
 // Launches of members have a kernel for each set of pieces. Where sets of a plan overlap, one kernel has the pieces of
-// both. Before: kernels of the pieces {a, b}, {b, c}, {a, c, d} and {e, f}; after: of {a, b, c, d} and {e, f}. So pieces
-// are compiled fewer times. A member finds its piece by number, so the bits are the same. No launch gets a kernel of
-// larger threadgroups, or of more memory in each.
+// both. Before: kernels of the pieces {a, b}, {b, c}, {a, c, d} and {e, f}; after: of {a, b, c, d} and {e, f}. So
+// pieces are compiled fewer times. A member finds its piece by number, so the bits are the same. No launch gets a
+// kernel of larger threadgroups, or of more memory in each.
 #include <algorithm>
 #include <cstring>
 
