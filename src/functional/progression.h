@@ -4,7 +4,7 @@
 
 namespace russet::functional {
 
-/// Two float32 tensors whose sum has the digits of both; the sum rounded is `head` but for its last bit.
+/// Two float32 tensors that stand for their sum, which has more digits than one tensor could hold.
 struct TwoParts {
   Tensor head, rest;
 };

@@ -40,7 +40,7 @@ class DeviceDriver {
   /// Whether this device can read another one's memory, above a page, in place, from now until end_borrowing().
   virtual bool borrow(std::byte* /*memory*/, std::size_t /*bytes*/) { return false; }
   /// The value is gone. What was started may still read it: the driver keeps the lender until that is done.
-  virtual void end_borrowing(Ref<graph::Buffer> /*lender*/) {}
+  virtual void end_borrowing(const Ref<graph::Buffer>& /*lender*/) {}
   /// Starts what a flush's kernels have encoded; does not wait.
   virtual void commit() {}
   virtual void synchronize() {}

@@ -58,6 +58,7 @@ class Decomposer {
     std::vector<ops::Description> descriptions;
     for (const ValueId input : inputs) descriptions.push_back({type(input), at(input).shape});
     std::vector<const ops::Description*> pointers;
+    pointers.reserve(descriptions.size());
     for (const ops::Description& description : descriptions) pointers.push_back(&description);
     const ops::Description result = ops::infer(op, pointers, value.attributes, given);
     value.dtype = result.dtype;

@@ -106,9 +106,9 @@ class Driver final : public gpu::Driver {
     stream_.forget(range_of(memory, bytes));
     return true;
   }
-  void end_borrowing(Ref<graph::Buffer> lender) override {
+  void end_borrowing(const Ref<graph::Buffer>& lender) override {
     const std::lock_guard lock(mutex_);
-    stream_.end_borrowing(std::move(lender));
+    stream_.end_borrowing(lender);
   }
 
   double busy_seconds() const override {

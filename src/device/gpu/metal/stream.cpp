@@ -213,12 +213,12 @@ std::byte* Stream::take_memory(std::size_t bytes) {
   return take_memory(bytes);
 }
 
-void Stream::end_borrowing(Ref<graph::Buffer> lender) {
+void Stream::end_borrowing(const Ref<graph::Buffer>& lender) {
   settle();
   const Range range = range_of(lender->data(), lender->bytes());
-  if (buffer_ && conflicts(*batch_, range, Access::write)) return batch_->lenders.push_back(std::move(lender));
+  if (buffer_ && conflicts(*batch_, range, Access::write)) return batch_->lenders.push_back(lender);
   for (auto batch = in_flight_.rbegin(); batch != in_flight_.rend(); ++batch) {
-    if (conflicts(**batch, range, Access::write)) return (*batch)->lenders.push_back(std::move(lender));
+    if (conflicts(**batch, range, Access::write)) return (*batch)->lenders.push_back(lender);
   }
   memory_.end_borrowing(lender->data());
 }

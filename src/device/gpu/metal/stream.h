@@ -97,7 +97,7 @@ class Stream {
   /// Waits until the host may read or write the range: until no work that was launched touches it in conflict.
   void wait_for(const Range& range, Access access);
   /// Nothing that comes will read the lender's memory: it is given back when what was launched is done with it.
-  void end_borrowing(Ref<graph::Buffer> lender);
+  void end_borrowing(const Ref<graph::Buffer>& lender);
   /// Waits for everything.
   void finish();
   /// Likewise. Throws what went wrong since the last call, if launch() has not.

@@ -33,7 +33,7 @@ std::string environment(const char* name) {
 }
 
 std::string compiler() {
-  const std::string named = environment("RUSSET_SIMULATOR_CLANG");
+  std::string named = environment("RUSSET_SIMULATOR_CLANG");
   if (!named.empty()) return named;
   return *RUSSET_SIMULATOR_CLANG == '\0' ? "clang++" : RUSSET_SIMULATOR_CLANG;
 }
@@ -190,7 +190,7 @@ void trim_now_and_then() {
 fs::path compiled(std::string_view lines, std::string_view text, bool checked) {
   const Prelude& with = prelude(checked);
   const fs::path stem = with.folder / fmt::format("{:016x}", base::digest(text, base::digest(lines)));
-  const fs::path object = fs::path(stem).concat(".so");
+  fs::path object = fs::path(stem).concat(".so");
   const fs::path source = fs::path(stem).concat(".metal");
   const std::string numbered = fmt::format("{}#line 1 \"kernel\"\n{}", lines, text);
   // The source is put there after the object, so whoever finds it finds both.

@@ -19,7 +19,7 @@ namespace russet::objects {
 struct Version {
   int major = 10;
   int minor = 11;
-  auto operator<=>(const Version&) const = default;
+  auto operator<=>(const Version&) const = default;  // NOLINT: clang-tidy 14 takes the 0 inside for a pointer
 };
 
 /// The macOS that is simulated: RUSSET_SIMULATOR_MACOS ("14", "15", "26"), else 15.
