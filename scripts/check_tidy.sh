@@ -9,5 +9,12 @@ cmake --preset release >/dev/null
 list() {
   if [ $# -gt 0 ]; then printf '%s\0' "$@"; else find src apps -name '*.cpp' -print0; fi
 }
-list "$@" | xargs -0 -r -n 1 -P "$jobs" "$tidy" -p build --quiet --warnings-as-errors='*' 2>/dev/null
+# What CMake has compiled by a command of its own (cmake/RussetMetal.cmake) it tells nobody how.
+metal_cpp=$(sed -n 's/^RUSSET_METAL_CPP:[A-Z]*=//p' build/CMakeCache.txt)
+options=(-p build --quiet "--warnings-as-errors=*")
+if [ "$(uname)" != Darwin ] && [ -n "$metal_cpp" ]; then
+  options+=(--extra-arg=-fblocks "--extra-arg=-isystem$metal_cpp"
+            "--extra-arg=-isystem$PWD/src/device/gpu/simulator/objects/include")
+fi
+list "$@" | xargs -0 -r -n 1 -P "$jobs" "$tidy" "${options[@]}" 2>/dev/null
 echo "tidy: clean"

@@ -31,7 +31,7 @@ class Ref {
   Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
   template <class U>
   requires std::is_convertible_v<U*, T*> Ref(const Ref<U>& other) : object_(other.get()) { retain(); }
-  Ref& operator=(const Ref& other) { return *this = Ref(other); }
+  Ref& operator=(const Ref& other) { return *this = Ref(other); }  // NOLINT: right for itself, too
   Ref& operator=(Ref&& other) noexcept {
     std::swap(object_, other.object_);
     return *this;

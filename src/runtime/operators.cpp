@@ -16,7 +16,6 @@ namespace {
 using ops::Family;
 using ops::Op;
 using ops::OpRow;
-using ops::TypeRule;
 
 constexpr std::array<std::string_view, 10> family_names{"source",      "random",   "elementwise", "reduction",
                                                         "contraction", "movement", "indexing",    "window",

@@ -49,7 +49,7 @@ class Module {
  public:
   Module();
   Module(const Module& other);
-  Module(Module&& other) noexcept : state_(other.state_) {}
+  Module(Module&& other) noexcept : state_(other.state_) {}  // NOLINT: what is moved from stays a module
   Module& operator=(const Module&) = default;
   virtual ~Module() = default;
 

@@ -2,6 +2,7 @@
 // Reaching operands in memory.
 #include <russet/error.h>
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "compile/step.h"
@@ -69,7 +70,7 @@ T wrapping_multiply(T a, T b) {
 template <class T>
 bool exceeds(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) {
-    return a > b || (a != a && b == b);
+    return a > b || (std::isnan(a) && !std::isnan(b));
   } else {
     return a > b;
   }

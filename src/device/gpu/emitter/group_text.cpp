@@ -188,7 +188,7 @@ void GroupText::bind_uniform(int position) {
       if constexpr (std::is_same_v<T, bool>) {
         value = value != 0;
       } else if constexpr (std::is_integral_v<T>) {
-        value = static_cast<T>(value);
+        value = static_cast<T>(value);  // NOLINT: a number's sign stays
       }
     });
     name = in.dtype == DType::int64 ? values.add_long(member, value) : values.add_int(member, value);

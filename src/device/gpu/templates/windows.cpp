@@ -154,6 +154,7 @@ class Writer {
     Values values = pool_values(pool, threads);
     if (computed) {
       std::vector<const SourceText*> all;
+      all.reserve(sources.size());
       for (const SourceText& source : sources) all.push_back(&source);
       add_source_values(piece, values, all);
     }
@@ -162,12 +163,13 @@ class Writer {
   }
 
   /// A thread an element of `threads`.
-  Call call(const Pool& pool, const Operand& threads, std::vector<const Operand*> inputs, Region result,
+  Call call(const Pool& pool, const Operand& threads, const std::vector<const Operand*>& inputs, Region result,
             std::vector<Piece::Argument> arguments, std::string_view body) const {
     Piece piece = this->piece();
     piece.body += fmt::format("  {};\n", body);
     piece.arguments = std::move(arguments);
     std::vector<Region> regions;
+    regions.reserve(inputs.size() + 1);
     for (const Operand* input : inputs) regions.push_back(place(*input, false).region);
     regions.push_back(result);
     return make_call(std::move(piece), {groups_for(numel(threads.sizes)), 1, 1}, std::move(regions),
