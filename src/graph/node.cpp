@@ -94,7 +94,7 @@ void Node::let_go_of_inputs() {
       input->next_doomed_ = std::move(*doomed);
       *doomed = std::move(input);
     }
-    input.reset();
+    input.reset();  // NOLINT: what was moved from is empty
   };
   for (NodeRef& input : inputs_) let_go(input);
   if (rare_) {

@@ -37,14 +37,14 @@ std::string ValueList::add_array(std::string_view type, std::string_view name, s
 
 std::string ValueList::add_argument(std::string_view type, std::string_view name, std::int32_t argument,
                                     Patch::Form form) {
-  const std::string member = add(type, name, 0, form == Patch::Form::bits);
+  std::string member = add(type, name, 0, form == Patch::Form::bits);
   members_.back().argument = argument;
   members_.back().form = form;
   return member;
 }
 
 std::string ValueList::add_offset(std::string_view name, std::int64_t value, std::int32_t argument) {
-  const std::string fixed = add_long(name, value);
+  std::string fixed = add_long(name, value);
   if (argument < 0) return fixed;
   return fmt::format("({} + {})", fixed,
                      add_argument("long", fmt::format("{}_argument", name), argument, Patch::Form::bits));

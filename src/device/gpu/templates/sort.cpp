@@ -8,7 +8,6 @@
 namespace russet::gpu {
 namespace {
 
-using compile::Operand;
 using compile::Primitive;
 
 std::int64_t block_threads(const SortLines& lines) { return lines.length <= 64 ? 32 : 256; }
