@@ -223,7 +223,7 @@ NodeRef recorded(ops::Op op, Inputs&& inputs, NodeInfo&& given) {
     executor_of(given.device);  // throws where there is no such device
   }
   Recorder::current().count_node();
-  return make_ref<Node>(std::move(given), std::move(inputs));
+  return make_ref<Node>(std::move(given), std::forward<Inputs>(inputs));
 }
 
 }  // namespace
