@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <span>
 
 #include "base/philox.h"
 #include "compile/emit.h"
@@ -172,6 +173,31 @@ compile::Group bias_and_relu(const Primitive& primitive, const Operand& bias, in
   return group;
 }
 
+/// state += result; output -= state; as a contraction's epilogue. The old values have slots of their own.
+compile::Group update(const Primitive& primitive, const Operand& state, std::int32_t old_state,
+                      std::int32_t old_output) {
+  using compile::Instruction;
+  compile::Group group;
+  group.space = primitive.output.sizes;
+  group.split = group.space.rank();
+  const compile::Access& output = primitive.output.access;
+  group.accesses = {output, state.access, state.access, output, output};
+  group.accesses[0].slot = -1;
+  group.accesses[1].slot = old_state;
+  group.accesses[3].slot = old_output;
+  const auto add = [&](Instruction::Kind kind, ops::Op op, std::int16_t access, std::int16_t a, std::int16_t b) {
+    group.code.push_back({.kind = kind, .op = op, .dtype = output.dtype, .inputs = {a, b, -1}, .access = access});
+  };
+  add(Instruction::Kind::load, ops::Op::leaf, 0, -1, -1);
+  add(Instruction::Kind::load, ops::Op::leaf, 1, -1, -1);
+  add(Instruction::Kind::compute, ops::Op::add, -1, 1, 0);
+  add(Instruction::Kind::store, ops::Op::leaf, 2, 2, -1);
+  add(Instruction::Kind::load, ops::Op::leaf, 3, -1, -1);
+  add(Instruction::Kind::compute, ops::Op::sub, -1, 4, 2);
+  add(Instruction::Kind::store, ops::Op::leaf, 4, 5, -1);
+  return group;
+}
+
 /// The result and the sum of each of its columns, as a contraction's epilogue.
 compile::Group sums_of_columns(const Primitive& primitive, const Operand& sums) {
   using compile::Instruction;
@@ -259,6 +285,9 @@ struct Setup {
   std::vector<std::vector<std::byte>> memory;
   Operand bias, sums;
   std::vector<Operand> stored;  // by prologues
+  /// What an epilogue updates: the output and a state. Their old values have the slots behind the memory's.
+  std::vector<Operand> updated;
+  std::vector<std::vector<double>> old_values;
   std::uint64_t argument = 0;
 
   explicit Setup(const Case& one) {
@@ -287,11 +316,25 @@ struct Setup {
       memory.emplace_back(static_cast<std::size_t>(elements) * size_of(one.second->dtype), std::byte{0x7b});
     }
     if (one.drawn) draw(*one.drawn);
+    if (one.updates) add_update(one);
     if (one.bias_axis < 0) return;
     const Array array{one.output.dtype, {one.output.sizes[one.bias_axis]}, Layout::contiguous, {-2, 2, true}};
     bias = lay_out(array, static_cast<std::int32_t>(memory.size()), elements);
     memory.push_back(filled(bias, array.fill, elements, 9));
     primitive.epilogue = bias_and_relu(primitive, bias, one.bias_axis);
+  }
+
+  void add_update(const Case& one) {
+    std::int64_t elements = 0;
+    const Operand state = lay_out(one.output, static_cast<std::int32_t>(memory.size()), elements);
+    memory.emplace_back();
+    updated = {primitive.output, state};
+    for (const Operand& operand : updated) {
+      memory_of(operand) = filled(operand, one.output.fill, elements, 11 + static_cast<unsigned>(operand.access.slot));
+      old_values.push_back(numbers(operand, memory_of(operand)));
+    }
+    const auto next = static_cast<std::int32_t>(memory.size());
+    primitive.epilogue = update(primitive, state, next + 1, next);
   }
 
   void add_prologue(std::size_t input, bool storing) {
@@ -326,9 +369,12 @@ struct Setup {
   }
   std::vector<std::byte>& output() { return memory_of(primitive.output); }
 
-  compile::Bindings bindings(std::vector<std::byte*>& slots, std::vector<std::byte>& scratch) {
-    for (auto& bytes : memory) slots.push_back(bytes.data());
-    return {slots.data(), &argument, scratch.data()};
+  /// `bytes`: the memory, or a copy.
+  std::vector<std::byte*> slots_in(std::span<std::vector<std::byte>> bytes) const {
+    std::vector<std::byte*> slots;
+    for (auto& piece : bytes) slots.push_back(piece.data());
+    for (const Operand& operand : updated) slots.push_back(slots[static_cast<std::size_t>(operand.access.slot)]);
+    return slots;
   }
 };
 
@@ -395,7 +441,7 @@ void stray(Setup& setup, std::int64_t even, std::int64_t odd) {
 /// The same step by the reference device, floating results in float64. Stray indices name a row more, of zeros.
 std::vector<double> expected(const Case& one) {
   Case exact = one;
-  exact.in_place = exact.prologues = exact.storing = false;
+  exact.in_place = exact.prologues = exact.storing = exact.updates = false;
   const std::int64_t rows = one.inputs[0].sizes.empty() ? 0 : one.inputs[0].sizes[0];
   if (one.stray_indices) {
     ++exact.inputs[0].sizes[0];
@@ -416,9 +462,7 @@ std::vector<double> expected(const Case& one) {
   for (std::size_t i = 0; one.prologues && i < 2; ++i) add_one(setup.primitive.inputs[i], setup.memory[i]);
   setup.primitive.epilogue = {};
   const auto kernel = reference::target().compile(setup.primitive);
-  std::vector<std::byte*> slots;
-  std::vector<std::byte> scratch;
-  kernel->run(setup.bindings(slots, scratch));
+  kernel->run({setup.slots_in(setup.memory).data(), &setup.argument, nullptr});
   std::vector<double> result = numbers(setup.primitive.output, setup.output());
   if (one.bias_axis >= 0) {
     const std::vector<double> bias = numbers(setup.bias, setup.memory.back());
@@ -470,6 +514,14 @@ std::string difference(const std::vector<double>& actual, const std::vector<doub
   return "";
 }
 
+/// What the output holds at last, of a contraction whose result is `wanted`.
+std::vector<double> output_of(const Setup& setup, std::vector<double> wanted) {
+  for (std::size_t i = 0; !setup.updated.empty() && i < wanted.size(); ++i) {
+    wanted[i] = setup.old_values[0][i] - (setup.old_values[1][i] + wanted[i]);
+  }
+  return wanted;
+}
+
 /// A result of a case besides its output: where it lies, what it should hold, and the case that says by how much it may
 /// differ.
 struct Besides {
@@ -479,7 +531,7 @@ struct Besides {
   Case one;
 };
 
-/// `wanted`: of the output.
+/// `wanted`: of the primitive alone.
 std::vector<Besides> results_besides(const Setup& setup, const Case& one, const std::vector<double>& wanted) {
   std::vector<Besides> results;
   if (one.column_sums) {
@@ -491,6 +543,11 @@ std::vector<Besides> results_besides(const Setup& setup, const Case& one, const 
   if (one.second) {
     const Case along = second_of(one);
     results.push_back({"second", *setup.primitive.second, expected(along), along});
+  }
+  if (one.updates) {
+    std::vector<double> state = wanted;
+    for (std::size_t i = 0; i < state.size(); ++i) state[i] += setup.old_values[1][i];
+    results.push_back({"state", setup.updated[1], state, one});
   }
   for (std::size_t i = 0; i < setup.stored.size(); ++i) {
     std::vector<std::byte> bytes = setup.memory[i];
@@ -528,7 +585,8 @@ void execute(Setup& setup, const compile::Kernel& kernel) {
   std::vector<std::byte> scratch(kernel.scratch_bytes() + 64);
   simulator::mark_uninitialised(scratch.data(), scratch.size());
   for (auto& bytes : setup.memory) simulator::mark_initialised(bytes.data(), bytes.size());
-  if (setup.primitive.output.access.slot == static_cast<std::int32_t>(setup.primitive.inputs.size())) {
+  const bool in_place = setup.primitive.output.access.slot < static_cast<std::int32_t>(setup.primitive.inputs.size());
+  if (!in_place && setup.updated.empty()) {
     simulator::mark_uninitialised(setup.output().data(), setup.output().size());
   }
   std::vector<Operand> others = setup.stored;
@@ -537,8 +595,8 @@ void execute(Setup& setup, const compile::Kernel& kernel) {
     auto& bytes = setup.memory_of(other);
     simulator::mark_uninitialised(bytes.data(), bytes.size());
   }
-  std::vector<std::byte*> slots;
-  kernel.run(setup.bindings(slots, scratch));
+  const std::vector<std::byte*> slots = setup.slots_in(setup.memory);
+  kernel.run({slots.data(), &setup.argument, scratch.data()});
   bench().stream.wait();
   simulator::mark_initialised(scratch.data(), scratch.size());
   for (auto& bytes : setup.memory) simulator::mark_initialised(bytes.data(), bytes.size());
@@ -604,7 +662,8 @@ std::vector<Outcome> run(const std::vector<Case>& cases) {
     std::string& complaint = outcomes[i].complaint;
     complaint = reports();
     const std::vector<double> wanted = expected(cases[i]);
-    complaint += difference(numbers(setups[i].primitive.output, setups[i].output()), wanted, cases[i]);
+    complaint +=
+        difference(numbers(setups[i].primitive.output, setups[i].output()), output_of(setups[i], wanted), cases[i]);
     const Operand& output = setups[i].primitive.output;
     complaint += damage(output, setups[i].output(), before[static_cast<std::size_t>(output.access.slot)]);
     for (const Besides& besides : results_besides(setups[i], cases[i], wanted)) {
@@ -639,9 +698,8 @@ Recorded record(const Case& one) {
   record.name = one.name;
   record.memory = setup.memory;
   record.memory.emplace_back(kernels[0]->scratch_bytes() + 64);
-  std::vector<std::byte*> slots;
-  for (auto& bytes : record.memory) slots.push_back(bytes.data());
-  kernels[0]->run({slots.data(), &setup.argument, slots.back()});
+  const std::vector<std::byte*> slots = setup.slots_in(std::span(record.memory).first(setup.memory.size()));
+  kernels[0]->run({slots.data(), &setup.argument, record.memory.back().data()});
   const auto add = [&](const Operand& operand, std::vector<double> wanted, const Case& of) {
     Recorded::Result result{static_cast<std::size_t>(operand.access.slot), operand.access.dtype, {}, std::move(wanted)};
     for_each(operand, [&](std::int64_t at) { result.places.push_back(at); });
@@ -649,7 +707,7 @@ Recorded record(const Case& one) {
     record.results.push_back(std::move(result));
   };
   const std::vector<double> wanted = expected(one);
-  add(setup.primitive.output, wanted, one);
+  add(setup.primitive.output, output_of(setup, wanted), one);
   for (const Besides& besides : results_besides(setup, one, wanted)) add(besides.operand, besides.wanted, besides.one);
   return record;
 }

@@ -54,6 +54,8 @@ struct Case {
   bool prologues = false;
   /// The prologues store what they compute, for others.
   bool storing = false;
+  /// Contractions: an epilogue adds the result to a state, and takes that off the output's old value, both in place.
+  bool updates = false;
   /// Each launch is cut into so many, if it has as many threadgroups.
   int slices = 1;
   /// Attention: what the kernel computes along, and the operator that it is the result of, which reads the first inputs

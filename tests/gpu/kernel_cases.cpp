@@ -76,6 +76,19 @@ void add_convolutions(std::vector<Case>& cases, DType type, const ConvolutionSha
   add(Op::convolution_weight, x, y, weight, static_cast<double>(y[0] * y[2] * y[3]));
 }
 
+void add_updates(std::vector<Case>& cases, DType type) {
+  const std::size_t first = cases.size();
+  cases.push_back(product(type, {70, 47}, {47, 75}, {70, 75}, Layout::contiguous, Layout::contiguous));
+  cases.push_back(product(type, {20, 1500}, {1500, 70}, {20, 70}, Layout::contiguous, Layout::reversed));
+  cases.push_back(product(type, {5, 30}, {30, 3}, {5, 3}, Layout::contiguous, Layout::contiguous));
+  add_convolutions(cases, type, {2, 9, 12, 11, 17, 3, 3, {.padding = {1, 1}, .padding_after = {1, 1}}},
+                   Layout::contiguous);
+  for (std::size_t i = first; i < cases.size(); ++i) {
+    cases[i].updates = true;
+    if (size_of(type) == 2) cases[i].tolerance *= 3;  // the result, the state and the output are rounded
+  }
+}
+
 void add_storing(std::vector<Case>& cases, DType type) {
   const std::size_t first = cases.size();
   cases.push_back(product(type, {70, 47}, {47, 75}, {70, 75}, Layout::contiguous, Layout::contiguous));

@@ -27,6 +27,9 @@ void add_pools(std::vector<Case>& cases, DType type, const Shape& x, const ops::
 /// take or put.
 Case rows_by_index(ops::Op op, DType type, const Shape& x, const Shape& index, Layout layout, bool adds);
 
+/// Contractions whose epilogues update in place what lies like their result.
+void add_updates(std::vector<Case>& cases, DType type);
+
 /// Contractions that compute what they read, and store it: as many tiles as lie side by side read each element.
 void add_storing(std::vector<Case>& cases, DType type);
 

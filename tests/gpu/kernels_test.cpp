@@ -80,6 +80,14 @@ TEST(Kernels, FactorsAreStoredWhereTheyAreRead) {
   expect_right(cases);
 }
 
+TEST(Kernels, EpiloguesUpdateInPlace) {
+  std::vector<Case> cases;
+  for (const DType type : floats) add_updates(cases, type);
+  cases.push_back(cases.front());
+  cases.back().slices = 3;
+  expect_right(cases);
+}
+
 TEST(Kernels, LargeMatrixProductsTakeLargeTiles) {
   const std::vector<Case> cases{
       product(DType::float32, {520, 40}, {40, 515}, {520, 515}, Layout::contiguous, Layout::contiguous)};

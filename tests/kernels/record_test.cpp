@@ -123,6 +123,17 @@ void add_storing(std::vector<Case>& cases) {
   }
 }
 
+/// Contractions that update in place what they would else store the gradient for.
+void add_updates(std::vector<Case>& cases) {
+  for (const DType type : floats) {
+    const std::size_t first = cases.size();
+    gputest::add_updates(cases, type);
+    cases.push_back(product(type, {520, 70}, {70, 515}, {520, 515}, Layout::contiguous, Layout::reversed));
+    cases.back().updates = true;
+    for (std::size_t i = first; i < cases.size(); ++i) cases[i].name += " with updates";
+  }
+}
+
 /// Attention in both sizes of blocks, and in heads that fit none.
 void add_attentions(std::vector<Case>& cases) {
   for (const DType type : floats) {
@@ -194,6 +205,7 @@ TEST(Cuda, CasesAreRecorded) {
   add_templates(cases);
   add_prologues(cases);
   add_storing(cases);
+  add_updates(cases);
   add_attentions(cases);
   Writer out(path);
   out.size(cases.size());
