@@ -162,9 +162,14 @@ void Reachability::redirect(std::int32_t from, std::int32_t to) {
     auto& list = inputs_[cluster];
     if (!std::binary_search(list.begin(), list.end(), from)) continue;
     list.erase(std::lower_bound(list.begin(), list.end(), from));
-    const auto place = std::lower_bound(list.begin(), list.end(), to);
-    if (static_cast<std::int32_t>(cluster) != to && (place == list.end() || *place != to)) list.insert(place, to);
+    if (static_cast<std::int32_t>(cluster) != to) order(to, static_cast<std::int32_t>(cluster));
   }
+}
+
+void Reachability::order(std::int32_t before, std::int32_t after) {
+  auto& list = inputs_[static_cast<std::size_t>(after)];
+  const auto place = std::lower_bound(list.begin(), list.end(), before);
+  if (place == list.end() || *place != before) list.insert(place, before);
 }
 
 void Reachability::absorb(std::int32_t whole, std::int32_t part) {

@@ -57,13 +57,15 @@ class Reachability {
   void refresh(std::int32_t cluster);
   /// Says that `from` has become part of `to`.
   void redirect(std::int32_t from, std::int32_t to);
+  /// Says that `after` waits for `before`, of which it reads nothing.
+  void order(std::int32_t before, std::int32_t after);
   /// Says that `whole` now also reads what `part` reads.
   void absorb(std::int32_t whole, std::int32_t part);
   bool reaches(std::int32_t from, std::int32_t to, bool indirect_only);
 
  private:
   const Program& program_;
-  std::vector<std::vector<std::int32_t>> inputs_;  // clusters that each cluster reads
+  std::vector<std::vector<std::int32_t>> inputs_;  // clusters that each cluster reads or waits for, ascending
   std::vector<std::uint32_t> seen_;
   std::uint32_t round_ = 0;
 };

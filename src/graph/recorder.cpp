@@ -162,6 +162,10 @@ void Recorder::flush(const NodeRef& also) {
   flushing_ = false;
 }
 
+void Recorder::mark() {
+  if (deferrals_ == 0) flush();
+}
+
 void Recorder::settle() {
   {
     const std::lock_guard lock(lock_);
@@ -278,12 +282,10 @@ NodeRef constant(Scalar value, DType dtype, Device device, const Shape& shape) {
 
 void flush() { Recorder::current().flush(); }
 
-void mark() {
-  if (Recorder::current().deferrals() == 0) flush();
-}
+void mark() { Recorder::current().mark(); }
 
-Deferral::Deferral() { ++Recorder::current().deferrals(); }
-Deferral::~Deferral() { --Recorder::current().deferrals(); }
+Deferral::Deferral() { ++Recorder::current().deferrals_; }
+Deferral::~Deferral() { --Recorder::current().deferrals_; }
 
 void materialise(const NodeRef& node) {
   if (node->failure()) throw Error(*node->failure());

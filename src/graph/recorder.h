@@ -80,10 +80,11 @@ class Recorder final : public RefCounted {
   std::size_t uncounted() const { return nodes_; }
   /// Computes all pending cells, what the tape needs of the rest, and `also`.
   void flush(const NodeRef& also = {});
-  /// Deferrals that live.
-  int& deferrals() { return deferrals_; }
+  /// Likewise, unless a Deferral of the thread lives.
+  void mark();
 
  private:
+  friend class Deferral;
   struct Pending {
     std::vector<NodeRef> outputs;
     std::vector<Node*> restorable;  // old values that pending cells keep for a failure

@@ -53,6 +53,7 @@ Optimizer::Optimizer(const char* name, std::vector<std::string> state_names, std
 void Optimizer::prepare(std::size_t group, Slot& slot) {
   for (std::size_t place = 0; place < state_names_.size(); ++place) {
     if (slot.tensors[place].defined() || !keeps(group, place)) continue;
+    // Memory at once, not a value to be computed: the first step's plan is then that of all others.
     const Tensor& parameter = slot.parameter;
     const std::vector<std::byte> zeros(static_cast<std::size_t>(parameter.numel()) * size_of(parameter.dtype()));
     slot.tensors[place] = Tensor::from_bytes(zeros, parameter.sizes(), {parameter.dtype(), parameter.device()});

@@ -38,7 +38,6 @@ class Trainer::Run {
   void make_loaders();
   void prepare_folder();
   bool run_epoch(const Hooks& hooks);
-  Tensor add_gradients(const data::Batch& batch, std::int64_t parts);
   void take_step(Clock::time_point& before);
   void read_losses();
   void finish_epoch(const Hooks& hooks, Clock::time_point start);

@@ -13,6 +13,7 @@
 #include <chrono>
 
 #include "run.h"
+#include "step.h"
 
 namespace russet::train {
 namespace {
@@ -179,17 +180,6 @@ bool Trainer::Run::run_epoch(const Hooks& hooks) {
   return hooks.stop != nullptr && hooks.stop->load();
 }
 
-/// Forward and backward of one of the `parts` of a step. Returns the loss.
-Tensor Trainer::Run::add_gradients(const data::Batch& batch, std::int64_t parts) {
-  Tensor loss;
-  {
-    const Autocast autocast(DType::bfloat16, state_.options.lower_precision());
-    loss = loss_of(task_.card, forward(*model_, batch.input), batch.target, *state_.options.label_smoothing);
-  }
-  (parts == 1 ? loss : loss * (1.0 / static_cast<double>(parts))).backward();
-  return loss.detach();
-}
-
 /// One step of the optimizer. `before`: when the one before ended; set to this one's end.
 void Trainer::Run::take_step(Clock::time_point& before) {
   const Options& options = state_.options;
@@ -199,17 +189,18 @@ void Trainer::Run::take_step(Clock::time_point& before) {
   optimizer_->set_lr(lr);
   Unread::Step step;
   const auto add_part = [&](const data::Batch& batch) {
-    step.losses.push_back(add_gradients(batch, parts));
+    Tensor loss;
+    {
+      const Autocast autocast(DType::bfloat16, options.lower_precision());
+      loss = loss_of(task_.card, forward(*model_, batch.input), batch.target, *options.label_smoothing);
+    }
+    step.losses.push_back(loss.detach());
     step.samples.push_back(batch.input.size(0));
+    add_gradients(loss, parts);
   };
   for (std::int64_t part = 1; part < parts; ++part) add_part(*loader_->next());
   const std::optional<data::Batch> last = loader_->next();
-  in_one_plan([&] {
-    add_part(*last);
-    if (*options.clip_grad > 0) optim::clip_grad_norm_(model_->parameters(), *options.clip_grad);
-    optimizer_->step();
-    optimizer_->zero_grad();
-  });
+  finish_step(optimizer_.get(), *options.clip_grad, model_->parameters(), [&] { add_part(*last); });
   const auto now = Clock::now();
   step.record = {++state_.step, 0, lr, std::chrono::duration<double, std::milli>(now - before).count()};
   before = now;

@@ -9,6 +9,8 @@
 
 #include <algorithm>
 
+#include "step.h"
+
 namespace russet::train {
 namespace {
 
@@ -108,20 +110,13 @@ Tensor Workbench::loss() {
 
 void Workbench::train_step() {
   if (!model_.is_training()) model_.train();
-  const auto part = [this] {
-    const Tensor value = loss();
-    (workload_.accumulate == 1 ? value : value * (1.0 / static_cast<double>(workload_.accumulate))).backward();
-    return value;
-  };
-  for (std::int64_t i = 1; i < workload_.accumulate; ++i) part();
   Tensor value;  // computed, for a training loop reads it
-  in_one_plan([&] {
-    value = part();
-    if (workload_.clip_grad > 0) optim::clip_grad_norm_(model_.parameters(), workload_.clip_grad);
-    if (!optimizer_) return;
-    optimizer_->step();
-    optimizer_->zero_grad();
-  });
+  const auto add_part = [&] {
+    value = loss();
+    add_gradients(value, workload_.accumulate);
+  };
+  for (std::int64_t i = 1; i < workload_.accumulate; ++i) add_part();
+  finish_step(optimizer_.get(), workload_.clip_grad, model_.parameters(), add_part);
 }
 
 Tensor Workbench::eval_step() {

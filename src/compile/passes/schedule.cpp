@@ -18,6 +18,7 @@ class Scheduler {
  public:
   explicit Scheduler(Program& program)
       : program_(program),
+        reach_(program),
         count_(program.clusters.size()),
         readers_(count_),
         waits_(count_, 0),
@@ -89,7 +90,9 @@ class Scheduler {
       for (const ValueId input : value_at(program_, member).inputs) {
         if (input < 0 || !overwrites(cluster(static_cast<std::size_t>(id)), value_at(program_, input))) continue;
         for (const std::int32_t reader : leaf_readers_[static_cast<std::size_t>(value_at(program_, input).leaf)]) {
-          if (reader != id && !reaches(id, reader)) add_edge(reader, id);
+          if (reader == id || reach_.reaches(id, reader, false)) continue;
+          add_edge(reader, id);
+          reach_.order(reader, id);
         }
       }
     }
@@ -107,23 +110,6 @@ class Scheduler {
   void add_edge(std::int32_t from, std::int32_t to) {
     readers_[static_cast<std::size_t>(from)].push_back(to);
     ++waits_[static_cast<std::size_t>(to)];
-  }
-
-  /// Whether `to` needs what `from` gives, at whatever distance.
-  bool reaches(std::int32_t from, std::int32_t to) const {
-    std::vector<bool> seen(count_, false);
-    std::vector<std::int32_t> stack{from};
-    while (!stack.empty()) {
-      const std::int32_t id = stack.back();
-      stack.pop_back();
-      if (id == to) return true;
-      for (const std::int32_t reader : readers_[static_cast<std::size_t>(id)]) {
-        if (seen[static_cast<std::size_t>(reader)]) continue;
-        seen[static_cast<std::size_t>(reader)] = true;
-        stack.push_back(reader);
-      }
-    }
-    return false;
   }
 
   /// Large outputs, and nothing else.
@@ -155,6 +141,7 @@ class Scheduler {
   }
 
   Program& program_;
+  Reachability reach_;
   std::size_t count_;
   std::vector<std::vector<std::int32_t>> readers_;       // by cluster: those that wait for it
   std::vector<std::int32_t> waits_;                      // by cluster: for how many it waits
