@@ -146,6 +146,17 @@ TEST(Passes, EpiloguesUpdateParametersWithGradientsThatAreNeverStored) {
   EXPECT_EQ(output_bytes_of(update, null), 0U);  // in place
 }
 
+TEST(Passes, EpiloguesUpdateNothingInPlaceThatTheirContractionReads) {
+  const Device null{DeviceType::null};
+  const NoGrad no_grad;
+  const Tensor a = numbers({64, 64}).to(null);
+  Tensor w = numbers({64, 64}).to(null);
+  const std::size_t bytes = 64 * 64 * sizeof(float);
+  EXPECT_EQ(output_bytes_of([&] { w.sub_(matmul(w, a)); }, null), bytes);
+  EXPECT_EQ(output_bytes_of([&] { w.sub_(matmul(exp(w), a)); }, null), bytes);
+  EXPECT_EQ(output_bytes_of([&] { w.sub_(matmul(exp(a), a)); }, null), 0U);
+}
+
 TEST(Passes, ScheduleUpdatesAParameterAfterAllWhoReadItsOldValue) {
   const NoGrad no_grad;
   const Tensor x = numbers({256, 256});
