@@ -1,5 +1,6 @@
 #pragma once
 // Where a tensor lives.
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -7,6 +8,7 @@
 namespace russet {
 
 enum class DeviceType : std::uint8_t { cpu, mps, cuda, reference, null };
+inline constexpr std::size_t device_types = 5;
 
 struct Device {
   DeviceType type = DeviceType::cpu;

@@ -36,7 +36,6 @@ struct Counters {
   std::uint64_t plans_compiled = 0;
   std::uint64_t cache_hits = 0;
   std::uint64_t nodes_recorded = 0;
-  std::uint64_t nodes_dropped = 0;
   std::uint64_t kernels_run = 0;
   std::uint64_t bytes_moved = 0;
   std::uint64_t arena_bytes = 0;

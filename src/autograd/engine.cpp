@@ -7,6 +7,8 @@
 
 #include "autograd/history.h"
 #include "autograd/tape.h"
+#include "base/lender.h"
+#include "base/numbering.h"
 #include "graph/axis_order.h"
 #include "graph/recorder.h"
 
@@ -78,37 +80,67 @@ class Leading {
   std::unordered_map<const Function*, bool> leads_;
 };
 
+/// Gradients on their way. They belong to a pass: threads may walk one tape side by side.
+struct Underway {
+  struct Arrived {
+    Ref<Function> function;  // until it runs
+    Tensor gradient;         // what has arrived so far
+  };
+  base::Numbering<Function> numbers;
+  std::vector<Arrived> arrived;                              // by number
+  std::vector<std::pair<std::uint64_t, std::int32_t>> heap;  // sequence and number of what has not run
+};
+
+base::Lender<Underway>& scratch() {
+  static auto* const lender = new base::Lender<Underway>;
+  return *lender;
+}
+
+/// One backward pass.
 class Pass {
  public:
   /// `leading`: entries that do not lead to what is wanted are left out; nullptr if there are none.
-  Pass(Mode mode, Wanted* wanted, const Leading* leading) : mode_(mode), wanted_(wanted), leading_(leading) {}
+  Pass(Mode mode, Wanted* wanted, const Leading* leading)
+      : mode_(mode), wanted_(wanted), leading_(leading), underway_(scratch()) {}
   ~Pass() {
-    for (const Ref<Function>& function : heap_) function->incoming = {};
+    underway_->numbers.clear();
+    underway_->arrived.clear();
+    underway_->heap.clear();
   }
+  Pass(const Pass&) = delete;
+  Pass& operator=(const Pass&) = delete;
 
   void send(const Edge& edge, const Tensor& gradient) {
     if (edge.leaf) {
       arrive(*edge.leaf, gradient);
     } else if (edge.function && (!leading_ || (*leading_)(edge.function.get()))) {
-      if (!edge.function->incoming.defined()) {
-        heap_.push_back(edge.function);
-        std::push_heap(heap_.begin(), heap_.end(), earlier);
+      const std::int32_t number = underway_->numbers.number_of(edge.function.get());
+      if (static_cast<std::size_t>(number) == underway_->arrived.size()) underway_->arrived.emplace_back();
+      Underway::Arrived& arrived = underway_->arrived[static_cast<std::size_t>(number)];
+      if (!arrived.function) {
+        arrived.function = edge.function;
+        underway_->heap.emplace_back(edge.function->sequence(), number);
+        std::push_heap(underway_->heap.begin(), underway_->heap.end());
       }
-      edge.function->incoming = plus(edge.function->incoming, gradient);
+      arrived.gradient = plus(arrived.gradient, gradient);
     }
   }
 
   void run() {
-    while (!heap_.empty()) {
-      std::pop_heap(heap_.begin(), heap_.end(), earlier);
-      const Ref<Function> function = std::move(heap_.back());
-      heap_.pop_back();
-      const Tensor gradient = std::exchange(function->incoming, {});
+    auto& heap = underway_->heap;
+    while (!heap.empty()) {
+      std::pop_heap(heap.begin(), heap.end());
+      Underway::Arrived& next = underway_->arrived[static_cast<std::size_t>(heap.back().second)];
+      heap.pop_back();
+      const Ref<Function> function = std::move(next.function);
+      const Tensor gradient = std::exchange(next.gradient, {});
       if (wanted_) {
         const auto found = wanted_->find(function.get());
         if (found != wanted_->end()) found->second = gradient;
       }
-      if (function->retained_by) function->retained_by->grad = plus(function->retained_by->grad, gradient.detach());
+      if (const Ref<KeptGradient> kept = function->kept_gradient()) {
+        kept->update([&](const Tensor& present) { return plus(present, gradient.detach()); });
+      }
       const std::vector<Tensor> gradients = function->gradients(gradient);
       for (std::size_t i = 0; i < gradients.size(); ++i) {
         if (gradients[i].defined()) send(function->inputs()[i], gradients[i]);
@@ -118,29 +150,26 @@ class Pass {
   }
 
  private:
-  static bool earlier(const Ref<Function>& a, const Ref<Function>& b) { return a->sequence() < b->sequence(); }
-
   void arrive(History& leaf, const Tensor& gradient) {
     if (wanted_) {
       const auto found = wanted_->find(&leaf);
       if (found != wanted_->end()) found->second = plus(found->second, gradient);
       return;
     }
-    if (mode_.create_graph) {
-      leaf.grad = plus(leaf.grad, gradient);
-    } else if (!leaf.grad.defined()) {
-      leaf.grad = laid_out_as(leaf.root, gradient);
-    } else {
-      const Tensor sum = apply(ops::Op::add, {leaf.grad, gradient});
-      leaf.grad.state()->history = nullptr;
-      assign(leaf.grad, sum);
-    }
+    leaf.gradient->update([&](const Tensor& present) {
+      if (mode_.create_graph) return plus(present, gradient);
+      if (!present.defined()) return laid_out_as(leaf.root, gradient);
+      const Tensor sum = apply(ops::Op::add, {present, gradient});
+      present.state()->history.replace(nullptr);
+      assign(present, sum);
+      return present;
+    });
   }
 
   Mode mode_;
   Wanted* wanted_;
   const Leading* leading_;
-  std::vector<Ref<Function>> heap_;
+  base::Lender<Underway>::Loan underway_;
 };
 
 Tensor ones_like(const Tensor& output) {
@@ -166,9 +195,16 @@ Tensor checked_gradient(const Tensor& output, const Tensor& gradient) {
   return gradient;
 }
 
+void require_defined(const Tensor& tensor, const char* what, std::size_t number) {
+  if (tensor.defined()) return;
+  throw ValueError(
+      fmt::format("{} {} is an undefined tensor: it was declared but nothing was assigned to it", what, number));
+}
+
 void run(const std::vector<Tensor>& outputs, const std::vector<Tensor>& gradients, Mode mode, Wanted* wanted) {
   std::vector<std::pair<Edge, Tensor>> starts;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
+    require_defined(outputs[i], "backward: output", i);
     Edge edge = edge_of(outputs[i]);
     if (!edge) {
       throw AutogradError(
@@ -197,9 +233,10 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
                          const std::vector<Tensor>& gradients, const GradOptions& options) {
   Wanted wanted;
   std::vector<Edge> edges;
-  for (const Tensor& input : inputs) {
-    edges.push_back(edge_of(input));
-    if (!edges.back()) throw AutogradError("grad: an input does not require a gradient");
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    require_defined(inputs[i], "grad: input", i);
+    edges.push_back(edge_of(inputs[i]));
+    if (!edges.back()) throw AutogradError(fmt::format("grad: input {} does not require a gradient", i));
     wanted.emplace(key_of(edges.back()), Tensor());
   }
   run(outputs, gradients, {options.retain_graph.value_or(options.create_graph), options.create_graph}, &wanted);
@@ -216,52 +253,10 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
   return result;
 }
 
-}  // namespace autograd
-
-void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_graph) const {
-  autograd::run({*this}, {gradient}, {retain_graph || create_graph, create_graph}, nullptr);
+void backward(const Tensor& output, const Tensor& gradient, bool retain_graph, bool create_graph) {
+  run({output}, {gradient}, {retain_graph || create_graph, create_graph}, nullptr);
   graph::mark();
 }
 
-bool Tensor::requires_grad() const {
-  const autograd::History* history = state_ ? autograd::history_of(*this) : nullptr;
-  return history && history->requires_grad();
-}
-
-bool Tensor::is_leaf() const {
-  const autograd::History* history = autograd::history_of(*this);
-  if (!history || !history->requires_grad()) return true;
-  return !history->function && state_->root;
-}
-
-Tensor& Tensor::requires_grad_(bool value) {
-  if (value && !is_floating(dtype())) {
-    throw TypeError(
-        fmt::format("requires_grad_: only floating tensors can require a gradient, not {}", name_of(dtype())));
-  }
-  if (!is_leaf()) {
-    if (value) return *this;
-    throw AutogradError("requires_grad_: only leaves can stop requiring a gradient; use detach()");
-  }
-  if (!state_->root) {
-    state_->history = make_ref<autograd::History>(state_->geometry);
-    state_->root = true;
-  }
-  const Ref<autograd::History> history = autograd::require_history(*this);
-  history->leaf_requires_grad = value;
-  return *this;
-}
-
-Tensor Tensor::grad() const { return autograd::gradient_of(*this); }
-
-void Tensor::set_grad(const Tensor& gradient) const { autograd::require_history(*this)->grad = gradient; }
-
-Tensor Tensor::detach() const {
-  return Tensor(make_ref<graph::TensorState>(state_->cell, state_->geometry, nullptr, true));
-}
-
-void Tensor::retain_grad() const {
-  if (!is_leaf()) autograd::retain_gradient(*this);
-}
-
+}  // namespace autograd
 }  // namespace russet

@@ -22,17 +22,13 @@ class ViewFunction final : public Function {
 
   /// Keeps the view's gradient of the coming backward passes.
   void retain() {
-    if (kept_) return;
-    kept_ = make_ref<History>(view_);
-    retained_by = kept_.get();
+    if (!kept_gradient()) keep_gradient(make_ref<KeptGradient>());
   }
-  Tensor kept_gradient() const { return kept_ ? kept_->grad : Tensor(); }
 
  private:
   graph::Geometry place_;
   graph::Geometry view_;
   std::int64_t numel_;
-  Ref<History> kept_;
 };
 
 /// Whether the view's entry of the tape belongs to the present value.
@@ -50,7 +46,8 @@ graph::TensorState* viewed_view(const graph::TensorState& view, const History& h
 }
 
 /// The entries of a view and of the views that it was made from, the outermost first.
-ViewFunction& view_function(graph::TensorState& view, History& history) {
+Ref<ViewFunction> view_function(graph::TensorState& view, History& history) {
+  const std::lock_guard lock(history.views);
   std::vector<graph::TensorState*> chain;
   for (graph::TensorState* state = &view; state && !has_entry(*state, history); state = viewed_view(*state, history)) {
     chain.push_back(state);
@@ -70,7 +67,7 @@ ViewFunction& view_function(graph::TensorState& view, History& history) {
                                               state.geometry, state.cell->numel());
     state.view_generation = history.generation;
   }
-  return static_cast<ViewFunction&>(*view.view_entry);
+  return Ref<ViewFunction>(static_cast<ViewFunction*>(view.view_entry.get()));
 }
 
 /// Hands the gradient on as it is.
@@ -102,14 +99,41 @@ Function::~Function() {
   doomed = nullptr;
 }
 
+Ref<KeptGradient> Function::kept_gradient() const {
+  const std::lock_guard lock(lock_);
+  return kept_;
+}
+
+void Function::keep_gradient(Ref<KeptGradient> kept) {
+  const std::lock_guard lock(lock_);
+  std::swap(kept_, kept);
+}
+
+Tensor KeptGradient::get() const {
+  const std::lock_guard lock(mutex_);
+  return has_failed(gradient_) ? Tensor() : gradient_;
+}
+
+void KeptGradient::set(Tensor gradient) {
+  const std::lock_guard lock(mutex_);
+  std::swap(gradient_, gradient);
+}
+
+void KeptGradient::update(base::FunctionRef<Tensor(const Tensor& present)> update) {
+  const std::lock_guard lock(mutex_);
+  gradient_ = update(has_failed(gradient_) ? Tensor() : gradient_);
+}
+
+bool has_failed(const Tensor& gradient) { return gradient.defined() && gradient.state()->cell->value()->failed(); }
+
 History::~History() {
-  if (function && function->retained_by == this) function->retained_by = nullptr;
+  if (function && gradient) function->keep_gradient(nullptr);
 }
 
 void History::rebase(Ref<Function> entry) {
-  if (function && function->retained_by == this) function->retained_by = nullptr;
+  if (function && gradient) function->keep_gradient(nullptr);
   function = std::move(entry);
-  if (function && retains_grad) function->retained_by = this;
+  if (function && gradient) function->keep_gradient(gradient);
   ++generation;
 }
 
@@ -117,8 +141,8 @@ History* history_of(const Tensor& tensor) { return static_cast<History*>(tensor.
 
 Ref<History> require_history(const Tensor& tensor) {
   graph::TensorState& state = *tensor.state();
-  if (!state.history) state.history = make_ref<History>(state.geometry);
-  return Ref<History>(static_cast<History*>(state.history.get()));
+  if (!state.history.get()) state.history.offer(make_ref<History>(state.geometry));
+  return Ref<History>(history_of(tensor));
 }
 
 Edge edge_of(const Tensor& tensor) {
@@ -126,7 +150,7 @@ Edge edge_of(const Tensor& tensor) {
   History* history = history_of(tensor);
   if (!history || !history->requires_grad()) return {};
   if (!state.root && state.geometry != history->root) {
-    return {Ref<Function>(&view_function(state, *history)), nullptr};
+    return {view_function(state, *history), nullptr};
   }
   if (history->function) return {history->function, nullptr};
   return {nullptr, Ref<History>(history)};
@@ -136,26 +160,31 @@ void retain_gradient(const Tensor& tensor) {
   graph::TensorState& state = *tensor.state();
   const Ref<History> history = require_history(tensor);
   if (!state.root && state.geometry != history->root) {
-    view_function(state, *history).retain();
+    view_function(state, *history)->retain();
     return;
   }
-  history->retains_grad = true;
-  if (history->function) history->function->retained_by = history.get();
+  if (!history->gradient) history->gradient = make_ref<KeptGradient>();
+  if (history->function) history->function->keep_gradient(history->gradient);
 }
 
 Tensor gradient_of(const Tensor& tensor) {
   const graph::TensorState& state = *tensor.state();
-  const History* history = history_of(tensor);
+  History* const history = history_of(tensor);
   if (!history) return {};
-  if (state.root) return history->grad;
-  return has_entry(state, *history) ? static_cast<const ViewFunction&>(*state.view_entry).kept_gradient() : Tensor();
+  if (state.root) return history->gradient ? history->gradient->get() : Tensor();
+  Ref<KeptGradient> kept;
+  {
+    const std::lock_guard lock(history->views);
+    if (has_entry(state, *history)) kept = static_cast<const Function&>(*state.view_entry).kept_gradient();
+  }
+  return kept ? kept->get() : Tensor();
 }
 
 Tensor connected(const graph::NodeRef& value, const graph::Geometry& geometry, const Edge& edge) {
   Tensor tensor = graph::wrap(value, geometry);
   if (!edge || !is_grad_enabled()) return tensor;
   if (edge.leaf && edge.leaf->root == tensor.state()->geometry) {
-    tensor.state()->history = edge.leaf;
+    tensor.state()->history.replace(edge.leaf);
   } else if (edge.leaf) {
     // The leaf lies in its cell in another way than this value does: views of the one are no views of the other.
     require_history(tensor)->function = make_ref<PassFunction>(edge);

@@ -78,8 +78,8 @@ constexpr GradientRow rows[] = {
     {Op::strided, nothing, strided_gradient},
     {Op::overwrite, nothing, overwrite_gradient},
     // indexing
-    {Op::take, reads(in1), take_gradient},
-    {Op::put, reads(in1), put_gradient},
+    {Op::take, reads(from_in1), take_gradient},
+    {Op::put, reads(from_in2), put_gradient},
     // window
     {Op::max_pool, reads(in0), max_pool_gradient},
     {Op::max_unpool, reads(in0), max_unpool_gradient},

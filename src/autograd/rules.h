@@ -15,8 +15,17 @@
 
 namespace russet::autograd {
 
-/// What a rule reads: bits that add up. `all`: every input and the result, of operators that apply_many applies.
-enum Reads : unsigned { nothing = 0, in0 = 1, in1 = 2, in2 = 4, out = 8, all = ~0U };
+/// What a rule reads: bits that add up. `from_in1`: all inputs but the first; `all`: every input and the result.
+enum Reads : unsigned {
+  nothing = 0,
+  in0 = 1,
+  in1 = 2,
+  in2 = 4,
+  from_in1 = (1U << ops::max_inputs) - in1,
+  from_in2 = (1U << ops::max_inputs) - in2,
+  out = 1U << ops::max_inputs,
+  all = 2 * out - 1,
+};
 
 template <class... Values>
 constexpr unsigned reads(Values... values) {
@@ -46,6 +55,9 @@ struct GradientRow {
   ops::Op op;
   unsigned reads;
   Gradients (*rule)(const Context& context, const Tensor& gradient);
+
+  constexpr bool reads_input(std::size_t i) const { return (reads >> i) & 1U; }
+  constexpr bool reads_result() const { return (reads & out) != 0; }
 };
 
 /// Tests prove that they notice a wrong rule: the gradients of the primitive or composite of this name change their

@@ -56,9 +56,8 @@ Tensor through_positions(const Tensor& gradient, const View& view, std::uint64_t
   graph::NodeInfo given{Op::iota, DType::int64, gradient.device(), flat, {}, 0};
   const Tensor iota = graph::wrap(graph::record(Op::iota, graph::NodeRef{}, given));
   const Tensor positions = apply_as(Op::strided, {iota}, DType::int64, gradient.sizes(), view, argument);
-  return apply_as(Op::put, {constant(gradient, 0, flat), positions, gradient}, gradient.dtype(), flat,
-                  ops::Accumulate{true})
-      .reshape(input);
+  const ops::Indexing indexing{.lead = gradient.sizes(), .accumulates = true};
+  return indexed(Op::put, {constant(gradient, 0, flat), gradient}, std::array{positions}, indexing).reshape(input);
 }
 
 // The sum over repeated elements: axes of stride 0 become axes of size 1.
@@ -101,21 +100,24 @@ Gradients overwrite_gradient(const Context& c, const Tensor& g) {
       [&] { return apply_as(Op::strided, {g}, g.dtype(), value, view, c.node.argument); });
 }
 
+// in0: array; the others: index.
 Gradients take_gradient(const Context& c, const Tensor& g) {
   const Shape& input = c.shape_of(0);
-  return one(apply_as(Op::put, {constant(g, 0, input), c.in1(), g}, g.dtype(), input, ops::Accumulate{true}));
+  ops::Indexing indexing = std::get<ops::Indexing>(c.node.attributes);
+  indexing.accumulates = true;
+  return one(indexed(Op::put, {constant(g, 0, input), g}, c.inputs.subspan(1), indexing));
 }
 
-// in0: base; in1: index; in2: values.
+// in0: base; in1: values; the others: index.
 Gradients put_gradient(const Context& c, const Tensor& g) {
-  const bool accumulates = std::get<ops::Accumulate>(c.node.attributes).value;
+  ops::Indexing indexing = std::get<ops::Indexing>(c.node.attributes);
+  const std::span<const Tensor> index = c.inputs.subspan(2);
   Gradients gradients;
   if (c.needs[0]) {
-    gradients[0] = accumulates ? g
-                               : apply_as(Op::put, {g, c.in1(), constant(g, 0, c.shape_of(2))}, g.dtype(), g.sizes(),
-                                          ops::Accumulate{false});
+    gradients[0] = indexing.accumulates ? g : indexed(Op::put, {g, constant(g, 0, c.shape_of(1))}, index, indexing);
   }
-  if (c.needs[2]) gradients[2] = apply(Op::take, {g, c.in1()});
+  indexing.accumulates = false;
+  if (c.needs[1]) gradients[1] = indexed(Op::take, {g}, index, indexing);
   return gradients;
 }
 

@@ -68,20 +68,22 @@ class PrimitiveFunction final : public Function {
       descriptions_[i] = {values_[i]->dtype, geometries_ ? (*geometries_)[i].sizes : values_[i]->shape};
     }
     for (std::size_t i = 0; i < values_.size(); ++i) {
-      if (values_[i] && !((row.reads >> i) & 1U)) values_[i].reset();
+      if (!(i == result_at ? row.reads_result() : row.reads_input(i))) values_[i].reset();
     }
     if (row.reads != nothing) register_saved();
   }
+  ~PrimitiveFunction() override { unregister_saved(); }
 
   std::vector<Tensor> gradients(const Tensor& gradient) override {
-    if (released_ && row_->reads != nothing) throw_freed(name());
+    const std::array<NodeRef, 4> saved = saved_or_throw();
     std::array<Tensor, 3> values;
     Context context{result_, {}, {}, {descriptions_.data(), count_}, {}};
     for (std::size_t i = 0; i < count_; ++i) {
-      if (values_[i]) values[i] = connected(values_[i], geometry(i), inputs()[i]);
+      if (saved[i]) values[i] = connected(saved[i], geometry(i, saved[i]), inputs()[i]);
     }
-    if (values_[result_at]) {
-      context.output = connected(values_[result_at], geometry(result_at), {Ref<Function>(this), nullptr});
+    if (saved[result_at]) {
+      context.output =
+          connected(saved[result_at], geometry(result_at, saved[result_at]), {Ref<Function>(this), nullptr});
     }
     context.inputs = {values.data(), count_};
     for (std::size_t i = 0; i < count_; ++i) context.needs[i] = static_cast<bool>(inputs()[i]);
@@ -96,16 +98,24 @@ class PrimitiveFunction final : public Function {
 
   void release() override {
     unregister_saved();
+    std::array<NodeRef, 4> values;
+    const std::lock_guard guard(lock());
     released_ = true;
-    for (NodeRef& node : values_) node.reset();
+    values.swap(values_);
   }
 
   std::span<const NodeRef> saved() const override { return values_; }
   std::string_view name() const override { return ops::row(row_->op).name; }
 
  private:
-  graph::Geometry geometry(std::size_t i) const {
-    return geometries_ ? (*geometries_)[i] : graph::Geometry::contiguous(values_[i]->shape);
+  std::array<NodeRef, 4> saved_or_throw() const {
+    const std::lock_guard guard(lock());
+    if (released_ && row_->reads != nothing) throw_freed(name());
+    return values_;
+  }
+
+  graph::Geometry geometry(std::size_t i, const NodeRef& value) const {
+    return geometries_ ? (*geometries_)[i] : graph::Geometry::contiguous(value->shape);
   }
 
   static Tensor fit(const Tensor& gradient, const ops::Description& input) {
@@ -131,6 +141,7 @@ class CustomFunction final : public Function {
         name_(name),
         descriptions_(std::move(descriptions)),
         gradient_(std::move(gradient)) {}
+  ~CustomFunction() override { unregister_saved(); }
 
   /// `edge` says how the value hangs on the tape; a value that is the result itself is given by `is_result`.
   void keep(graph::Image image, Edge edge, bool is_result) {
@@ -142,13 +153,13 @@ class CustomFunction final : public Function {
   }
 
   std::vector<Tensor> gradients(const Tensor& gradient) override {
-    if (released_ && !saved_edges_.empty()) throw_freed(name_);
+    const std::vector<NodeRef> nodes = saved_or_throw();
     std::vector<Tensor> values;
-    values.reserve(saved_.size());
-    for (std::size_t i = 0; i < saved_.size(); ++i) {
+    values.reserve(nodes.size());
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
       const SavedEdge& saved = saved_edges_[i];
       values.push_back(
-          connected(saved_[i], saved.geometry, saved.is_result ? Edge{Ref<Function>(this), nullptr} : saved.edge));
+          connected(nodes[i], saved.geometry, saved.is_result ? Edge{Ref<Function>(this), nullptr} : saved.edge));
     }
     std::vector<Tensor> result = gradient_(gradient, values);
     result.resize(inputs().size());
@@ -167,14 +178,22 @@ class CustomFunction final : public Function {
 
   void release() override {
     unregister_saved();
+    std::vector<NodeRef> nodes;
+    const std::lock_guard guard(lock());
     released_ = true;
-    saved_.clear();
+    nodes.swap(saved_);
   }
 
   std::span<const NodeRef> saved() const override { return saved_; }
   std::string_view name() const override { return name_; }
 
  private:
+  std::vector<NodeRef> saved_or_throw() const {
+    const std::lock_guard guard(lock());
+    if (released_ && !saved_edges_.empty()) throw_freed(name_);
+    return saved_;
+  }
+
   struct SavedEdge {
     graph::Geometry geometry;
     Edge edge;
@@ -243,7 +262,7 @@ void refuse_overlap(const graph::Geometry& geometry) {
   }
 }
 
-using Inputs = std::initializer_list<Tensor>;
+using Inputs = std::span<const Tensor>;
 
 /// A pinned input's memory may change as soon as the caller has control again.
 void finish_pinned(const Application& applied) {
@@ -280,7 +299,8 @@ Tensor apply_in_order(Op op, Inputs inputs, graph::NodeInfo given) {
   for (const Tensor& input : inputs) {
     sizes = broadcast(sizes, input.sizes());
     // The numbers in a composite's definition are none of PyTorch's operands.
-    const bool is_number = input.dim() == 0 && input.state()->cell->value()->op == Op::constant;
+    const NodeRef& value = input.state()->cell->value();
+    const bool is_number = input.dim() == 0 && value->op == Op::constant && !value->materialised();
     if (!is_number) operands[operand_count++] = &input.state()->geometry;
   }
   const graph::Geometry result{sizes, graph::result_strides(sizes, {operands.data(), operand_count}), 0};
@@ -314,7 +334,7 @@ void watch_gradient_rules(std::set<std::string, std::less<>>* names) {
   probe().active = names || !probe().flipped.empty();
 }
 
-Tensor apply(Op op, std::initializer_list<Tensor> inputs, graph::NodeInfo given) {
+Tensor apply(Op op, Inputs inputs, graph::NodeInfo given) {
   std::array<const graph::Geometry*, 3> geometries;
   Application applied;
   for (const Tensor& input : inputs) {
@@ -333,7 +353,17 @@ Tensor apply(Op op, std::initializer_list<Tensor> inputs, graph::NodeInfo given)
   return taped(op, inputs, std::move(result), std::move(applied));
 }
 
+Tensor indexed(Op op, std::initializer_list<Tensor> arrays, std::span<const Tensor> index,
+               const ops::Indexing& indexing) {
+  std::vector<Tensor> inputs = arrays;
+  inputs.insert(inputs.end(), index.begin(), index.end());
+  graph::NodeInfo given;
+  given.attributes = indexing;
+  return apply_many(op, inputs, std::move(given));
+}
+
 Tensor apply_many(Op op, const std::vector<Tensor>& inputs, graph::NodeInfo given) {
+  if (inputs.size() <= std::tuple_size_v<graph::NodeRefs>) return apply(op, inputs, std::move(given));
   std::vector<NodeRef> nodes;
   bool wanted = false;
   bool pinned = false;
@@ -351,17 +381,24 @@ Tensor apply_many(Op op, const std::vector<Tensor>& inputs, graph::NodeInfo give
   if (!wanted || !is_grad_enabled() || !row) return result;
   std::vector<ops::Description> descriptions;
   std::array<bool, ops::max_inputs> needs{};
+  std::vector<Tensor> read;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     descriptions.push_back({inputs[i].dtype(), inputs[i].sizes()});
     needs[i] = inputs[i].requires_grad();
+    if (row->reads_input(i)) read.push_back(inputs[i]);
   }
   const auto rule = [row, info = graph::NodeInfo(*node), descriptions, needs](const Tensor& gradient,
                                                                               std::span<const Tensor> saved) {
-    const Context context{info, saved.first(descriptions.size()), saved.back(), descriptions, needs};
+    std::vector<Tensor> values(descriptions.size());
+    auto next = saved.begin();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (row->reads_input(i)) values[i] = *next++;
+    }
+    const Context context{info, values, row->reads_result() ? saved.back() : Tensor(), descriptions, needs};
     const Gradients found = row->rule(context, gradient);
     return std::vector<Tensor>(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(descriptions.size()));
   };
-  return with_gradient(ops::row(op).name, inputs, result, inputs, true, rule);
+  return with_gradient(ops::row(op).name, inputs, result, read, row->reads_result(), rule);
 }
 
 Tensor with_gradient(std::string_view name, const std::vector<Tensor>& inputs, const Tensor& result,

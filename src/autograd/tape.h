@@ -12,12 +12,19 @@
 
 namespace russet::autograd {
 
-/// Applies a primitive and records it on the tape if grad mode is on and an input requires a gradient.
-/// Elementwise inputs broadcast; they must have one type already (functional::promoted does that).
-Tensor apply(ops::Op op, std::initializer_list<Tensor> inputs, graph::NodeInfo given = {});
+/// Applies a primitive of at most three inputs and records it on the tape if grad mode is on and an input requires a
+/// gradient. Elementwise inputs broadcast; they must have one type already (functional::promoted does that).
+Tensor apply(ops::Op op, std::span<const Tensor> inputs, graph::NodeInfo given = {});
+inline Tensor apply(ops::Op op, std::initializer_list<Tensor> inputs, graph::NodeInfo given = {}) {
+  return apply(op, std::span(inputs.begin(), inputs.size()), std::move(given));
+}
 
-/// As apply, of operators with more than three inputs: their rules may read all inputs and the result.
+/// As apply, with any number of inputs. Rules of operators with more than three may read all inputs and the result.
 Tensor apply_many(ops::Op op, const std::vector<Tensor>& inputs, graph::NodeInfo given = {});
+
+/// take and put: an array and, for put, values, then the index tensors.
+Tensor indexed(ops::Op op, std::initializer_list<Tensor> arrays, std::span<const Tensor> index,
+               const ops::Indexing& indexing);
 
 /// A composite that owns its gradient: `forward` runs outside the tape; `gradient` maps the result's gradient to one
 /// gradient for each input (an undefined tensor means zero). `saved` tensors are what the rule reads, in order; they
@@ -33,6 +40,9 @@ Tensor alias(const Tensor& tensor, graph::Geometry geometry);
 
 /// What a composite has just computed, with another geometry: the caller sees a result, not a view.
 Tensor reshaped_result(const Tensor& result, graph::Geometry geometry);
+
+/// Gradients of `output` for all leaves, added to what they keep; then a mark.
+void backward(const Tensor& output, const Tensor& gradient, bool retain_graph, bool create_graph);
 
 /// The one in-place write: `target`'s elements become `value`, broadcast and cast, in every alias and on the tape.
 /// Throws AutogradError for a leaf that requires a gradient, or a view of one, in grad mode.

@@ -6,7 +6,7 @@
 namespace russet {
 namespace {
 
-constexpr std::string_view device_names[] = {"cpu", "mps", "cuda", "reference", "null"};
+constexpr std::string_view device_names[device_types] = {"cpu", "mps", "cuda", "reference", "null"};
 
 [[noreturn]] void throw_unknown(std::string_view name) {
   throw DeviceError(fmt::format("there is no device '{}'; the names are {}, with an index as in cuda:1", name,
@@ -18,9 +18,9 @@ constexpr std::string_view device_names[] = {"cpu", "mps", "cuda", "reference", 
 Device::Device(std::string_view name) {
   const std::size_t colon = name.find(':');
   const std::string_view kind = name.substr(0, colon);
-  int position = 0;
-  while (position < 5 && device_names[position] != kind) ++position;
-  if (position == 5) throw_unknown(name);
+  std::size_t position = 0;
+  while (position < device_types && device_names[position] != kind) ++position;
+  if (position == device_types) throw_unknown(name);
   type = static_cast<DeviceType>(position);
   if (colon == std::string_view::npos) return;
   const std::string_view digits = name.substr(colon + 1);

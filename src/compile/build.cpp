@@ -9,10 +9,10 @@
 namespace russet::compile {
 namespace {
 
-bool has_argument(const graph::Node& node) {
-  if (node.materialised()) return false;
-  if (const auto* view = std::get_if<ops::View>(&node.attributes)) return view->dynamic;
-  return ops::row(node.op).has_argument;
+bool has_argument(const graph::Work::Entry& entry) {
+  if (entry.leaf) return false;
+  if (const auto* view = std::get_if<ops::View>(&entry.node->attributes)) return view->dynamic;
+  return ops::row(entry.node->op).has_argument;
 }
 
 }  // namespace
@@ -20,58 +20,75 @@ bool has_argument(const graph::Node& node) {
 Key::Key(const graph::Work& work, std::uint64_t environment)
     : further_inputs_(work.further_inputs), device_(work.device), environment_(environment), hash_(hash(work)) {
   entries_.reserve(work.entries.size());
-  for (const graph::Work::Entry& entry : work.entries) {
-    const graph::Node& node = *entry.node;
-    entries_.push_back({node.op, node.dtype, entry.output, entry.donatable, entry.persistent, node.shape,
-                        node.attributes, entry.inputs});
-  }
+  for (const graph::Work::Entry& entry : work.entries) entries_.push_back(entry_of(entry));
 }
 
-bool Key::same(const Entry& entry, const graph::Work::Entry& other) {
+Key::Entry Key::entry_of(const graph::Work::Entry& entry) {
+  const graph::Node& node = *entry.node;
+  return {entry.op(),
+          node.dtype,
+          entry.output,
+          entry.donatable,
+          entry.persistent,
+          node.shape,
+          entry.leaf ? ops::Attributes() : node.attributes,
+          entry.inputs};
+}
+
+/// But for what must be materialised.
+bool Key::is_alike(const Entry& entry, const Entry& other) {
+  return entry.op == other.op && entry.dtype == other.dtype && entry.donatable == other.donatable &&
+         entry.persistent == other.persistent && entry.inputs == other.inputs && entry.shape == other.shape &&
+         entry.attributes == other.attributes;
+}
+
+/// Likewise, without a copy of what the node holds: this is asked of every entry of every replay.
+bool Key::is_alike(const Entry& entry, const graph::Work::Entry& other) {
   const graph::Node& node = *other.node;
-  return entry.op == node.op && entry.dtype == node.dtype && entry.donatable == other.donatable &&
+  return entry.op == other.op() && entry.dtype == node.dtype && entry.donatable == other.donatable &&
          entry.persistent == other.persistent && entry.inputs == other.inputs && entry.shape == node.shape &&
-         entry.attributes == node.attributes;
+         (other.leaf || entry.attributes == node.attributes);
 }
 
 bool Key::serves(const graph::Work& work, std::uint64_t environment) const {
   if (entries_.size() != work.entries.size() || environment_ != environment || !(device_ == work.device)) return false;
   if (further_inputs_ != work.further_inputs) return false;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
-    if (!same(entries_[i], work.entries[i]) || (work.entries[i].output && !entries_[i].output)) return false;
+    if (!is_alike(entries_[i], work.entries[i]) || (work.entries[i].output && !entries_[i].output)) return false;
   }
   return true;
 }
 
-std::size_t Key::common_prefix(const graph::Work& work) const {
-  const std::size_t count = std::min(entries_.size(), work.entries.size());
+std::size_t Key::common_prefix(const Key& other) const {
+  const std::size_t count = std::min(entries_.size(), other.entries_.size());
   std::size_t i = 0;
-  while (i < count && same(entries_[i], work.entries[i])) ++i;
+  while (i < count && is_alike(entries_[i], other.entries_[i])) ++i;
   return i;
 }
 
-std::string Key::difference(const graph::Work& work, std::uint64_t environment) const {
-  if (!(device_ == work.device))
-    return fmt::format("device {} instead of {}", to_string(work.device), to_string(device_));
-  if (environment_ != environment) return "another number of threads, memory limit or kernel table";
-  const std::size_t at = common_prefix(work);
-  if (at == entries_.size() && at == work.entries.size()) {
+std::string Key::difference(const Key& earlier) const {
+  if (!(device_ == earlier.device_))
+    return fmt::format("device {} instead of {}", to_string(device_), to_string(earlier.device_));
+  if (environment_ != earlier.environment_) return "another number of threads, memory limit or kernel table";
+  const std::size_t at = common_prefix(earlier);
+  const std::size_t count = entries_.size();
+  const std::size_t count_before = earlier.entries_.size();
+  if (at == count_before && at == count) {
     for (std::size_t i = 0; i < at; ++i) {
-      if (work.entries[i].output && !entries_[i].output) return fmt::format("node {} must be kept in memory", i);
+      if (entries_[i].output && !earlier.entries_[i].output) return fmt::format("node {} must be kept in memory", i);
     }
-    return further_inputs_ == work.further_inputs ? "" : "a node with many inputs reads other nodes";
+    return further_inputs_ == earlier.further_inputs_ ? "" : "a node with many inputs reads other nodes";
   }
-  if (at == entries_.size()) return fmt::format("{} more nodes after node {}", work.entries.size() - at, at);
-  if (at == work.entries.size()) return fmt::format("it ends after {} nodes instead of {}", at, entries_.size());
-  const Entry& before = entries_[at];
-  const graph::Work::Entry& now = work.entries[at];
-  const graph::Node& node = *now.node;
-  const std::string where = fmt::format("node {} ({}): ", at, ops::row(node.op).name);
-  if (before.op != node.op) return where + fmt::format("was {}", ops::row(before.op).name);
-  if (before.dtype != node.dtype)
-    return where + fmt::format("type {} instead of {}", name_of(node.dtype), name_of(before.dtype));
-  if (before.shape != node.shape)
-    return where + fmt::format("shape {} instead of {}", to_string(node.shape), to_string(before.shape));
+  if (at == count_before) return fmt::format("{} more nodes after node {}", count - at, at);
+  if (at == count) return fmt::format("it ends after {} nodes instead of {}", at, count_before);
+  const Entry& before = earlier.entries_[at];
+  const Entry& now = entries_[at];
+  const std::string where = fmt::format("node {} ({}): ", at, ops::row(now.op).name);
+  if (before.op != now.op) return where + fmt::format("was {}", ops::row(before.op).name);
+  if (before.dtype != now.dtype)
+    return where + fmt::format("type {} instead of {}", name_of(now.dtype), name_of(before.dtype));
+  if (before.shape != now.shape)
+    return where + fmt::format("shape {} instead of {}", to_string(now.shape), to_string(before.shape));
   if (before.inputs != now.inputs) return where + "reads other nodes";
   if (before.donatable != now.donatable) {
     return where + (now.donatable ? "its memory may now be overwritten" : "its memory is still needed by others");
@@ -83,7 +100,7 @@ std::string Key::difference(const graph::Work& work, std::uint64_t environment) 
 std::uint64_t Key::hash(const graph::Work& work) {
   std::uint64_t hash = work.entries.size();
   for (const graph::Work::Entry& entry : work.entries) {
-    hash = (hash ^ entry.node->hash()) * 0x100000001B3ULL;
+    hash = (hash ^ (entry.leaf ? entry.node->leaf_hash() : entry.node->hash())) * 0x100000001B3ULL;
     hash ^= static_cast<std::uint64_t>(entry.inputs[0] + 1) * 0x9E3779B97F4A7C15ULL;
   }
   return hash;
@@ -97,16 +114,22 @@ Program build_program(const graph::Work& work) {
   for (const graph::Work::Entry& entry : work.entries) {
     const graph::Node& node = *entry.node;
     const auto id = static_cast<ValueId>(program.values.size());
-    Value value{node.op, node.dtype, node.shape, node.attributes, {}, -1, -1, contiguous_strides(node.shape)};
+    Value value;
+    value.op = entry.op();
+    value.dtype = node.dtype;
+    value.shape = node.shape;
+    value.strides = contiguous_strides(node.shape);
+    value.origin = id;
     const auto first = std::copy(entry.inputs.begin(), entry.inputs.end(), value.inputs.begin());
-    const std::size_t more = node.inputs().size() - entry.inputs.size();
-    std::copy_n(further, more, first);
-    further += static_cast<std::ptrdiff_t>(more);
-    if (node.materialised()) {
+    std::copy_n(further, entry.further_inputs, first);
+    further += entry.further_inputs;
+    if (entry.leaf) {
       value.leaf = static_cast<std::int32_t>(program.leaves.size());
       program.leaves.push_back({id, entry.donatable, entry.persistent});
+    } else {
+      value.attributes = node.attributes;
     }
-    if (has_argument(node)) value.argument = program.arguments++;
+    if (has_argument(entry)) value.argument = program.arguments++;
     if (entry.output) program.outputs.push_back({id, -1});
     program.values.push_back(std::move(value));
   }
@@ -116,7 +139,7 @@ Program build_program(const graph::Work& work) {
 void collect_arguments(const graph::Work& work, std::vector<std::uint64_t>& arguments) {
   arguments.clear();
   for (const graph::Work::Entry& entry : work.entries) {
-    if (has_argument(*entry.node)) arguments.push_back(entry.node->argument);
+    if (has_argument(entry)) arguments.push_back(entry.node->argument);
   }
 }
 

@@ -15,10 +15,10 @@ class Key {
 
   /// Whether a plan with this key serves the work: the same structure, and outputs that cover the work's.
   bool serves(const graph::Work& work, std::uint64_t environment) const;
-  /// The first difference, in words; empty if there is none.
-  std::string difference(const graph::Work& work, std::uint64_t environment) const;
+  /// The first thing by which this key differs from an earlier one, in words; empty if there is none.
+  std::string difference(const Key& earlier) const;
   /// How many entries agree from the start.
-  std::size_t common_prefix(const graph::Work& work) const;
+  std::size_t common_prefix(const Key& other) const;
 
   static std::uint64_t hash(const graph::Work& work);
   std::uint64_t hash() const { return hash_; }
@@ -37,7 +37,9 @@ class Key {
     std::array<std::int32_t, 3> inputs;
     bool operator==(const Entry&) const = default;
   };
-  static bool same(const Entry& entry, const graph::Work::Entry& other);
+  static Entry entry_of(const graph::Work::Entry& entry);
+  static bool is_alike(const Entry& entry, const Entry& other);
+  static bool is_alike(const Entry& entry, const graph::Work::Entry& other);
   std::vector<Entry> entries_;
   std::vector<std::int32_t> further_inputs_;
   Device device_;

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "compile/clusters.h"
+#include "compile/failure.h"
 #include "compile/passes/passes.h"
 #include "ops/attention.h"
 
@@ -115,7 +116,11 @@ Plan make_plan(Program program, const Target& target) {
   Plan plan;
   plan.kernels.reserve(program.steps.size());
   for (const Step& step : program.steps) {
-    plan.kernels.push_back(target.compile(step));
+    try {
+      plan.kernels.push_back(target.compile(step));
+    } catch (...) {
+      throw StepFailure{std::current_exception(), entries_of(program, step)};
+    }
     program.scratch.push_back(plan.kernels.back()->scratch_bytes());
     plan.step_bytes.push_back(bytes_of(step));
     plan.moved_bytes += plan.step_bytes.back();

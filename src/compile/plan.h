@@ -26,7 +26,7 @@ struct Plan {
   std::size_t host_bytes = 0;
 };
 
-/// Runs the passes and picks the kernels.
+/// Runs the passes and picks the kernels. Throws StepFailure (failure.h) for a step without a kernel.
 Plan make_plan(Program program, const Target& target);
 
 /// The passes in order, for documentation and tests.

@@ -123,13 +123,31 @@ void require_floating(const char* function, const Tensor& x) {
 
 void require_index_type(const char* function, const Tensor& index) {
   if (is_integral(index.dtype())) return;
-  throw TypeError(fmt::format("{}: the index is of an integer type, not {}", function, name_of(index.dtype())));
+  throw TypeError(fmt::format("{}: the index is of an integer type, not {}{}", function, name_of(index.dtype()),
+                              index.dtype() == DType::boolean ? ". A bool is no position" : ""));
 }
 
-Tensor wrapped_index(const Tensor& index, std::int64_t size) {
-  const Tensor i = cast(index, DType::int64);
-  const Tensor negative = autograd::apply(Op::lt, {i, constant(0, i)});
-  return autograd::apply(Op::where, {negative, autograd::apply(Op::add, {i, constant(size, i)}), i});
+ops::Indexing along_axis(int axis, const Shape& index) {
+  ops::Indexing indexing{.lead = index, .axes = static_cast<std::int8_t>(index.rank())};
+  for (int i = 0; i < index.rank(); ++i) {
+    indexing.sources[static_cast<std::size_t>(i)] = i == axis ? ops::Indexing::by_tensor : static_cast<std::int8_t>(i);
+  }
+  return indexing;
+}
+
+ops::Indexing on_axis(const Tensor& x, int axis, std::int64_t count) {
+  Shape lead;
+  for (int i = 0; i < axis; ++i) lead.push_back(x.sizes()[i]);
+  lead.push_back(count);
+  return along_axis(axis, lead);
+}
+
+Tensor taken(const Tensor& x, const ops::Indexing& indexing, const Tensor& index) {
+  return autograd::indexed(Op::take, {x}, std::span(&index, 1), indexing);
+}
+
+Tensor placed(const Tensor& x, const Tensor& values, const ops::Indexing& indexing, const Tensor& index) {
+  return autograd::indexed(Op::put, {x, values}, std::span(&index, 1), indexing);
 }
 
 }  // namespace russet::functional

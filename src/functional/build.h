@@ -55,8 +55,14 @@ Tensor with_axes(const Tensor& reduced, std::uint32_t mask, int rank, bool keepd
 /// Throw TypeError that names `function`.
 void require_floating(const char* function, const Tensor& x);
 void require_index_type(const char* function, const Tensor& index);
-/// `index` as int64 with negative entries counted from the end of an axis of `size`.
-Tensor wrapped_index(const Tensor& index, std::int64_t size);
+/// An index that gather and scatter read: along `axis` by the index tensor, along the others in step with it.
+ops::Indexing along_axis(int axis, const Shape& index);
+/// A vector of positions on `axis`: all that x holds along the axes before is meant.
+ops::Indexing on_axis(const Tensor& x, int axis, std::int64_t count);
+/// Elements, or sub-arrays, of x that an index names.
+Tensor taken(const Tensor& x, const ops::Indexing& indexing, const Tensor& index);
+/// A copy of x with them replaced by `values`, or with `values` added.
+Tensor placed(const Tensor& x, const Tensor& values, const ops::Indexing& indexing, const Tensor& index);
 
 /// What `compute` returns, computed outside the tape (for composites that own their gradient).
 template <class Compute>

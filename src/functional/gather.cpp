@@ -10,19 +10,11 @@
 
 namespace russet {
 
-using functional::constant;
-using functional::wrapped_index;
-using ops::Op;
+using functional::on_axis;
+using functional::placed;
+using functional::taken;
 
 namespace {
-
-Tensor taken(const Tensor& x, const Tensor& index) { return autograd::apply(Op::take, {x, index}); }
-
-Tensor placed(const Tensor& x, const Tensor& index, const Tensor& values, bool accumulate) {
-  graph::NodeInfo given;
-  given.attributes = ops::Accumulate{accumulate};
-  return autograd::apply(Op::put, {x, index, values}, std::move(given));
-}
 
 void require_same_type(const char* function, const Tensor& x, const Tensor& source) {
   if (x.dtype() == source.dtype()) return;
@@ -39,19 +31,6 @@ void check_index(const char* function, const Tensor& x, int axis, const Tensor& 
       fmt::format("{}: the index {} does not fit {} {} along axis {}: it has as many axes, and no larger "
                   "sizes on the others",
                   function, to_string(index.sizes()), what, to_string(x.sizes()), axis));
-}
-
-/// Row-major positions in x of what gather reads: index's own along `axis`, its place along the others.
-Tensor positions(const Tensor& x, int axis, const Tensor& index) {
-  const Strides strides = contiguous_strides(x.sizes());
-  const Tensor along = wrapped_index(index, x.sizes()[axis]);
-  Tensor result = strides[axis] == 1 ? along : along * constant(strides[axis], along);
-  for (int i = 0; i < x.dim(); ++i) {
-    if (i == axis || index.sizes()[i] <= 1) continue;
-    const Tensor place = functional::iota_along(i, x.dim(), index.sizes()[i], x.device());
-    result = result + (strides[i] == 1 ? place : place * constant(strides[i], place));
-  }
-  return result;
 }
 
 struct Along {
@@ -84,27 +63,32 @@ Tensor scattered(const char* function, const Tensor& x, std::int64_t axis, const
   for (int i = 0; i < values.dim(); ++i) {
     if (values.sizes()[i] != call.index.sizes()[i]) values = values.narrow(i, 0, call.index.sizes()[i]);
   }
-  const Tensor where_to = positions(call.x, call.axis, call.index);
-  return placed(call.x.reshape({call.x.numel()}), where_to, values, accumulate).reshape(x.sizes());
+  ops::Indexing indexing = functional::along_axis(call.axis, call.index.sizes());
+  indexing.accumulates = accumulate;
+  return placed(call.x, values, indexing, call.index).reshape(x.sizes());
 }
 
 /// For index_select and its kin: a vector of positions along one axis.
-Tensor vector_index(const char* function, const Tensor& x, int axis, const Tensor& index) {
+Tensor vector_index(const char* function, const Tensor& index) {
   functional::require_index_type(function, index);
   if (index.dim() > 1) {
     throw ShapeError(fmt::format("{}: the index is a vector, not {}", function, to_string(index.sizes())));
   }
-  return wrapped_index(index.dim() == 0 ? index.reshape({1}) : index, x.sizes()[axis]);
+  return index.dim() == 0 ? index.reshape({1}) : index;
 }
+
+struct Slices {
+  bool accumulates = false;
+  bool from_end = false;
+};
 
 /// A copy of x with the slices along an axis replaced by, or added to, those of `source`.
 Tensor with_slices(const char* function, const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source,
-                   bool accumulate) {
+                   Slices slices) {
   require_same_type(function, x, source);
-  if (x.dim() == 0)
-    return with_slices(function, x.reshape({1}), axis, index, source.reshape({1}), accumulate).reshape({});
+  if (x.dim() == 0) return with_slices(function, x.reshape({1}), axis, index, source.reshape({1}), slices).reshape({});
   const int wrapped = wrap_axis(axis, x.dim());
-  const Tensor positions = vector_index(function, x, wrapped, index);
+  const Tensor positions = vector_index(function, index);
   Shape expected = x.sizes();
   expected[wrapped] = positions.numel();
   const Tensor values = source.dim() == 0 ? source.expand(expected) : source;
@@ -112,15 +96,17 @@ Tensor with_slices(const char* function, const Tensor& x, std::int64_t axis, con
     throw ShapeError(fmt::format("{}: the source is {} where {} is needed", function, to_string(source.sizes()),
                                  to_string(expected)));
   }
-  const Tensor moved = placed(movedim(x, wrapped, 0), positions, movedim(values, wrapped, 0), accumulate);
-  return functional::copied(movedim(moved, 0, wrapped));
+  ops::Indexing indexing = on_axis(x, wrapped, positions.numel());
+  indexing.accumulates = slices.accumulates;
+  indexing.from_end = slices.from_end;
+  return placed(x, values, indexing, positions);
 }
 
 }  // namespace
 
 Tensor gather(const Tensor& x, std::int64_t axis, const Tensor& index) {
   const Along call = checked("gather", x, axis, index);
-  const Tensor result = taken(call.x.reshape({call.x.numel()}), positions(call.x, call.axis, call.index));
+  const Tensor result = taken(call.x, functional::along_axis(call.axis, call.index.sizes()), call.index);
   return index.dim() == 0 ? result.reshape({}) : result;
 }
 
@@ -147,29 +133,31 @@ const Tensor& scatter_add_(const Tensor& x, std::int64_t axis, const Tensor& ind
 Tensor index_select(const Tensor& x, std::int64_t axis, const Tensor& index) {
   if (x.dim() == 0) return index_select(x.reshape({1}), axis, index).reshape({});
   const int wrapped = wrap_axis(axis, x.dim());
-  const Tensor positions = vector_index("index_select", x, wrapped, index);
-  if (wrapped == 0) return taken(x, positions);
-  return functional::copied(movedim(taken(movedim(x, wrapped, 0), positions), 0, wrapped));
+  const Tensor positions = vector_index("index_select", index);
+  return taken(x, on_axis(x, wrapped, positions.numel()), positions);
 }
 
 Tensor index_add(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source, Scalar alpha) {
   const Tensor values =
       alpha.to_double() == 1 ? source : source * functional::number(alpha, source.dtype(), source.device());
-  return with_slices("index_add", x, axis, index, values, true);
+  return with_slices("index_add", x, axis, index, values, {.accumulates = true});
 }
 const Tensor& index_add_(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source, Scalar alpha) {
   return functional::write("index_add_", x, index_add(x, axis, index, source, alpha));
 }
 Tensor index_copy(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source) {
-  return with_slices("index_copy", x, axis, index, source, false);
+  return with_slices("index_copy", x, axis, index, source, {});
 }
 Tensor index_fill(const Tensor& x, std::int64_t axis, const Tensor& index, Scalar value) {
-  return with_slices("index_fill", x, axis, index, functional::number(value, x.dtype(), x.device()), false);
+  return with_slices("index_fill", x, axis, index, functional::number(value, x.dtype(), x.device()),
+                     {.from_end = true});
 }
 
 Tensor take(const Tensor& x, const Tensor& index) {
   functional::require_index_type("take", index);
-  return taken(x.reshape({x.numel()}), wrapped_index(index, x.numel()));
+  ops::Indexing indexing{.lead = index.sizes()};
+  indexing.from_end = true;
+  return taken(x.reshape({x.numel()}), indexing, index);
 }
 
 Tensor take_along_dim(const Tensor& x, const Tensor& index, std::optional<std::int64_t> axis) {

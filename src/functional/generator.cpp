@@ -23,19 +23,13 @@ Generator::State Generator::next() {
   return current;
 }
 
-namespace {
-
-constexpr std::size_t kinds = static_cast<std::size_t>(DeviceType::null) + 1;
-
-}  // namespace
-
 Generator& default_generator(DeviceType type) {
-  static std::array<Generator, kinds> generators;
-  return generators[static_cast<std::size_t>(type)];
+  static auto* const generators = new std::array<Generator, device_types>;  // for who records while the process exits
+  return (*generators)[static_cast<std::size_t>(type)];
 }
 
 void manual_seed(std::uint64_t seed) {
-  for (std::size_t kind = 0; kind < kinds; ++kind) {
+  for (std::size_t kind = 0; kind < device_types; ++kind) {
     default_generator(static_cast<DeviceType>(kind)).manual_seed(seed);
   }
 }

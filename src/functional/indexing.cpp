@@ -10,7 +10,6 @@
 
 namespace russet {
 
-using functional::constant;
 using ops::Op;
 
 namespace {
@@ -25,11 +24,14 @@ struct Parsed {
   }
 };
 
+/// A bool or uint8 tensor says which elements are meant, rather than where they are.
+bool is_mask(const Tensor& tensor) { return tensor.dtype() == DType::boolean || tensor.dtype() == DType::uint8; }
+
 /// How many axes of the tensor an entry stands for.
 int axes_of(const Index& entry) {
   if (std::holds_alternative<NewAxis>(entry) || std::holds_alternative<Ellipsis>(entry)) return 0;
   const Tensor* tensor = std::get_if<Tensor>(&entry);
-  return tensor && tensor->dtype() == DType::boolean ? tensor->dim() : 1;
+  return tensor && is_mask(*tensor) ? tensor->dim() : 1;
 }
 
 void check_mask(const Tensor& x, int axis, const Tensor& mask) {
@@ -72,13 +74,14 @@ Parsed parse(const Tensor& x, const std::vector<Index>& indices) {
       whole(x.dim() - named);
     } else {
       const Tensor& tensor = std::get<Tensor>(entry);
-      if (tensor.dtype() == DType::boolean) {
+      if (is_mask(tensor)) {
         if (tensor.dim() == 0) parsed.view = parsed.view.unsqueeze(axis);  // x[True] has a new axis
-        const Tensor mask = tensor.dim() == 0 ? tensor.reshape({1}) : tensor;
+        const Tensor truth = functional::truth(tensor);
+        const Tensor mask = truth.dim() == 0 ? truth.reshape({1}) : truth;
         check_mask(parsed.view, axis, mask);
         parsed.tensors.push_back(mask);
         axis += mask.dim();
-      } else if (tensor.dim() == 0 && is_integral(tensor.dtype()) && tensor.dtype() != DType::uint8) {
+      } else if (tensor.dim() == 0 && is_integral(tensor.dtype())) {
         parsed.view = parsed.view.select(axis, tensor.item<std::int64_t>());  // a number: this waits for it
       } else {
         functional::require_index_type("index", tensor);
@@ -105,90 +108,81 @@ Parsed without_masks(Parsed parsed) {
   return parsed;
 }
 
-/// The indexed axes of a view moved to the front and flattened into one, and row-major positions along it.
-struct Flattened {
-  Tensor rows;       // [product of indexed sizes, rest...]
-  Shape moved;       // [indexed sizes..., rest...]
-  Dims order;        // the view's axes: indexed ones, then the rest
-  Tensor positions;  // in the shape of the broadcast index
-  int first = 0;     // where the index's axes go in the result
-
-  /// The shape of what the index reads, with the index's axes in front.
-  Shape result_shape() const {
-    Shape shape = positions.sizes();
-    for (int axis = 1; axis < rows.dim(); ++axis) shape.push_back(rows.sizes()[axis]);
-    return shape;
-  }
+/// What the index tensors of a parsed index name.
+struct Named {
+  ops::Indexing indexing;
+  std::vector<Tensor> tensors;
+  Shape result;  // of what is read, or written
 };
 
-/// Adjacent index tensors leave their result where they stood, others put it in front. Tensors of no axes count as
-/// integers here.
-int placement(const std::vector<Tensor>& tensors) {
-  int before = 0;
-  int first = -1;
+/// Whether index tensors stand side by side: their result then stands where they stood, else in front. Tensors of no
+/// axes count as integers here.
+bool are_adjacent(const std::vector<Tensor>& tensors) {
+  bool seen = false;
   bool ended = false;
   for (const Tensor& tensor : tensors) {
     if (!tensor.defined()) {
-      if (first >= 0)
-        ended = true;
-      else
-        ++before;
+      ended = seen;
     } else if (tensor.dim() > 0) {
-      if (ended) return 0;
-      first = before;
+      if (ended) return false;
+      seen = true;
     }
   }
-  return std::max(first, 0);
+  return true;
 }
 
-Flattened flattened(const Parsed& parsed) {
+Named named(const Parsed& parsed) {
   const Tensor& view = parsed.view;
-  Flattened result;
-  Dims rest;
-  Shape rest_sizes;
-  std::int64_t count = 1;
-  for (int axis = 0; axis < view.dim(); ++axis) {
-    const auto place = static_cast<std::size_t>(axis);
-    if (place < parsed.tensors.size() && parsed.tensors[place].defined()) {
-      const std::int64_t size = view.sizes()[axis];
-      const Tensor index = functional::wrapped_index(parsed.tensors[place], size);
-      const Tensor previous = result.positions;
-      result.positions = previous.defined() ? previous * constant(size, index) + index : index;
-      result.order.push_back(axis);
-      result.moved.push_back(size);
-      count *= size;
+  const bool in_place = are_adjacent(parsed.tensors);
+  Shape common;  // of the index tensors
+  Shape before;  // axes up to the last index tensor that have none
+  int last = 0;
+  int first = -1;  // how many of those axes stand before the index
+  for (int axis = 0; axis < static_cast<int>(parsed.tensors.size()); ++axis) {
+    const Tensor& tensor = parsed.tensors[static_cast<std::size_t>(axis)];
+    if (!tensor.defined()) continue;
+    common = broadcast(common, tensor.sizes());
+    last = axis;
+    if (first < 0 && tensor.dim() > 0) first = axis;
+  }
+  Named result;
+  result.indexing.axes = static_cast<std::int8_t>(last + 1);
+  const auto tensor_at = [&](int axis) { return parsed.tensors[static_cast<std::size_t>(axis)]; };
+  for (int axis = 0; axis <= last; ++axis) {
+    if (!tensor_at(axis).defined()) before.push_back(view.sizes()[axis]);
+  }
+  // The index's axes stand where the tensors stood, or in front of all others.
+  int place = 0;
+  if (in_place) {
+    for (int axis = 0; axis < first; ++axis) place += tensor_at(axis).defined() ? 0 : 1;
+  }
+  Shape& lead = result.indexing.lead;
+  for (int i = 0; i < place; ++i) lead.push_back(before[i]);
+  for (const std::int64_t size : common) lead.push_back(size);
+  for (int i = place; i < before.rank(); ++i) lead.push_back(before[i]);
+  const int behind = before.rank() - place;
+  int unnamed = 0;
+  for (int axis = 0; axis <= last; ++axis) {
+    std::int8_t& source = result.indexing.sources[static_cast<std::size_t>(axis)];
+    if (tensor_at(axis).defined()) {
+      source = ops::Indexing::by_tensor;
+      Tensor index = tensor_at(axis);
+      for (int i = 0; i < behind; ++i) index = index.unsqueeze(-1);
+      result.tensors.push_back(index);
     } else {
-      rest.push_back(axis);
-      rest_sizes.push_back(view.sizes()[axis]);
+      source = static_cast<std::int8_t>(unnamed < place ? unnamed : common.rank() + unnamed);
+      ++unnamed;
     }
   }
-  Shape rows{count};
-  for (int i = 0; i < rest.rank(); ++i) {
-    result.order.push_back(rest[i]);
-    result.moved.push_back(rest_sizes[i]);
-    rows.push_back(rest_sizes[i]);
-  }
-  result.rows = view.permute(result.order).reshape(rows);
-  result.first = placement(parsed.tensors);
+  result.indexing.from_end = true;
+  result.result = lead;
+  for (int axis = last + 1; axis < view.dim(); ++axis) result.result.push_back(view.sizes()[axis]);
   return result;
 }
 
-/// Axes [0, count) moved to stand at `first`, or back.
-Dims placed_order(int rank, int count, int first, bool back) {
-  Dims order(rank, 0);
-  for (int axis = 0; axis < rank; ++axis) {
-    // Axis `axis` of the placed tensor is axis `front` of the one with the index's axes in front.
-    const int front = axis < first ? axis + count : axis < first + count ? axis - first : axis;
-    order[back ? front : axis] = back ? axis : front;
-  }
-  return order;
-}
-
 Tensor read(const Parsed& parsed) {
-  const Flattened flat = flattened(parsed);
-  const Tensor result = autograd::apply(Op::take, {flat.rows, flat.positions});
-  if (flat.first == 0) return result;
-  return functional::copied(result.permute(placed_order(result.dim(), flat.positions.dim(), flat.first, false)));
+  const Named index = named(parsed);
+  return autograd::indexed(Op::take, {parsed.view}, index.tensors, index.indexing);
 }
 
 /// A mask alone, and a value that is the same wherever it holds: no need to know where it does.
@@ -198,7 +192,7 @@ bool write_by_mask(const Parsed& parsed, const Tensor& value) {
   for (const Tensor& tensor : parsed.tensors) {
     if (!tensor.defined()) {
       axis += mask == nullptr;
-    } else if (mask || tensor.dtype() != DType::boolean) {
+    } else if (mask || !is_mask(tensor)) {
       return false;
     } else {
       mask = &tensor;
@@ -237,20 +231,10 @@ Tensor fitted(Tensor value, const Shape& target) {
 }
 
 void write(const Parsed& parsed, const Tensor& value, bool accumulate) {
-  const Flattened flat = flattened(parsed);
-  const int count = flat.positions.dim();
-  const Shape front = flat.result_shape();
-  Shape target;
-  const Dims order = placed_order(front.rank(), count, flat.first, false);
-  for (const std::int64_t axis : order) target.push_back(front[static_cast<int>(axis)]);
-  const Tensor values = fitted(functional::cast(value, parsed.view.dtype()), target)
-                            .permute(placed_order(front.rank(), count, flat.first, true));
-  graph::NodeInfo given;
-  given.attributes = ops::Accumulate{accumulate};
-  const Tensor rows = autograd::apply(Op::put, {flat.rows, flat.positions, values}, std::move(given));
-  Dims inverse(flat.order.rank(), 0);
-  for (int i = 0; i < flat.order.rank(); ++i) inverse[static_cast<int>(flat.order[i])] = i;
-  autograd::assign(parsed.view, rows.reshape(flat.moved).permute(inverse));
+  Named index = named(parsed);
+  index.indexing.accumulates = accumulate;
+  const Tensor values = fitted(functional::cast(value, parsed.view.dtype()), index.result);
+  autograd::assign(parsed.view, autograd::indexed(Op::put, {parsed.view, values}, index.tensors, index.indexing));
 }
 
 }  // namespace

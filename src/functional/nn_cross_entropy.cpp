@@ -7,6 +7,8 @@
 #include <optional>
 
 #include "functional/nn_detail.h"
+#include "graph/index_check.h"
+#include "ops/indexing.h"
 
 namespace russet {
 namespace {
@@ -40,16 +42,36 @@ void check_classes(const char* function, const Tensor& input, const Tensor& targ
                                to_string(target.sizes()), to_string(without_classes(input)), to_string(input.sizes())));
 }
 
-// The targets as int64 with the class axis at size 1, -1 for those to ignore. Reading the result throws IndexError for
-// a class that does not exist: looking each class up in the list of classes is the check.
-Tensor checked_classes(const Tensor& input, const Tensor& target, std::optional<std::int64_t> ignored) {
+// The targets as int64 with the class axis at size 1, -1 for those to ignore. A class that does not exist is an
+// IndexError: at once where the host can see it, else for whoever reads the result, for looking each class up in the
+// list of classes is the check then.
+Tensor checked_classes(const char* function, const Tensor& input, const Tensor& target,
+                       std::optional<std::int64_t> ignored) {
   const int axis = class_axis(input);
+  const std::int64_t classes = input.size(axis);
+  const graph::Range range = graph::look_at(graph::value_of(target), 0, classes, ignored);
+  if (range.stray) {
+    ops::throw_out_of_range(function, range.stray->value, axis, classes, range.stray->place, target.numel());
+  }
   const Tensor given = cast(target, DType::int64).unsqueeze(axis);
-  const Tensor list = functional::iota({input.size(axis)}, input.device());
-  if (!ignored) return autograd::apply(ops::Op::take, {list, given});
+  const auto look_up = [&](const Tensor& index) {
+    if (range.is_known) return index;
+    return functional::taken(functional::iota({classes}, input.device()), {.lead = index.sizes()}, index);
+  };
+  if (!ignored) return look_up(given);
   const Tensor counts = given != *ignored;
-  const Tensor found = autograd::apply(ops::Op::take, {list, where(counts, given, constant(0, given))});
+  const Tensor found = range.is_known ? given : look_up(where(counts, given, constant(0, given)));
   return where(counts, found, constant(-1, given));
+}
+
+// What classes that are checked name: one number of each row, or of a vector.
+Tensor of_class(const Tensor& x, int axis, const Tensor& at) {
+  ops::Indexing indexing = functional::along_axis(axis, at.sizes());
+  indexing.checked = true;
+  return functional::taken(x, indexing, at);
+}
+Tensor of_class(const Tensor& weight, const Tensor& at) {
+  return functional::taken(weight, {.lead = at.sizes(), .checked = true}, at);
 }
 
 // One number a class, as it broadcasts against the input.
@@ -146,7 +168,7 @@ Tensor of_classes(const Tensor& input, const Tensor& target, const CrossEntropyO
   check_classes("cross_entropy", input, target);
   const int axis = class_axis(input);
   const ClassTerms rule{axis, options.label_smoothing};
-  const Tensor at = checked_classes(input, target, options.ignore_index);
+  const Tensor at = checked_classes("cross_entropy", input, target, options.ignore_index);
   const Tensor weight = functional::outside_tape([&] { return along_classes(options.weight, input); });
   const Tensor terms = class_terms(input, at, weight, rule);
   if (options.reduction == Reduction::none) return terms.squeeze(axis);
@@ -192,15 +214,15 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, const NllLossOptions&
   check_classes("nll_loss", input, target);
   const int axis = class_axis(input);
   const Tensor x = wide(autocast(ops::Autocast::float32, input));
-  const Tensor at = checked_classes(input, target, options.ignore_index);
+  const Tensor at = checked_classes("nll_loss", input, target, options.ignore_index);
   const Tensor counted = at >= constant(0, at);
   const Tensor safe = where(counted, at, constant(0, at));
   Tensor weights = counted.to(x.dtype());
   if (options.weight.defined()) {
-    const Tensor each = index_select(wide(options.weight), 0, safe.reshape({safe.numel()})).reshape(safe.sizes());
+    const Tensor each = of_class(wide(options.weight), safe);
     weights = where(counted, each, constant(0, each));
   }
-  const Tensor picked = gather(x, axis, safe);
+  const Tensor picked = of_class(x, axis, safe);
   const Tensor terms = -(where(counted, picked, constant(0, x)) * weights);
   const DType type = autocast(ops::Autocast::float32, input).dtype();
   if (options.reduction == Reduction::none) return cast(terms.squeeze(axis), type);
@@ -217,13 +239,13 @@ Tensor multi_margin_loss(const Tensor& input, const Tensor& target, int p, doubl
   const int axis = class_axis(input);
   const Tensor given = autocast(ops::Autocast::float32, input);
   const Tensor x = wide(given);
-  const Tensor at = checked_classes(input, target, {});
-  Tensor terms = clamp_min(x - gather(x, axis, at) + margin, 0);
+  const Tensor at = checked_classes("multi_margin_loss", input, target, {});
+  Tensor terms = clamp_min(x - of_class(x, axis, at) + margin, 0);
   if (p == 2) terms = terms * terms;
   const Tensor hot = functional::iota_along(axis, x.dim(), x.size(axis), x.device()) == at;
   terms = where(hot, constant(0, x), terms);
   if (weight.defined()) {
-    terms = terms * index_select(wide(weight), 0, at.reshape({at.numel()})).reshape(at.sizes());
+    terms = terms * of_class(wide(weight), at);
   }
   const Tensor losses = sum(terms, axis) * constant(1.0 / static_cast<double>(x.size(axis)), x);
   return cast(functional::reduced(losses, reduction), given.dtype());

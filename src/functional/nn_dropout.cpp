@@ -50,10 +50,8 @@ void limit_norms(const Tensor& weight, const Tensor& rows, double max_norm, doub
   const NoGrad guard;
   const Tensor table = weight.detach();
   const Shape entries{table.size(0)};
-  graph::NodeInfo given;
-  given.attributes = ops::Accumulate{false};
   const Tensor ones = constant(1, rows, rows.sizes());
-  const Tensor used = autograd::apply(ops::Op::put, {constant(0, rows, entries), rows, ones}, given);
+  const Tensor used = functional::placed(constant(0, rows, entries), ones, {.lead = rows.sizes()}, rows);
   const Tensor norms = norm(functional::wide(table), norm_type, 1);
   const Tensor limit = functional::number(max_norm, norms.dtype(), norms.device());
   const Tensor scale = limit / (norms + constant(1e-7, norms));
@@ -72,21 +70,21 @@ Tensor embedding(const Tensor& indices, const Tensor& weight, std::optional<std:
   const std::int64_t entries = weight.size(0);
   const Tensor rows = functional::cast(indices, DType::int64);
   if (max_norm) limit_norms(weight, rows, *max_norm, norm_type);
-  if (!padding_idx) return autograd::apply(ops::Op::take, {weight, rows});
+  const ops::Indexing by_row{.lead = rows.sizes()};
+  if (!padding_idx) return functional::taken(weight, by_row, rows);
   if (*padding_idx < -entries || *padding_idx >= entries) {
     throw ValueError(fmt::format("embedding: padding_idx {} is outside of {} entries", *padding_idx, entries));
   }
   const std::int64_t padding = *padding_idx < 0 ? *padding_idx + entries : *padding_idx;
-  const Tensor result = functional::outside_tape([&] { return autograd::apply(ops::Op::take, {weight, rows}); });
+  const Tensor result = functional::outside_tape([&] { return functional::taken(weight, by_row, rows); });
   const Shape table = weight.sizes();
   return autograd::with_gradient(
       "embedding", {weight}, result, {rows}, false,
       [table, padding](const Tensor& g, std::span<const Tensor> saved) -> std::vector<Tensor> {
         const Tensor& at = saved[0];
         const Tensor padded = (at == constant(padding, at)).unsqueeze(-1);
-        graph::NodeInfo given;
-        given.attributes = ops::Accumulate{true};
-        return {autograd::apply(ops::Op::put, {constant(0, g, table), at, where(padded, constant(0, g), g)}, given)};
+        return {functional::placed(constant(0, g, table), where(padded, constant(0, g), g),
+                                   {.lead = at.sizes(), .accumulates = true}, at)};
       });
 }
 

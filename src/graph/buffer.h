@@ -2,6 +2,7 @@
 // Buffer: memory of a device that holds one value. Allocators derive from it.
 #include <russet/device.h>
 #include <russet/ref.h>
+#include <atomic>
 #include <cstddef>
 #include <utility>
 
@@ -18,8 +19,8 @@ class Buffer : public RefCounted {
   std::byte* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
   /// Pinned memory is visible outside russet: never donated, hoisted from or overwritten silently.
-  bool pinned() const { return pinned_; }
-  void pin() { pinned_ = true; }
+  bool pinned() const { return pinned_.load(std::memory_order_relaxed); }
+  void pin() { pinned_.store(true, std::memory_order_relaxed); }
   const Ref<Buffer>& lender() const { return lender_; }
   /// Whether values of two devices lie in this memory: it stays as it is until one of them is gone.
   bool shared() const { return lender_ || reference_count() > 1; }
@@ -33,7 +34,7 @@ class Buffer : public RefCounted {
   std::byte* data_;
   std::size_t bytes_;
   Ref<Buffer> lender_;
-  bool pinned_ = false;
+  std::atomic<bool> pinned_{false};
 };
 
 }  // namespace russet::graph

@@ -23,24 +23,63 @@ Cell::Cell(NodeRef value) : value_(std::move(value)) {
 
 Cell::~Cell() { Recorder::remove(*this); }
 
+const NodeRef& Cell::last_sound() const {
+  for (std::size_t i = later_.size(); i-- > 0;) {
+    if (!later_[i]->failed()) return later_[i];
+  }
+  return before_ && !before_->failed() ? before_ : value_;
+}
+
+std::uint64_t Cell::version() const {
+  const NodeRef& current = value();
+  if (current == value_) return version_;
+  std::uint64_t undone = 1;
+  for (std::size_t i = later_.size(); i-- > 0 && later_[i] != current;) ++undone;
+  return version_ - undone;
+}
+
+void Cell::forget_failed_writes() {
+  if (!value_->failed()) return;
+  version_ = version();
+  NodeRef sound = value();
+  if (sound == before_) {
+    before_.reset();
+    later_.clear();
+  } else {
+    while (!later_.empty() && later_.back() != sound) later_.pop_back();
+    if (!later_.empty()) later_.pop_back();
+  }
+  value_ = std::move(sound);
+}
+
 void Cell::write(NodeRef value) {
-  if (value_->materialised() && !last_materialised_) last_materialised_ = value_;
+  Recorder& recorder = Recorder::current();
+  // While a cell is in another thread's list, that thread's flushes look at it.
+  if (pending_in_.load(std::memory_order_relaxed) != &recorder) Recorder::remove(*this);
+  forget_failed_writes();
+  if (value_->materialised()) {
+    before_ = std::move(value_);
+    later_.clear();
+  } else if (!value_->failed()) {
+    (before_ ? later_.emplace_back() : before_) = std::move(value_);
+  }
   value_ = std::move(value);
-  value_->persistent |= persistent_;
+  if (persistent_) value_->mark_persistent();
   ++version_;
-  if (!value_->materialised()) Recorder::current().add(*this);
+  if (!value_->materialised()) recorder.add(*this);
 }
 
 void Cell::reset(NodeRef leaf) {
   Recorder::remove(*this);
-  last_materialised_.reset();
+  before_.reset();
+  later_.clear();
   value_ = std::move(leaf);
-  value_->persistent |= persistent_;
+  if (persistent_) value_->mark_persistent();
 }
 
 void Cell::mark_persistent() {
   persistent_ = true;
-  value_->persistent = true;
+  value_->mark_persistent();
 }
 
 void write_cell(Cell& cell, NodeRef value) {

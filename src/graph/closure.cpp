@@ -4,18 +4,20 @@
 #include <russet/error.h>
 
 #include <algorithm>
+#include <condition_variable>
 
 #include "ops/table.h"
 
 namespace russet::graph {
 namespace {
 
-std::uint64_t epoch = 0;  // guarded by the flush lock
+/// Told when values that a flush computes are there, or are not to come. Goes with graph_mutex().
+std::condition_variable& values_settled() {
+  static auto* const condition = new std::condition_variable;  // for flushes while the process exits
+  return *condition;
+}
 
 }  // namespace
-
-std::uint64_t flush_epoch() { return epoch; }
-std::uint64_t start_epoch() { return ++epoch; }
 
 void throw_device_mismatch(ops::Op op, std::span<const NodeRef> inputs) {
   std::string devices;
@@ -26,111 +28,252 @@ void throw_device_mismatch(ops::Op op, std::span<const NodeRef> inputs) {
                                 ops::row(op).name, devices));
 }
 
-Work& Closure::take(std::vector<NodeRef>& outputs, const std::vector<Node*>& restorable) {
-  clear();
-  const Device device = outputs.front()->device;
+const Work& Closure::take(std::vector<NodeRef>& outputs, std::span<const NodeRef> restorable, std::size_t recorded,
+                          Take amount) {
+  let_go();
+  {
+    std::unique_lock lock(graph_mutex());
+    while (true) {
+      drop_settled_outputs();
+      if (outputs_.empty()) choose_outputs(outputs, amount);
+      if (outputs_.empty()) break;
+      if (!visit(recorded)) {
+        values_settled().wait(lock);
+        continue;
+      }
+      if (std::any_of(visited_.begin(), visited_.end(), [](const Visited& v) { return v.node->failed(); })) {
+        nodes_.list(order_);
+        fail_dependants();
+        continue;
+      }
+      note_hoisted();
+      find_survivors(restorable);
+      hold_survivors();
+      set_computing(true);
+      break;
+    }
+  }
+  leftovers_.clear();
+  try {
+    if (!outputs_.empty()) write_work();
+  } catch (...) {
+    const std::lock_guard lock(graph_mutex());
+    set_computing(false);
+    values_settled().notify_all();
+    throw;
+  }
+  return work_;
+}
+
+void Closure::set_computing(bool computing) {
+  const auto set = [&](Node& node) {
+    if (!node.materialised() && !node.failed()) node.set_computing(computing);
+  };
+  for (const NodeRef& output : outputs_) set(*output);
+  for (const Hoisted& hoisted : hoisted_) set(*hoisted.cast);
+}
+
+void Closure::let_go() {
+  work_.entries.clear();
+  work_.further_inputs.clear();
+  hoisted_.clear();
+  held_.clear();
+  outputs_.clear();
+}
+
+void Closure::choose_outputs(std::vector<NodeRef>& outputs, Take amount) {
+  std::erase_if(outputs, [](const NodeRef& output) { return output->materialised() || output->failed(); });
+  if (outputs.empty()) return;
+  work_.device = outputs.front()->device;
   std::size_t others = 0;
   for (NodeRef& output : outputs) {
-    if (output->device == device) {
+    const bool enough = amount == Take::one && !outputs_.empty();
+    if (!enough && output->device == work_.device) {
       outputs_.push_back(std::move(output));
     } else {
       std::swap(outputs[others++], output);
     }
   }
   outputs.resize(others);
-  work_.device = device;
-  visit();
-  order();
-  find_donatable(restorable);
-  return work_;
 }
 
-void Closure::clear() {
-  work_.entries.clear();
-  work_.further_inputs.clear();
-  nodes_.clear();
-  stack_.clear();
-  hoisted_.clear();
-  outputs_.clear();
+void Closure::drop_settled_outputs() {
+  std::erase_if(outputs_, [&](NodeRef& output) {
+    if (output->failed()) note_failure(output->failure());
+    if (!output->materialised() && !output->failed()) return false;
+    leftovers_.push_back(std::move(output));
+    return true;
+  });
 }
 
-void Closure::visit() {
-  const std::uint64_t epoch = start_epoch();
-  const auto push = [&](Node* node) {
-    if (node->mark.epoch == epoch) {
-      ++node->mark.uses;
-      return;
+/// The node's number; met for the first time, it gets one.
+std::int32_t Closure::meet(Node* node) {
+  const std::int32_t number = nodes_.number_of(*node);
+  if (static_cast<std::size_t>(number) == visited_.size()) {
+    visited_.push_back({.node = node, .leaf = node->materialised()});
+  }
+  ++visited_[static_cast<std::size_t>(number)].uses;
+  return number;
+}
+
+/// Everything that the outputs are computed from. False if another thread is computing some of it.
+bool Closure::visit(std::size_t recorded) {
+  constexpr std::size_t least_recent = 1024;
+  std::uint64_t latest = 0;
+  for (const NodeRef& output : outputs_) latest = std::max(latest, output->sequence());
+  // Values that the last flush computed are among those of the one before.
+  nodes_.start(latest, 3 * recorded + least_recent);
+  visited_.clear();
+  inputs_.clear();
+  for (const NodeRef& output : outputs_) visited_[static_cast<std::size_t>(meet(output.get()))].output = true;
+  for (std::size_t number = 0; number < visited_.size(); ++number) {
+    visited_[number].first_input = static_cast<std::int32_t>(inputs_.size());
+    const Node& node = *visited_[number].node;
+    if (node.state() == Node::State::computing) return false;
+    if (visited_[number].leaf || node.failed()) continue;
+    for (const NodeRef& input : node.inputs()) inputs_.push_back(input ? meet(input.get()) : -1);
+  }
+  return true;
+}
+
+std::span<const std::int32_t> Closure::inputs_of(std::int32_t number) const {
+  const auto at = static_cast<std::size_t>(number);
+  const auto begin = static_cast<std::size_t>(visited_[at].first_input);
+  const std::size_t end =
+      at + 1 < visited_.size() ? static_cast<std::size_t>(visited_[at + 1].first_input) : inputs_.size();
+  return std::span(inputs_).subspan(begin, end - begin);
+}
+
+/// What is computed from a value that failed fails with it; all else stays as it is.
+void Closure::fail_dependants() {
+  for (const std::int32_t number : order_) {
+    Node& node = *visited_[static_cast<std::size_t>(number)].node;
+    if (node.materialised() || node.failed()) continue;
+    for (const std::int32_t input : inputs_of(number)) {
+      if (input < 0 || !visited_[static_cast<std::size_t>(input)].node->failed()) continue;
+      node.fail(visited_[static_cast<std::size_t>(input)].node->failure(), leftovers_);
+      break;
     }
-    if (node->failure()) throw Error(*node->failure());
-    node->mark = {epoch, 0, 1};
-    nodes_.push_back(node);
-    stack_.push_back(node);
+  }
+}
+
+void Closure::note_failure(const std::exception_ptr& failure) {
+  if (std::find(failures_.begin(), failures_.end(), failure) == failures_.end()) failures_.push_back(failure);
+}
+
+void Closure::note_hoisted() {
+  for (std::size_t number = 0; number < visited_.size(); ++number) {
+    Visited& visited = visited_[number];
+    if (visited.leaf || !visited.node->hoisted) continue;
+    const NodeRef& source = visited.node->inputs()[0];
+    if (!source->materialised()) continue;
+    hoisted_.push_back({source, NodeRef(visited.node)});
+    visited.output = true;
+    ++visited.uses;
+    ++visited_[static_cast<std::size_t>(nodes_.find(*source))].uses;
+  }
+}
+
+/// Unless another thread's evaluation came first, or the leaf's memory has come to be visible outside.
+void Closure::keep(const Hoisted& hoisted) {
+  std::vector<NodeRef>& kept = hoisted.leaf->kept_casts();
+  const bool known =
+      std::any_of(kept.begin(), kept.end(), [&](const NodeRef& cast) { return cast->dtype == hoisted.cast->dtype; });
+  if (!known && !hoisted.leaf->buffer()->pinned()) kept.push_back(hoisted.cast);
+}
+
+void Closure::find_survivors(std::span<const NodeRef> restorable) {
+  for (const NodeRef& value : restorable) {
+    const std::int32_t number = nodes_.find(*value);
+    if (number >= 0) visited_[static_cast<std::size_t>(number)].uses += 2;  // the cell's, and the list's
+  }
+  survivors_.clear();
+  const auto keep = [&](std::size_t number) {
+    Visited& visited = visited_[number];
+    if (visited.survives) return;
+    visited.survives = true;
+    // Outputs become leaves and let go of their inputs.
+    if (!visited.leaf && !visited.output) survivors_.push_back(static_cast<std::int32_t>(number));
   };
-  for (const NodeRef& output : outputs_) push(output.get());
-  while (!stack_.empty()) {
-    Node* node = stack_.back();
-    stack_.pop_back();
-    for (const NodeRef& input : node->inputs()) {
-      if (input) push(input.get());
+  for (std::size_t number = 0; number < visited_.size(); ++number) {
+    if (visited_[number].node->reference_count() > visited_[number].uses) keep(number);
+  }
+  for (std::size_t i = 0; i < survivors_.size(); ++i) {
+    for (const std::int32_t input : inputs_of(survivors_[i])) {
+      if (input >= 0) keep(static_cast<std::size_t>(input));
     }
   }
 }
 
-void Closure::order() {
-  std::sort(nodes_.begin(), nodes_.end(), [](const Node* a, const Node* b) { return a->sequence() < b->sequence(); });
-  work_.entries.reserve(nodes_.size());
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    Node* node = nodes_[i];
-    node->mark.index = static_cast<std::int32_t>(i);
-    Work::Entry entry;
-    entry.node = node;
-    entry.persistent = node->persistent && node->materialised();
-    const std::span<const NodeRef> inputs = node->inputs();
-    for (std::size_t input = 0; input < entry.inputs.size(); ++input) {
-      if (inputs[input]) entry.inputs[input] = inputs[input]->mark.index;
+/// Another thread may compute a survivor, too, and let go of its inputs then.
+void Closure::hold_survivors() {
+  for (const std::int32_t survivor : survivors_) {
+    held_.emplace_back(visited_[static_cast<std::size_t>(survivor)].node);
+    for (const std::int32_t input : inputs_of(survivor)) {
+      if (input >= 0) held_.emplace_back(visited_[static_cast<std::size_t>(input)].node);
     }
-    for (const NodeRef& input : inputs.subspan(entry.inputs.size())) {
-      work_.further_inputs.push_back(input->mark.index);
-    }
-    if (node->hoisted && !node->materialised() && inputs[0]->materialised()) {
-      entry.output = true;
-      hoisted_.push_back({inputs[0], NodeRef(node)});
-      ++node->mark.uses;
-      ++inputs[0]->mark.uses;
-    }
-    work_.entries.push_back(entry);
   }
-  for (const NodeRef& output : outputs_) work_.entries[static_cast<std::size_t>(output->mark.index)].output = true;
 }
 
-void Closure::keep_hoisted() {
-  for (Hoisted& hoisted : hoisted_) hoisted.leaf->kept_casts.push_back(std::move(hoisted.cast));
-}
-
-// A leaf may be overwritten when all its references are those that this work lets go of: inputs of nodes that die or
-// become leaves, and the old values that cells kept for a failure.
-void Closure::find_donatable(const std::vector<Node*>& restorable) {
-  for (Node* node : restorable) {
-    if (node->mark.epoch == nodes_.front()->mark.epoch) ++node->mark.uses;
+void Closure::write_work() {
+  nodes_.list(order_);
+  positions_.resize(visited_.size());
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    positions_[static_cast<std::size_t>(order_[i])] = static_cast<std::int32_t>(i);
   }
-  survives_.assign(nodes_.size(), false);
-  for (std::size_t i = nodes_.size(); i-- > 0;) {
-    Work::Entry& entry = work_.entries[i];
-    if (entry.node->materialised()) {
-      entry.donatable = !survives_[i] && !entry.output && !entry.node->buffer()->pinned() &&
-                        !entry.node->buffer()->shared() && entry.node->reference_count() == entry.node->mark.uses;
+  work_.entries.reserve(order_.size());
+  for (const std::int32_t number : order_) {
+    const Visited& visited = visited_[static_cast<std::size_t>(number)];
+    Work::Entry& entry = work_.entries.emplace_back(Work::Entry{visited.node});
+    entry.leaf = visited.leaf;
+    entry.output = visited.output;
+    entry.persistent = visited.leaf && visited.node->persistent();
+    if (visited.leaf) {
+      const Buffer& memory = *visited.node->buffer();
+      entry.donatable = !visited.survives && !memory.pinned() && !memory.shared();
       continue;
     }
-    if (entry.output) continue;
-    if (entry.node->reference_count() > entry.node->mark.uses) survives_[i] = true;
-    if (!survives_[i]) continue;
-    for (const std::int32_t input : entry.inputs) {
-      if (input >= 0) survives_[static_cast<std::size_t>(input)] = true;
-    }
-    for (const NodeRef& input : entry.node->inputs().subspan(entry.inputs.size())) {
-      survives_[static_cast<std::size_t>(input->mark.index)] = true;
+    const std::span<const std::int32_t> inputs = inputs_of(number);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i] < 0) continue;
+      const std::int32_t position = positions_[static_cast<std::size_t>(inputs[i])];
+      if (i < entry.inputs.size()) {
+        entry.inputs[i] = position;
+      } else {
+        work_.further_inputs.push_back(position);
+        ++entry.further_inputs;
+      }
     }
   }
+}
+
+void Closure::settle(Outcome& outcome, std::vector<NodeRef>& outputs) {
+  {
+    const std::lock_guard lock(graph_mutex());
+    for (std::size_t i = 0; i < order_.size(); ++i) {
+      if (!outcome.results[i]) continue;
+      Node& node = *visited_[static_cast<std::size_t>(order_[i])].node;
+      node.materialise(std::move(outcome.results[i]), leftovers_);
+    }
+    for (const auto* entries : {&outcome.culprits, &outcome.overwritten}) {
+      for (const std::int32_t entry : *entries) {
+        Node& node = *visited_[static_cast<std::size_t>(order_[static_cast<std::size_t>(entry)])].node;
+        if (!node.failed()) node.fail(outcome.failure, leftovers_);
+      }
+    }
+    if (outcome.failure) fail_dependants();
+    set_computing(false);
+    for (const Hoisted& hoisted : hoisted_) {
+      if (hoisted.cast->materialised()) keep(hoisted);
+    }
+    for (NodeRef& output : outputs_) {
+      if (output->failed()) note_failure(output->failure());
+      if (output->state() == Node::State::pending) outputs.push_back(std::move(output));
+    }
+  }
+  values_settled().notify_all();
+  leftovers_.clear();
+  let_go();
 }
 
 }  // namespace russet::graph

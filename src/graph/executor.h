@@ -2,6 +2,7 @@
 // Executor: what a flush calls. The runtime implements it, once for each kind of device, and registers it.
 #include <russet/device.h>
 #include <array>
+#include <exception>
 #include <span>
 #include <vector>
 
@@ -12,11 +13,15 @@ namespace russet::graph {
 /// Pending work of one device: a closure of nodes in record order, every input before its reader.
 struct Work {
   struct Entry {
-    Node* node;
+    const Node* node;
     std::array<std::int32_t, 3> inputs{-1, -1, -1};  // positions in `entries`
+    std::uint8_t further_inputs = 0;                 // how many come after these
+    bool leaf = false;                               // in memory
     bool output = false;                             // must be materialised
     bool donatable = false;                          // a leaf whose memory nobody needs after this work
     bool persistent = false;  // a leaf that lives across steps (a parameter or buffer of a module)
+
+    ops::Op op() const { return leaf ? ops::Op::leaf : node->op; }
   };
   Device device;
   std::vector<Entry> entries;
@@ -24,11 +29,30 @@ struct Work {
   std::vector<std::int32_t> further_inputs;
 };
 
+/// What became of a work. Positions are those of its entries.
+struct Outcome {
+  /// The memory of each output that was computed; null for all else.
+  std::vector<Ref<Buffer>> results;
+  /// Why something was not computed; null if all was.
+  std::exception_ptr failure;
+  /// What failed of itself, rather than for lack of an input; empty if nobody can tell.
+  std::vector<std::int32_t> culprits;
+  /// Leaves whose values were overwritten before the failure.
+  std::vector<std::int32_t> overwritten;
+
+  void clear(std::size_t entries) {
+    results.assign(entries, nullptr);
+    failure = nullptr;
+    culprits.clear();
+    overwritten.clear();
+  }
+};
+
 class Executor {
  public:
   virtual ~Executor() = default;
-  /// Computes the outputs and materialises their nodes. Throws before anything started, or fails the nodes.
-  virtual void execute(Work& work) = 0;
+  /// Computes the outputs of a work, or as many as come before a failure. Threads may call this side by side.
+  virtual void execute(const Work& work, Outcome& outcome) = 0;
   /// Memory for a value made on the host; 64-byte aligned.
   virtual Ref<Buffer> allocate(Device device, std::size_t bytes) = 0;
   virtual void upload(Buffer& target, std::span<const std::byte> bytes) = 0;
@@ -36,6 +60,10 @@ class Executor {
   /// The memory of another device's value, for reading in place of a copy; nullptr where this device cannot have it.
   /// The value is in memory, and nothing that was started writes it.
   virtual Ref<Buffer> borrow(Device device, const Ref<Buffer>& memory) = 0;
+  /// Whether the device computes values, rather than plans alone.
+  virtual bool runs() const = 0;
+  /// Where the host can read a value at once, without waiting for work that was started; nullptr if it cannot.
+  virtual const std::byte* peek(const Buffer& memory) const = 0;
   /// Whether the device has kernels for attention in this type. What has none is better recorded as what it consists
   /// of: then backward keeps the probabilities.
   virtual bool has_attention(DType dtype) const = 0;

@@ -3,7 +3,6 @@
 #include <russet/error.h>
 
 #include "base/pool.h"
-#include "graph/counters.h"
 
 namespace russet::graph {
 namespace {
@@ -36,7 +35,11 @@ struct AttributeHash {
   std::uint64_t operator()(const ops::Number& a) const {
     return mix(std::bit_cast<std::uint64_t>(a.real), static_cast<std::uint64_t>(a.integer));
   }
-  std::uint64_t operator()(const ops::Accumulate& a) const { return a.value; }
+  std::uint64_t operator()(const ops::Indexing& a) const {
+    std::uint64_t hash = mix(static_cast<std::uint64_t>(a.axes), a.lead);
+    for (const std::int8_t source : a.sources) hash = mix(hash, static_cast<std::uint64_t>(source));
+    return mix(hash, (a.accumulates ? 4ULL : 0ULL) + (a.from_end ? 2ULL : 0ULL) + (a.checked ? 1ULL : 0ULL));
+  }
   std::uint64_t operator()(const ops::Seed& a) const { return a.value; }
   std::uint64_t operator()(const ops::Attention& a) const {
     const auto bits = mix(std::bit_cast<std::uint64_t>(a.scale), std::bit_cast<std::uint64_t>(a.dropout));
@@ -44,10 +47,8 @@ struct AttributeHash {
   }
 };
 
-std::uint64_t hash_of(const NodeInfo& info) {
-  std::uint64_t hash = static_cast<std::uint64_t>(info.op) * 131 + static_cast<std::uint64_t>(info.dtype);
-  hash = mix(hash, info.shape);
-  return mix(hash, std::visit(AttributeHash{}, info.attributes));
+std::uint64_t hash_of(ops::Op op, DType dtype, std::uint64_t shape) {
+  return mix(static_cast<std::uint64_t>(op) * 131 + static_cast<std::uint64_t>(dtype), shape);
 }
 
 }  // namespace
@@ -56,7 +57,8 @@ Node::Node(NodeInfo info, NodeRefs inputs)
     : NodeInfo(std::move(info)),
       inputs_(std::move(inputs)),
       sequence_(next_sequence.fetch_add(1, std::memory_order_relaxed)),
-      hash_(hash_of(*this)) {}
+      shape_hash_(mix(0, shape)),
+      hash_(mix(hash_of(op, dtype, shape_hash_), std::visit(AttributeHash{}, attributes))) {}
 
 Node::Node(NodeInfo info, std::vector<NodeRef> inputs) : Node(std::move(info), NodeRefs{}) {
   if (inputs.size() > inputs_.size()) {
@@ -68,18 +70,23 @@ Node::Node(NodeInfo info, std::vector<NodeRef> inputs) : Node(std::move(info), N
 }
 
 Node::Node(NodeInfo info, Ref<Buffer> buffer)
-    : NodeInfo(std::move(info)), sequence_(next_sequence.fetch_add(1, std::memory_order_relaxed)) {
-  materialise(std::move(buffer));
+    : NodeInfo(std::move(info)),
+      buffer_(std::move(buffer)),
+      sequence_(next_sequence.fetch_add(1, std::memory_order_relaxed)),
+      shape_hash_(mix(0, shape)),
+      state_(State::ready) {
+  op = ops::Op::leaf;
+  attributes = {};
+  argument = 0;
+  hash_ = leaf_hash();
 }
 
 void* Node::operator new(std::size_t) { return base::ObjectPool<Node>::allocate(); }
 void Node::operator delete(void* memory, std::size_t) { base::ObjectPool<Node>::release(memory); }
 
-Node::~Node() {
-  // Nodes that no flush ever saw: recorded, and needed by nobody.
-  if (!buffer_ && mark.epoch == 0) engine_counters().nodes_dropped.fetch_add(1, std::memory_order_relaxed);
-  let_go_of_inputs();
-}
+Node::~Node() { let_go_of_inputs(); }
+
+std::uint64_t Node::leaf_hash() const { return hash_of(ops::Op::leaf, dtype, shape_hash_); }
 
 // Long chains of nodes are taken apart in a loop: one recursion a node would overflow the stack. Nodes that nobody
 // else holds wait in a list that runs through themselves, so that this allocates nothing.
@@ -109,18 +116,40 @@ void Node::let_go_of_inputs() {
   doomed = nullptr;
 }
 
-void Node::materialise(Ref<Buffer> buffer) {
+void Node::materialise(Ref<Buffer> buffer, Leftovers& leftovers) {
   buffer_ = std::move(buffer);
-  op = ops::Op::leaf;
-  attributes = {};
-  argument = 0;
-  hash_ = hash_of(*this);
-  let_go_of_inputs();
+  set(State::ready);
+  give_up_inputs(leftovers);
 }
 
-void Node::fail(std::string error) {
+void Node::fail(std::exception_ptr failure, Leftovers& leftovers) {
+  rare().failure = std::move(failure);
+  set(State::failed);
+  give_up_inputs(leftovers);
+}
+
+std::vector<NodeRef>& Node::kept_casts() { return rare().kept_casts; }
+
+Node::Rare& Node::rare() {
   if (!rare_) rare_ = std::make_unique<Rare>();
-  rare_->failure = std::move(error);
+  return *rare_;
+}
+
+void Node::give_up_inputs(Leftovers& leftovers) {
+  const auto give_up = [&](std::span<NodeRef> inputs) {
+    for (NodeRef& input : inputs) {
+      if (input) leftovers.push_back(std::move(input));
+    }
+  };
+  give_up(inputs_);
+  if (!rare_) return;
+  give_up(rare_->inputs);
+  rare_->inputs.clear();
+}
+
+std::mutex& graph_mutex() {
+  static std::mutex mutex;
+  return mutex;
 }
 
 std::size_t byte_size(const NodeInfo& node) {

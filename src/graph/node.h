@@ -1,13 +1,14 @@
 #pragma once
-// Node: one recorded value. Immutable but for becoming materialised.
+// Node: one recorded value. What it is computed by never changes; whether it is computed does, once.
 #include <russet/device.h>
 #include <russet/ref.h>
 #include <russet/shape.h>
 #include <array>
+#include <atomic>
+#include <exception>
 #include <memory>
-#include <optional>
+#include <mutex>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "graph/buffer.h"
@@ -32,8 +33,22 @@ struct NodeInfo {
   std::uint64_t argument = 0;
 };
 
+/// Guards what flushes of several threads share in nodes: inputs, states, kept casts. Held for moments, never while
+/// something is compiled, runs or is destroyed.
+std::mutex& graph_mutex();
+
+/// What letting go of inputs leaves behind, to be destroyed once graph_mutex() is free again.
+using Leftovers = std::vector<NodeRef>;
+
 class Node final : public RefCounted, public NodeInfo {
  public:
+  enum class State : std::uint8_t {
+    pending,    // recorded
+    computing,  // an output of a flush that is under way: whoever needs it waits for that
+    ready,      // in memory: a leaf, whatever it was recorded as
+    failed,     // reading it throws
+  };
+
   Node(NodeInfo info, NodeRefs inputs);
   /// Any number of inputs.
   Node(NodeInfo info, std::vector<NodeRef> inputs);
@@ -44,46 +59,53 @@ class Node final : public RefCounted, public NodeInfo {
   static void* operator new(std::size_t size);
   static void operator delete(void* memory, std::size_t size);
 
-  bool materialised() const { return static_cast<bool>(buffer_); }
+  State state() const { return state_.load(std::memory_order_acquire); }
+  bool materialised() const { return state() == State::ready; }
+  bool failed() const { return state() == State::failed; }
+  /// Where a value that is materialised lies.
   const Ref<Buffer>& buffer() const { return buffer_; }
-  /// At least three, those that it lacks last.
-  std::span<const NodeRef> inputs() const {
-    if (rare_ && !rare_->inputs.empty()) return rare_->inputs;
-    return inputs_;
-  }
+  /// Why a value failed; see require_sound() in recorder.h.
+  const std::exception_ptr& failure() const { return rare_->failure; }
+
   /// Record order within all threads; inputs always have smaller numbers.
   std::uint64_t sequence() const { return sequence_; }
   /// Hash over operator, type, shape and attributes.
   std::uint64_t hash() const { return hash_; }
+  /// Likewise, of the leaf that the node becomes.
+  std::uint64_t leaf_hash() const;
 
-  /// Turns the node into a leaf and lets go of its inputs.
-  void materialise(Ref<Buffer> buffer);
-  /// Marks a value that a failed run may have destroyed: reading throws `error` from now on.
-  void fail(std::string error);
-  const std::string* failure() const { return rare_ && rare_->failure ? &*rare_->failure : nullptr; }
-
-  /// The value of a cell that lives across steps.
-  bool persistent = false;
-
-  /// Of a persistent leaf: casts of it that evaluations computed, kept as long as this value (hoisting). Of a pending
-  /// cast: `hoisted` asks that its result be kept so.
-  std::vector<NodeRef> kept_casts;
+  /// Whether this is the value of a cell that lives across steps.
+  bool persistent() const { return persistent_.load(std::memory_order_relaxed); }
+  void mark_persistent() { persistent_.store(true, std::memory_order_relaxed); }
+  /// Of a pending cast of a persistent leaf: its result is to be kept with the leaf (hoisting). Set before others see
+  /// the node.
   bool hoisted = false;
 
-  // Scratch of the flush that is under way (one at a time; guarded by its lock).
-  struct FlushMark {
-    std::uint64_t epoch = 0;
-    std::int32_t index = -1;
-    std::uint32_t uses = 0;
-  };
-  FlushMark mark;
+  // For holders of graph_mutex().
+
+  /// At least three, those that it lacks last; none once the node is materialised or has failed.
+  std::span<const NodeRef> inputs() const {
+    if (rare_ && !rare_->inputs.empty()) return rare_->inputs;
+    return inputs_;
+  }
+  void set_computing(bool computing) { set(computing ? State::computing : State::pending); }
+  /// Turns the node into a leaf.
+  void materialise(Ref<Buffer> buffer, Leftovers& leftovers);
+  /// Reading throws `failure` from now on.
+  void fail(std::exception_ptr failure, Leftovers& leftovers);
+  /// Of a persistent leaf: casts of it that evaluations computed, kept as long as this value.
+  std::vector<NodeRef>& kept_casts();
 
  private:
   /// What few nodes have, so that the others are not larger for it.
   struct Rare {
     std::vector<NodeRef> inputs;  // all of them, if there are more than three
-    std::optional<std::string> failure;
+    std::vector<NodeRef> kept_casts;
+    std::exception_ptr failure;
   };
+  Rare& rare();
+  void set(State state) { state_.store(state, std::memory_order_release); }
+  void give_up_inputs(Leftovers& leftovers);
   void let_go_of_inputs();
 
   NodeRefs inputs_;
@@ -91,7 +113,10 @@ class Node final : public RefCounted, public NodeInfo {
   Ref<Buffer> buffer_;
   std::unique_ptr<Rare> rare_;
   std::uint64_t sequence_ = 0;
+  std::uint64_t shape_hash_ = 0;
   std::uint64_t hash_ = 0;
+  std::atomic<State> state_{State::pending};
+  std::atomic<bool> persistent_{false};
 };
 
 /// Elements of a contiguous value in bytes.

@@ -1,19 +1,18 @@
 #include "graph/recorder.h"
 
-#include <fmt/format.h>
 #include <russet/error.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
+#include <mutex>
 #include <new>
+#include <utility>
 
 #include "graph/closure.h"
 #include "graph/counters.h"
 #include "graph/executor.h"
 #include "graph/saved_set.h"
 #include "graph/tensor_state.h"
-#include "ops/table.h"
 
 namespace russet::graph {
 namespace {
@@ -21,12 +20,6 @@ namespace {
 /// More pending nodes than this are computed without waiting for a mark; a training step of the largest models here
 /// records some ten thousand.
 constexpr std::size_t pending_limit = 50'000;
-
-/// Closures share the marks in nodes: one flush at a time.
-std::mutex& flush_lock() {
-  static std::mutex mutex;
-  return mutex;
-}
 
 /// Adds the time of a flush to the counters.
 class FlushTimer {
@@ -44,48 +37,124 @@ class FlushTimer {
   Clock::time_point start_ = Clock::now();
 };
 
+/// Sets a flag for as long as it lives.
+class Raised {
+ public:
+  explicit Raised(bool& flag) : flag_(flag) { flag_ = true; }
+  ~Raised() { flag_ = false; }
+  Raised(const Raised&) = delete;
+  Raised& operator=(const Raised&) = delete;
+
+ private:
+  bool& flag_;
+};
+
+/// A failure as users are to see it: an Error.
+std::exception_ptr as_error(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const Error&) {
+    return failure;
+  } catch (const std::bad_alloc&) {
+    return std::make_exception_ptr(
+        OutOfMemoryError("out of memory: the host has none left to prepare this work. Use a smaller batch?"));
+  } catch (const std::exception& error) {
+    return std::make_exception_ptr(InternalError(error.what()));
+  }
+}
+
+/// Recorders of threads that have ended. Never destroyed: threads may end after static destructors.
+struct Idle {
+  base::SpinLock lock;
+  std::vector<Recorder*> recorders;
+};
+Idle& idle() {
+  static auto* const all = new Idle;
+  return *all;
+}
+
 }  // namespace
+
+/// What flushes work with, kept so that the next one allocates nothing.
+class Recorder::Scratch {
+ public:
+  std::vector<NodeRef> outputs;
+  std::vector<NodeRef> restorable;  // what cells held before, in case that a flush fails
+  std::vector<NodeRef> released;
+  Closure closure;
+  SavedSet saved_set;
+  Outcome outcome;
+};
+
+/// Lends a thread a recorder until it ends.
+class ThreadsRecorder {
+ public:
+  explicit ThreadsRecorder(Recorder*& place) : place_(place) { place_ = take(); }
+  ~ThreadsRecorder() {
+    Recorder* const recorder = std::exchange(place_, nullptr);
+    recorder->abandon();
+    const std::lock_guard lock(idle().lock);
+    idle().recorders.push_back(recorder);
+  }
+  ThreadsRecorder(const ThreadsRecorder&) = delete;
+  ThreadsRecorder& operator=(const ThreadsRecorder&) = delete;
+
+  static Recorder* take() {
+    const std::lock_guard lock(idle().lock);
+    if (idle().recorders.empty()) return new Recorder;
+    Recorder* const recorder = idle().recorders.back();
+    idle().recorders.pop_back();
+    return recorder;
+  }
+
+ private:
+  Recorder*& place_;
+};
+
+Recorder::Recorder() : scratch_(std::make_unique<Scratch>()) {}
+Recorder::~Recorder() = default;
 
 Recorder& Recorder::current() {
   static thread_local Recorder* current = nullptr;  // without a destructor, so that no call has to look for one
   if (current == nullptr) {
-    thread_local const auto recorder = make_ref<Recorder>();
-    current = recorder.get();
+    static thread_local const ThreadsRecorder lent(current);
+    // Destructors of static and thread-local objects may record, too, after the thread has given its recorder back.
+    if (current == nullptr) current = ThreadsRecorder::take();
   }
   return *current;
 }
 
 void Recorder::add(Cell& cell) {
-  if (cell.pending_in_.get() == this) return;
+  if (cell.pending_in_.load(std::memory_order_relaxed) == this) return;
   remove(cell);
   const std::lock_guard lock(lock_);
-  cell.pending_in_ = Ref<Recorder>(this);
   cell.pending_slot_ = cells_.size();
   cells_.push_back(&cell);
+  cell.pending_in_.store(this, std::memory_order_release);
 }
 
 void Recorder::remove(Cell& cell) {
-  const Ref<Recorder> owner = std::move(cell.pending_in_);
-  if (!owner) return;
-  const std::lock_guard lock(owner->lock_);
-  if (cell.pending_slot_ < owner->cells_.size() && owner->cells_[cell.pending_slot_] == &cell) {
+  while (Recorder* const owner = cell.pending_in_.load(std::memory_order_acquire)) {
+    const std::lock_guard lock(owner->lock_);
+    if (cell.pending_in_.load(std::memory_order_relaxed) != owner) continue;
     owner->cells_[cell.pending_slot_] = nullptr;
+    cell.pending_in_.store(nullptr, std::memory_order_release);
   }
 }
 
 void Recorder::add(SavedNodes& saved) {
   const std::lock_guard lock(lock_);
-  saved.saved_in_ = Ref<Recorder>(this);
   saved.saved_slot_ = saved_.size();
   saved_.push_back(&saved);
+  saved.saved_in_.store(this, std::memory_order_release);
 }
 
 void Recorder::remove(SavedNodes& saved) {
-  const Ref<Recorder> owner = std::move(saved.saved_in_);
-  if (!owner) return;
-  const std::lock_guard lock(owner->lock_);
-  if (saved.saved_slot_ < owner->saved_.size() && owner->saved_[saved.saved_slot_] == &saved) {
+  while (Recorder* const owner = saved.saved_in_.load(std::memory_order_acquire)) {
+    const std::lock_guard lock(owner->lock_);
+    if (saved.saved_in_.load(std::memory_order_relaxed) != owner) continue;
     owner->saved_[saved.saved_slot_] = nullptr;
+    saved.saved_in_.store(nullptr, std::memory_order_release);
   }
 }
 
@@ -94,7 +163,7 @@ void SavedNodes::register_saved() { Recorder::current().add(*this); }
 void SavedNodes::unregister_saved() { Recorder::remove(*this); }
 
 void Recorder::count_node() {
-  if (++nodes_ > pending_limit && !flushing_) flush();
+  if (++nodes_ > pending_limit && !flushing_) compute();
 }
 
 void Recorder::count_nodes() {
@@ -103,195 +172,159 @@ void Recorder::count_nodes() {
 }
 
 void Recorder::collect(const NodeRef& also) {
-  pending_.outputs.clear();
-  pending_.restorable.clear();
-  const std::lock_guard lock(lock_);
-  for (const Cell* cell : cells_) {
-    if (!cell) continue;
-    if (!cell->value_->materialised()) pending_.outputs.push_back(cell->value_);
-    if (cell->last_materialised_) pending_.restorable.push_back(cell->last_materialised_.get());
-  }
-  if (also && !also->materialised()) pending_.outputs.push_back(also);
-  // One for all threads: the flush lock is held.
-  static SavedSet& saved_set = *new SavedSet;
-  saved_set.clear();
-  for (const SavedNodes* saved : saved_) {
-    if (!saved) continue;
-    for (const NodeRef& node : saved->saved()) saved_set.add(node);
-  }
-  saved_set.choose(pending_.outputs);
-}
-
-void Recorder::compute() {
-  // One for all threads: the flush lock is held.
-  static Closure& closure = *new Closure;
-  try {
-    while (!pending_.outputs.empty()) {
-      Work& work = closure.take(pending_.outputs, pending_.restorable);
-      executor_of(work.device).execute(work);
-      closure.keep_hoisted();
-    }
-  } catch (...) {
-    closure.clear();
-    throw;
-  }
-  closure.clear();
-}
-
-void Recorder::flush(const NodeRef& also) {
-  if (flushing_) throw InternalError("flush: called from within a flush");
-  const std::lock_guard lock(flush_lock());
-  const FlushTimer timer;
-  flushing_ = true;
-  try {
-    collect(also);
-    compute();
-    settle();
-  } catch (const Error& error) {
-    restore(error.what());
-    throw;
-  } catch (const std::bad_alloc&) {
-    const char* const message = "out of memory: the host has none left to prepare this work. Use a smaller batch?";
-    restore(message);
-    throw OutOfMemoryError(message);
-  } catch (const std::exception& error) {
-    restore(error.what());
-    throw InternalError(error.what());
-  }
-  count_nodes();
-  flushing_ = false;
-}
-
-void Recorder::mark() {
-  if (deferrals_ == 0) flush();
-}
-
-void Recorder::settle() {
+  Scratch& s = *scratch_;
+  s.outputs.clear();
+  s.restorable.clear();
+  s.saved_set.clear();
+  const auto is_pending = [](const NodeRef& node) { return !node->materialised() && !node->failed(); };
   {
     const std::lock_guard lock(lock_);
+    for (const Cell* cell : cells_) {
+      if (!cell) continue;
+      if (is_pending(cell->value())) s.outputs.push_back(cell->value());
+      if (cell->before_) s.restorable.push_back(cell->before_);
+      s.restorable.insert(s.restorable.end(), cell->later_.begin(), cell->later_.end());
+    }
+    for (const SavedNodes* saved : saved_) {
+      if (!saved) continue;
+      for (const NodeRef& node : saved->saved()) s.saved_set.add(node);
+    }
+  }
+  if (also && is_pending(also)) s.outputs.push_back(also);
+  s.saved_set.choose(s.outputs);
+}
+
+void Recorder::compute_collected() {
+  Scratch& s = *scratch_;
+  auto amount = Closure::Take::all_of_a_device;
+  while (true) {
+    const Work& work = s.closure.take(s.outputs, s.restorable, nodes_, amount);
+    if (work.entries.empty()) return;
+    s.outcome.clear(work.entries.size());
+    try {
+      executor_of(work.device).execute(work, s.outcome);
+    } catch (...) {
+      s.outcome.failure = std::current_exception();
+    }
+    if (s.outcome.failure) s.outcome.failure = as_error(s.outcome.failure);
+    if (s.outcome.failure && s.outcome.culprits.empty()) {
+      // Nobody knows what it was: whatever fails alone.
+      std::vector<std::int32_t>& culprits = s.outcome.culprits;
+      for (std::size_t i = 0; i < work.entries.size(); ++i) {
+        if (work.entries[i].output && !s.outcome.results[i]) culprits.push_back(static_cast<std::int32_t>(i));
+      }
+      if (culprits.size() > 1) culprits.clear();
+      amount = Closure::Take::one;
+    }
+    s.closure.settle(s.outcome, s.outputs);
+  }
+}
+
+void Recorder::compute(const NodeRef& also) {
+  if (flushing_) throw InternalError("flush: called from within a flush");
+  const FlushTimer timer;
+  const Raised raised(flushing_);
+  std::vector<std::exception_ptr>& failures = scratch_->closure.failures();
+  try {
+    // A cell whose last write failed falls back on the value before it, which may be pending as well.
+    do {
+      failures.clear();
+      collect(also);
+      compute_collected();
+      for (const std::exception_ptr& failure : failures) {
+        if (std::find(untold_.begin(), untold_.end(), failure) == untold_.end()) untold_.push_back(failure);
+      }
+    } while (!failures.empty());
+  } catch (...) {
+    std::rethrow_exception(as_error(std::current_exception()));
+  }
+  release();
+  count_nodes();
+}
+
+void Recorder::tell() {
+  if (untold_.empty()) return;
+  const std::exception_ptr first = untold_.front();
+  untold_.clear();
+  std::rethrow_exception(first);
+}
+
+void Recorder::note_told(const std::exception_ptr& failure) { std::erase(untold_, failure); }
+
+void Recorder::release() {
+  Scratch& s = *scratch_;
+  {
+    const std::lock_guard lock(lock_);
+    std::size_t kept = 0;
     for (Cell* cell : cells_) {
       if (!cell) continue;
-      cell->pending_in_.reset();
-      if (cell->last_materialised_) released_.push_back(std::move(cell->last_materialised_));
+      const NodeRef& value = cell->value();
+      if (!value->materialised() && !value->failed()) {  // another thread is computing it
+        cell->pending_slot_ = kept;
+        cells_[kept++] = cell;
+        continue;
+      }
+      // Where the last write failed, the cell stays with what it had before.
+      if (value == cell->value_) {
+        if (cell->before_) s.released.push_back(std::move(cell->before_));
+        for (NodeRef& later : cell->later_) s.released.push_back(std::move(later));
+        cell->later_.clear();
+      }
+      cell->pending_in_.store(nullptr, std::memory_order_release);
     }
-    cells_.clear();
+    cells_.resize(kept);
     for (SavedNodes* saved : saved_) {
-      if (saved) saved->saved_in_.reset();
+      if (saved) saved->saved_in_.store(nullptr, std::memory_order_release);
     }
     saved_.clear();
   }
-  released_.clear();  // outside of the lock: it destroys nodes
-  pending_.outputs.clear();
+  s.released.clear();  // outside of the lock: it destroys nodes
+  s.restorable.clear();
+  s.outputs.clear();
 }
 
-void Recorder::restore(const std::string& error) {
+/// The thread ends: what is pending is computed by whoever reads it.
+void Recorder::abandon() {
   {
     const std::lock_guard lock(lock_);
     for (Cell* cell : cells_) {
-      if (!cell || cell->value_->materialised()) continue;
-      if (cell->last_materialised_ && !cell->last_materialised_->failure()) {
-        cell->value_ = cell->last_materialised_;
-      } else {
-        cell->value_->fail(error);
-      }
+      if (cell) cell->pending_in_.store(nullptr, std::memory_order_release);
     }
+    for (SavedNodes* saved : saved_) {
+      if (saved) saved->saved_in_.store(nullptr, std::memory_order_release);
+    }
+    cells_.clear();
+    saved_.clear();
   }
-  settle();
   count_nodes();
-  flushing_ = false;
+  deferrals_ = 0;
+  untold_.clear();
 }
 
-namespace {
-
-/// Of an operator on the inputs that there are, at most `most`.
-template <std::size_t most, class Inputs>
-NodeRef recorded(ops::Op op, Inputs&& inputs, NodeInfo&& given) {
-  std::array<ops::Description, most> descriptions;
-  std::array<const ops::Description*, most> pointers{};
-  std::size_t count = 0;
-  for (; count < inputs.size() && inputs[count]; ++count) {
-    const Node& input = *inputs[count];
-    if (input.failure()) throw Error(*input.failure());
-    descriptions[count] = {input.dtype, input.shape};
-    pointers[count] = &descriptions[count];
-    if (count > 0 && !(input.device == inputs[0]->device)) throw_device_mismatch(op, inputs);
-  }
-  const ops::Description result =
-      ops::infer(op, {pointers.data(), count}, given.attributes, {given.dtype, given.shape});
-  given.op = op;
-  given.dtype = result.dtype;
-  given.shape = result.shape;
-  if (count > 0) {
-    given.device = inputs[0]->device;
-  } else if (given.device.type != DeviceType::cpu) {
-    executor_of(given.device);  // throws where there is no such device
-  }
-  Recorder::current().count_node();
-  return make_ref<Node>(std::move(given), std::forward<Inputs>(inputs));
+void flush() {
+  Recorder& recorder = Recorder::current();
+  recorder.compute();
+  recorder.tell();
 }
 
-}  // namespace
-
-NodeRef record(ops::Op op, NodeRefs inputs, NodeInfo given) {
-  return recorded<3>(op, std::move(inputs), std::move(given));
+void mark() {
+  if (Recorder::current().obeys_marks()) flush();
 }
-
-NodeRef record_many(ops::Op op, std::vector<NodeRef> inputs, NodeInfo given) {
-  if (inputs.size() > ops::max_inputs) {
-    throw InternalError(fmt::format("{}: {} inputs, and no operator has as many", ops::row(op).name, inputs.size()));
-  }
-  return recorded<ops::max_inputs>(op, std::move(inputs), std::move(given));
-}
-
-NodeRef record_cast(NodeRef input, DType dtype, bool hoist) {
-  if (input->dtype == dtype) return input;
-  const bool keep = hoist && input->persistent && input->materialised();
-  if (keep) {
-    for (const NodeRef& kept : input->kept_casts) {
-      if (kept->dtype == dtype) return kept;
-    }
-  }
-  NodeInfo info;
-  info.dtype = dtype;
-  NodeRef cast = record(ops::Op::cast, std::move(input), std::move(info));
-  cast->hoisted = keep;
-  return cast;
-}
-
-NodeRef scalar(Scalar value, DType dtype, Device device) {
-  NodeInfo info;
-  info.dtype = dtype;
-  info.device = device;
-  info.argument = is_floating(dtype) ? std::bit_cast<std::uint64_t>(value.to_double())
-                                     : static_cast<std::uint64_t>(value.to_int64());
-  return record(ops::Op::scalar, NodeRefs{}, std::move(info));
-}
-
-NodeRef constant(Scalar value, DType dtype, Device device, const Shape& shape) {
-  NodeInfo info;
-  info.dtype = dtype;
-  info.device = device;
-  info.shape = shape;
-  if (dtype == DType::boolean) {
-    info.attributes = ops::Number{0, value.to_double() != 0};
-  } else {
-    info.attributes = is_floating(dtype) ? ops::Number{value.to_double(), 0} : ops::Number{0, value.to_int64()};
-  }
-  return record(ops::Op::constant, NodeRefs{}, std::move(info));
-}
-
-void flush() { Recorder::current().flush(); }
-
-void mark() { Recorder::current().mark(); }
 
 Deferral::Deferral() { ++Recorder::current().deferrals_; }
 Deferral::~Deferral() { --Recorder::current().deferrals_; }
 
+void require_sound(const Node& node) {
+  if (!node.failed()) return;
+  Recorder::current().note_told(node.failure());
+  std::rethrow_exception(node.failure());
+}
+
 void materialise(const NodeRef& node) {
-  if (node->failure()) throw Error(*node->failure());
-  if (!node->materialised()) Recorder::current().flush(node);
+  require_sound(*node);
+  if (!node->materialised()) Recorder::current().compute(node);
+  require_sound(*node);
   executor_of(node->device).synchronize();
-  if (node->failure()) throw Error(*node->failure());
 }
 
 }  // namespace russet::graph

@@ -1,6 +1,8 @@
 #pragma once
 // Recorder: what a thread has recorded and not yet computed.
-#include <mutex>
+#include <atomic>
+#include <exception>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -16,6 +18,7 @@ class Recorder;
 class SavedNodes {
  public:
   virtual ~SavedNodes();
+  /// Any thread may ask while this is registered.
   virtual std::span<const NodeRef> saved() const = 0;
 
  protected:
@@ -26,7 +29,7 @@ class SavedNodes {
 
  private:
   friend class Recorder;
-  Ref<Recorder> saved_in_;
+  std::atomic<Recorder*> saved_in_{nullptr};
   std::size_t saved_slot_ = 0;
 };
 
@@ -48,7 +51,8 @@ NodeRef record_cast(NodeRef input, DType dtype, bool hoist);
 NodeRef scalar(Scalar value, DType dtype, Device device);
 NodeRef constant(Scalar value, DType dtype, Device device, const Shape& shape = {});
 
-/// Computes everything that the calling thread has pending.
+/// Computes everything that the calling thread has pending. Throws the first failure that this thread has not been
+/// told of; whatever did not depend on it is computed.
 void flush();
 /// Likewise, where a step of training ends a part of its work; nothing while a Deferral lives.
 void mark();
@@ -61,11 +65,15 @@ class Deferral {
   Deferral(const Deferral&) = delete;
   Deferral& operator=(const Deferral&) = delete;
 };
-/// Computes `node` (with all else that is pending), and waits for it. Throws what made it fail.
+/// Computes `node` (with all else that is pending), and waits for it. Throws what made it fail, and nothing that made
+/// others fail.
 void materialise(const NodeRef& node);
+/// Throws why a node failed, if it did. The calling thread has been told of it then.
+void require_sound(const Node& node);
 
-/// A thread's pending work. Cells and saved sets may be destroyed on other threads, hence the lock.
-class Recorder final : public RefCounted {
+/// A thread's pending work. Cells and saved sets may be written or destroyed on other threads, hence the lock. Never
+/// destroyed: what a thread leaves behind when it ends serves another one.
+class Recorder final {
  public:
   static Recorder& current();
 
@@ -74,26 +82,32 @@ class Recorder final : public RefCounted {
   void add(SavedNodes& saved);
   static void remove(SavedNodes& saved);
 
-  /// Counts a recorded node; flushes when too many are pending.
+  /// Counts a recorded node; computes when too many are pending.
   void count_node();
   /// Nodes recorded since the last flush, which the engine's counters learn of then.
   std::size_t uncounted() const { return nodes_; }
-  /// Computes all pending cells, what the tape needs of the rest, and `also`.
-  void flush(const NodeRef& also = {});
-  /// Likewise, unless a Deferral of the thread lives.
-  void mark();
+  /// Computes all pending cells, what the tape needs of the rest, and `also`. Failures wait for tell().
+  void compute(const NodeRef& also = {});
+  /// Throws the first failure that this thread was not told of; it counts as told then, and those after it, too.
+  void tell();
+  /// This failure is being thrown.
+  void note_told(const std::exception_ptr& failure);
+  /// Whether marks compute.
+  bool obeys_marks() const { return deferrals_ == 0; }
 
  private:
   friend class Deferral;
-  struct Pending {
-    std::vector<NodeRef> outputs;
-    std::vector<Node*> restorable;  // old values that pending cells keep for a failure
-  };
+  friend class ThreadsRecorder;
+  class Scratch;
+
+  Recorder();
+  ~Recorder();
   void count_nodes();
   void collect(const NodeRef& also);
-  void compute();
-  void settle();
-  void restore(const std::string& error);
+  void compute_collected();
+  /// Cells whose values are settled leave the list.
+  void release();
+  void abandon();
 
   base::SpinLock lock_;
   std::vector<Cell*> cells_;
@@ -101,9 +115,8 @@ class Recorder final : public RefCounted {
   std::size_t nodes_ = 0;
   bool flushing_ = false;
   int deferrals_ = 0;
-  // Scratch of a flush, kept so that the next one allocates nothing.
-  Pending pending_;
-  std::vector<NodeRef> released_;
+  std::vector<std::exception_ptr> untold_;
+  std::unique_ptr<Scratch> scratch_;
 };
 
 }  // namespace russet::graph

@@ -24,6 +24,19 @@ void stop_sharing(graph::Cell& cell) {
   cell.reset(make_ref<graph::Node>(static_cast<const graph::NodeInfo&>(*value), own));
 }
 
+/// Makes the memory of a cell's value visible outside: whoever recorded a read of the value before, or keeps it for a
+/// gradient, gets what it was then, and casts of it are computed anew.
+void expose(graph::Cell& cell) {
+  const std::uint32_t own = 1;  // the cell's reference
+  const graph::NodeRef& value = cell.value();
+  if (value->buffer()->pinned()) return;
+  if (value->buffer()->shared() || value->reference_count() > own) stop_sharing(cell);
+  cell.value()->buffer()->pin();
+  graph::Leftovers casts;
+  const std::lock_guard lock(graph::graph_mutex());
+  casts.swap(cell.value()->kept_casts());
+}
+
 /// The node of a leaf whose elements lie in row-major order from `offset` on, or a copy of the elements.
 graph::NodeRef readable(const Tensor& tensor, std::int64_t& offset) {
   const graph::TensorState& state = defined_state(tensor.state());
@@ -96,28 +109,17 @@ void* Tensor::data() const {
     throw DeviceError(fmt::format("data: the memory of {} is not the host's; move the tensor with .to(Device(\"cpu\"))",
                                   russet::to_string(device())));
   }
-  std::int64_t offset = 0;
-  graph::NodeRef node = readable(*this, offset);
-  if (node->buffer()->shared()) {
-    stop_sharing(*state_->cell);
-    node = state_->cell->value();
-  }
-  node->buffer()->pin();
-  return node->buffer()->data() + static_cast<std::size_t>(offset) * size_of(dtype());
+  graph::Cell& cell = *state_->cell;
+  graph::materialise(cell.value());
+  expose(cell);
+  const auto offset = static_cast<std::size_t>(state_->geometry.offset);
+  return cell.value()->buffer()->data() + offset * size_of(dtype());
 }
 
 void Tensor::require_single_element() const {
   if (numel() == 1) return;
   throw ShapeError(
       fmt::format("item: the tensor has {} elements (shape {}), not one", numel(), russet::to_string(sizes())));
-}
-
-void Tensor::set_data(const Tensor& other) const {
-  graph::TensorState& state = const_cast<graph::TensorState&>(defined_state(state_));
-  const bool persistent = state.cell->persistent();
-  state.cell = defined_state(other.state_).cell;
-  state.geometry = other.state_->geometry;
-  if (persistent) state.cell->mark_persistent();
 }
 
 namespace graph {

@@ -17,9 +17,11 @@ class Cell final : public RefCounted {
   static void* operator new(std::size_t size);
   static void operator delete(void* memory, std::size_t size);
 
-  const NodeRef& value() const { return value_; }
+  /// The value after all writes that did not fail; a write that fails has not happened.
+  const NodeRef& value() const { return value_->failed() ? last_sound() : value_; }
   std::int64_t numel() const { return russet::numel(value_->shape); }
-  std::uint64_t version() const { return version_; }
+  /// Counts writes, but for those that failed.
+  std::uint64_t version() const;
 
   /// Replaces the value after an in-place write.
   void write(NodeRef value);
@@ -33,10 +35,15 @@ class Cell final : public RefCounted {
 
  private:
   friend class Recorder;
+  const NodeRef& last_sound() const;
+  void forget_failed_writes();
+
   NodeRef value_;
-  /// What a flush that fails before it starts restores.
-  NodeRef last_materialised_;
-  Ref<Recorder> pending_in_;
+  /// What the cell held before, the oldest first, since its value was last seen in memory.
+  NodeRef before_;
+  std::vector<NodeRef> later_;
+  /// Whose list of pending cells this one is in; that list's lock guards what a flush looks at.
+  std::atomic<Recorder*> pending_in_{nullptr};
   std::size_t pending_slot_ = 0;
   std::uint64_t version_ = 0;
   bool persistent_ = false;
@@ -44,6 +51,28 @@ class Cell final : public RefCounted {
 
 /// The autograd record of a tensor and its differentiable views; autograd derives from it.
 class History : public RefCounted {};
+
+/// The place of a history: threads that view one tensor side by side may all be about to make its first one.
+class HistorySlot {
+ public:
+  explicit HistorySlot(Ref<History> history) : owner_(std::move(history)), history_(owner_.get()) {}
+
+  History* get() const { return history_.load(std::memory_order_acquire); }
+  /// Puts this one there if there is none yet. Any number of threads may do so at once.
+  void offer(const Ref<History>& history) {
+    History* none = nullptr;
+    if (history_.compare_exchange_strong(none, history.get(), std::memory_order_acq_rel)) owner_ = history;
+  }
+  /// While no other thread uses the tensor.
+  void replace(Ref<History> history) {
+    history_.store(history.get(), std::memory_order_release);
+    owner_ = std::move(history);
+  }
+
+ private:
+  Ref<History> owner_;
+  std::atomic<History*> history_;
+};
 
 struct TensorState final : public RefCounted {
   TensorState(Ref<Cell> cell, Geometry geometry, Ref<History> history, bool root)
@@ -55,8 +84,8 @@ struct TensorState final : public RefCounted {
 
   Ref<Cell> cell;
   Geometry geometry;
-  /// Null for tensors that have nothing to do with autograd so far.
-  Ref<History> history;
+  /// Empty for tensors that have nothing to do with autograd so far.
+  HistorySlot history;
   /// Whether this is the tensor that the history is about, rather than a view of it.
   bool root = true;
   /// The tape's entry for reading this view, and which generation of the history it belongs to.

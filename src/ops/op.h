@@ -102,8 +102,8 @@ enum class Op : std::uint8_t {
 
 inline constexpr int op_count = static_cast<int>(Op::attention_value_gradient) + 1;
 
-/// The most inputs that an operator has.
-inline constexpr std::size_t max_inputs = 8;
+/// The most inputs that an operator has: put takes an array, values, and an index for each axis.
+inline constexpr std::size_t max_inputs = 10;
 
 enum class Family : std::uint8_t {
   source,

@@ -51,7 +51,7 @@ enum class Role { value, condition, index, selector };
 
 Role role_of(Op op, int input) {
   if (op == Op::where && input == 0) return Role::condition;
-  if ((op == Op::take || op == Op::put) && input == 1) return Role::index;
+  if ((op == Op::take && input >= 1) || (op == Op::put && input >= 2)) return Role::index;
   if ((op == Op::max_pool || op == Op::max_unpool) && input == 0) return Role::selector;
   return Role::value;
 }
@@ -88,14 +88,14 @@ DType attention_type(const Call& call) {
 DType value_type(const Call& call) {
   if (call.row.family == Family::attention) return attention_type(call);
   const Description* first = nullptr;
-  for (int i = 0; i < call.row.inputs; ++i) {
+  for (int i = 0; i < static_cast<int>(call.inputs.size()); ++i) {
     const Description& input = call.input(i);
     const Role role = role_of(call.row.op, i);
     if (role == Role::condition && input.dtype != DType::boolean) {
       call.fail<TypeError>("the condition is bool, not {}", name_of(input.dtype));
     }
-    if (role == Role::index && input.dtype != DType::int64) {
-      call.fail<TypeError>("the index is int64, not {}", name_of(input.dtype));
+    if (role == Role::index && (!is_integral(input.dtype) || input.dtype == DType::boolean)) {
+      call.fail<TypeError>("an index is of an integer type, not {}", name_of(input.dtype));
     }
     if (role != Role::value) continue;
     if (first != nullptr && first->dtype != input.dtype) fail_of_types(call, first->dtype, input.dtype);
@@ -288,11 +288,31 @@ void check_view(const Call& call, const Shape& sizes, std::int64_t count) {
   }
 }
 
-Shape taken(const Call& call) {
+/// The sizes of what is taken from, or put into, an array; `first` is the first index tensor.
+Shape taken(const Call& call, int first) {
   const Shape& x = call.shape(0);
-  if (x.empty()) call.fail("takes rows of a tensor with at least one axis");
-  Shape result = call.shape(1);
-  for (int axis = 1; axis < x.rank(); ++axis) {
+  const auto& indexing = call.attribute<Indexing>();
+  const Shape& lead = indexing.lead;
+  if (indexing.axes > x.rank()) call.fail("names {} axes of {}", indexing.axes, x.rank());
+  const int tensors = static_cast<int>(call.inputs.size()) - first;
+  if (tensors != indexing.tensors()) call.fail<InternalError>("takes {} index tensors", indexing.tensors());
+  for (int i = first; i < first + tensors; ++i) {
+    const Shape& index = call.shape(i);
+    bool fits = index.rank() <= lead.rank();
+    for (int back = 1; fits && back <= index.rank(); ++back) {
+      fits = index[index.rank() - back] == 1 || index[index.rank() - back] == lead[lead.rank() - back];
+    }
+    if (!fits) call.fail("the index {} does not broadcast to {}", to_string(index), to_string(lead));
+  }
+  for (int axis = 0; axis < indexing.axes; ++axis) {
+    if (indexing.is_by_tensor(axis)) continue;
+    const int source = indexing.sources[static_cast<std::size_t>(axis)];
+    if (source >= lead.rank() || lead[source] > x[axis]) {
+      call.fail("axis {} of the index {} runs past axis {} of {}", source, to_string(lead), axis, to_string(x));
+    }
+  }
+  Shape result = lead;
+  for (int axis = indexing.axes; axis < x.rank(); ++axis) {
     if (result.rank() == max_rank) call.fail("the result would have more than {} axes", max_rank);
     result.push_back(x[axis]);
   }
@@ -352,9 +372,9 @@ Shape like_first(const Call& call) {
   switch (call.row.op) {
     case Op::overwrite: check_view(call, call.shape(1), numel(x)); break;
     case Op::put: {
-      const Shape rows = taken(call);
-      if (call.shape(2) != rows)
-        call.fail("the values' shape is {} where {} is needed", to_string(call.shape(2)), to_string(rows));
+      const Shape values = taken(call, 2);
+      if (call.shape(1) != values)
+        call.fail("the values' shape is {} where {} is needed", to_string(call.shape(1)), to_string(values));
       break;
     }
     case Op::max_unpool: check_gradient(call, call.shape(1), pooled(call, x)); break;
@@ -396,7 +416,7 @@ Shape result_shape(const Call& call) {
     case ShapeRule::attention: return attended(call);
     case ShapeRule::take: break;
   }
-  return taken(call);
+  return taken(call, 1);
 }
 
 }  // namespace

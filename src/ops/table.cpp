@@ -157,9 +157,20 @@ constexpr OpRow rows[] = {
     {Op::overwrite, "overwrite", movement, 2, same, like_first, none,
      "The first input with a strided part of it replaced by the second.", argument, exact},
 
-    {Op::take, "take", indexing, 2, same, ShapeRule::take, none, "Rows x[index[i]] of the first input.", false, exact},
-    {Op::put, "put", indexing, 3, same, like_first, widest,
-     "The first input with rows x[index[i]] replaced by values[i] (the last one wins), or with values[i] added."},
+    {Op::take, "take", indexing, 9, same, ShapeRule::take, none,
+     "Elements, or sub-arrays, of the first input, named by an index for each of its first axes.", false, exact, 7},
+    {Op::put,
+     "put",
+     indexing,
+     10,
+     same,
+     like_first,
+     widest,
+     "The first input with the elements that an index names replaced by the second's (the last one wins), or with the "
+     "second's added.",
+     false,
+     {},
+     7},
 
     {Op::max_pool, "max_pool", window, 2, same, ShapeRule::pool, none,
      "The second input at the position of the first's first maximum in each window; padding never wins.", false, exact},

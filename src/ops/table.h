@@ -11,8 +11,8 @@
 namespace russet::ops {
 
 /// How the type of the result follows from the types of the inputs, and which input types are taken. Inputs of one
-/// elementwise operator have one type (casts are nodes of their own), `where`'s condition aside. Indices are int64; the
-/// first input of max_pool and max_unpool, which only chooses positions, may have another type than the second.
+/// elementwise operator have one type (casts are nodes of their own), `where`'s condition aside. Indices are integers;
+/// the first input of max_pool and max_unpool, which only chooses positions, may have another type than the second.
 enum class TypeRule : std::uint8_t {
   given,       // stated by the caller (cast, sources); random numbers are float32, random_bits int64
   same,        // any type; the result has it (that of the values where a condition, index or selector takes part)
@@ -34,7 +34,7 @@ enum class ShapeRule : std::uint8_t {
   matmul,     // [batch..., m, k] x [batch..., k, n]
   convolution,
   pool,
-  take,  // index shape, then the input's axes after the first
+  take,  // the index's sizes, then those of the array's axes that are not named
   attention,
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 // What a device supplies to the runtime: what it is, memory, and a target for the compiler.
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -37,6 +38,8 @@ class DeviceDriver {
   /// Whether the host, and with it other devices, can read what lies in this memory of the device, in place: nothing
   /// that was started writes it when this returns. Throws DeviceError if what should lie there was lost.
   virtual bool lend(const std::byte* /*memory*/, std::size_t /*bytes*/) { return false; }
+  /// Whether the host can read this memory in place at once: nothing that was started writes it.
+  virtual bool is_idle(const std::byte* /*memory*/, std::size_t /*bytes*/) { return false; }
   /// Whether this device can read another one's memory, above a page, in place, from now until end_borrowing().
   virtual bool borrow(std::byte* /*memory*/, std::size_t /*bytes*/) { return false; }
   /// The value is gone. What was started may still read it: the driver keeps the lender until that is done.
@@ -54,12 +57,17 @@ class DeviceDriver {
   virtual void begin_value(std::byte* /*address*/, std::size_t /*bytes*/) {}
 };
 
-/// Called by static initialisers of src/device: adding a device is adding a folder.
-void register_device(DeviceType type, std::unique_ptr<DeviceDriver> driver);
-/// A device that this build or machine lacks, and why (`russet devices` prints it).
-void register_unavailable(DeviceType type, std::string reason);
-/// nullptr if there is none.
+/// Makes the driver of a device. Throws DeviceError, whose words say why this build or machine lacks the device.
+using DriverFactory = std::function<std::unique_ptr<DeviceDriver>()>;
+
+/// Called by static initialisers of src/device: adding a device is adding a folder. The driver is made when the device
+/// is first used.
+void register_device(DeviceType type, DriverFactory make);
+/// The driver of a device, made if it was not; nullptr if there is none.
 DeviceDriver* driver_of(DeviceType type);
+/// Why there is none (`russet devices` prints it).
 std::string unavailable_reason(DeviceType type);
+/// The driver; throws DeviceError that says why there is none.
+DeviceDriver& require_driver(Device device);
 
 }  // namespace russet::runtime

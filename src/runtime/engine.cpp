@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/parallel.h"
+#include "compile/failure.h"
 #include "graph/counters.h"
 #include "runtime/profiler.h"
 
@@ -17,145 +18,211 @@ constexpr std::size_t cached_bytes = std::size_t{64} << 20;
 constexpr std::size_t cached_plans = 256;  // however large
 constexpr std::size_t compared_plans = 64;
 
-/// The first difference to the plan that agrees longest, of those that were used last.
-std::string explain(const PlanCache& cache, const graph::Work& work, std::uint64_t environment) {
-  const compile::Key* nearest = nullptr;
-  std::size_t longest = 0;
-  std::size_t seen = 0;
-  for (const PlanCache::Entry& entry : cache) {
-    if (++seen > compared_plans) break;
-    const std::size_t prefix = entry.key.common_prefix(work);
-    if (!nearest || prefix > longest) {
-      nearest = &entry.key;
-      longest = prefix;
-    }
+/// The positions of a work's leaves among its entries.
+std::vector<std::int32_t> leaves_of(const graph::Work& work) {
+  std::vector<std::int32_t> leaves;
+  for (std::size_t i = 0; i < work.entries.size(); ++i) {
+    if (work.entries[i].leaf) leaves.push_back(static_cast<std::int32_t>(i));
   }
-  return nearest ? nearest->difference(work, environment) : "it is the first plan";
+  return leaves;
 }
 
 }  // namespace
 
+/// What one execution binds; kept, so that a replay allocates nothing.
+struct Engine::Run {
+  std::vector<std::byte*> slots;
+  std::vector<std::uint64_t> arguments;
+  std::vector<graph::Buffer*> leaves;
+  std::vector<Ref<graph::Buffer>> outputs;
+  std::byte* arena = nullptr;
+  std::size_t step = 0;  // that runs now
+};
+
 Engine::Engine(DeviceDriver& driver)
     : driver_(driver), target_(&driver.target()), memory_(driver), cache_(cached_bytes, cached_plans) {}
 
-std::shared_ptr<const compile::Plan> Engine::plan_for(const graph::Work& work) {
-  const std::uint64_t environment = target_->key() * 31 + static_cast<std::uint64_t>(base::thread_count());
-  const auto serves = [&](const compile::Key& key) { return key.serves(work, environment); };
-  if (const auto* plan = cache_.find_where(compile::Key::hash(work), serves)) {
-    graph::engine_counters().cache_hits.fetch_add(1, std::memory_order_relaxed);
-    return *plan;
+Engine::~Engine() = default;
+
+void Engine::set_observer(std::function<void(const compile::Plan&)> observer) {
+  const std::lock_guard lock(mutex_);
+  observer_ = std::move(observer);
+}
+
+void Engine::observe(const compile::Plan& plan) {
+  std::function<void(const compile::Plan&)> observer;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!observer_) return;
+    observer = observer_;
+  }
+  observer(plan);
+}
+
+PlanPtr Engine::plan_for(const graph::Work& work) {
+  const std::uint64_t environment = target().key() * 31 + static_cast<std::uint64_t>(base::thread_count());
+  {
+    const std::lock_guard lock(mutex_);
+    const auto serves = [&](const compile::Key& key) { return key.serves(work, environment); };
+    if (const PlanPtr* plan = cache_.find_where(compile::Key::hash(work), serves)) {
+      graph::engine_counters().cache_hits.fetch_add(1, std::memory_order_relaxed);
+      return *plan;
+    }
   }
   return make_plan(work, environment);
 }
 
-std::shared_ptr<const compile::Plan> Engine::make_plan(const graph::Work& work, std::uint64_t environment) {
-  reason_ = explain(cache_, work, environment);
+PlanPtr Engine::make_plan(const graph::Work& work, std::uint64_t environment) {
   const auto start = std::chrono::steady_clock::now();
-  compile::Plan made = compile::make_plan(compile::build_program(work), *target_);
+  const compile::Target& target = this->target();
+  compile::Plan made = compile::make_plan(compile::build_program(work), target);
   for (std::size_t i = 0; i < work.entries.size(); ++i) {
     if (work.entries[i].output) made.output_entries.push_back(static_cast<std::int32_t>(i));
   }
-  if (driver_.runs()) target_->prepare(made.kernels);
+  if (driver_.runs()) target.prepare(made.kernels);
   const auto plan = std::make_shared<const compile::Plan>(std::move(made));
+  compile::Key key(work, environment);
+  const std::size_t size = key.bytes() + plan->host_bytes;
   graph::EngineCounters& counters = graph::engine_counters();
   counters.plans_compiled.fetch_add(1, std::memory_order_relaxed);
+  std::string reason;
+  {
+    const std::lock_guard lock(mutex_);
+    if (base::log_enabled("plans")) reason = explain(key);
+    // Unsigned numbers wrap around, so a difference may be negative.
+    const std::size_t plans = cache_.size();
+    const std::size_t bytes = cache_.bytes();
+    last_compiled_ = key.hash();
+    cache_.insert(std::move(key), plan, size);
+    counters.cached_plans.fetch_add(cache_.size() - plans, std::memory_order_relaxed);
+    counters.cached_plan_bytes.fetch_add(cache_.bytes() - bytes, std::memory_order_relaxed);
+  }
   if (base::log_enabled("plans")) {
     const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
     base::log_line("plans", fmt::format("compiled {} nodes into {} steps in {:.1f} ms: {}", work.entries.size(),
-                                        plan->program.steps.size(), elapsed.count(), reason_));
+                                        plan->program.steps.size(), elapsed.count(), reason));
     if (base::log_enabled("steps")) base::log_line("steps", describe_steps(*plan));
   }
-  // Unsigned numbers wrap around, so a difference may be negative.
-  const std::size_t plans = cache_.size();
-  const std::size_t bytes = cache_.bytes();
-  compile::Key key(work, environment);
-  const std::size_t size = key.bytes() + plan->host_bytes;
-  cache_.insert(std::move(key), plan, size);
-  counters.cached_plans.fetch_add(cache_.size() - plans, std::memory_order_relaxed);
-  counters.cached_plan_bytes.fetch_add(cache_.bytes() - bytes, std::memory_order_relaxed);
   return plan;
 }
 
-void Engine::execute(graph::Work& work) {
-  const std::shared_ptr<const compile::Plan> plan = plan_for(work);
-  if (observer_) observer_(*plan);
-  memory_.check(plan->output_bytes, plan->program.arena_bytes);
-  bind(work, *plan);
+/// The first difference to the plan that agrees longest, of those that were used last.
+std::string Engine::explain(const compile::Key& key) const {
+  const compile::Key* nearest = nullptr;
+  std::size_t longest = 0;
+  std::size_t seen = 0;
+  for (const PlanCache::Entry& entry : cache_) {
+    if (entry.key == key) continue;
+    if (++seen > compared_plans) break;
+    const std::size_t prefix = key.common_prefix(entry.key);
+    if (nearest && prefix <= longest) continue;
+    nearest = &entry.key;
+    longest = prefix;
+  }
+  return nearest ? key.difference(*nearest) : "it is the first plan";
+}
+
+std::string Engine::why_compiled() const {
+  const std::lock_guard lock(mutex_);
+  for (const PlanCache::Entry& entry : cache_) {
+    if (entry.hash == last_compiled_) return explain(entry.key);
+  }
+  return "";
+}
+
+void Engine::execute(const graph::Work& work, graph::Outcome& outcome) {
+  PlanPtr plan;
+  try {
+    plan = plan_for(work);
+  } catch (compile::StepFailure& failure) {
+    outcome.failure = failure.cause;
+    outcome.culprits = std::move(failure.entries);
+    return;
+  }
+  observe(*plan);
+  const base::Lender<Run>::Loan run(runs_);
+  const std::lock_guard lock(running_);
+  replay(work, *plan, *run, outcome);
+  run->outputs.clear();  // memory may be needed elsewhere
+}
+
+void Engine::replay(const graph::Work& work, const compile::Plan& plan, Run& run, graph::Outcome& outcome) {
+  try {
+    bind(work, plan, run);
+  } catch (const OutOfMemoryError&) {
+    outcome.failure = std::current_exception();
+    outcome.culprits = what_exceeds_memory(plan);
+    return;
+  }
   try {
     if (driver_.runs()) {
-      run(*plan);
+      run_steps(plan, run);
       driver_.commit();
     }
-  } catch (const std::exception& error) {
-    fail(*plan, error.what());
-    throw;
-  }
-  publish(work, *plan);
-}
-
-void Engine::bind(const graph::Work& work, const compile::Plan& plan) {
-  leaf_nodes_.clear();
-  output_nodes_.clear();
-  for (const graph::Work::Entry& entry : work.entries) {
-    if (entry.node->materialised()) leaf_nodes_.push_back(entry.node);
-  }
-  for (const std::int32_t entry : plan.output_entries) {
-    output_nodes_.push_back(work.entries[static_cast<std::size_t>(entry)].node);
-  }
-  compile::collect_arguments(work, arguments_);
-  outputs_.clear();
-  outputs_.resize(plan.program.outputs.size());
-  try {
-    bind_outputs(work, plan);
   } catch (...) {
-    outputs_.clear();  // what there was memory for is needed elsewhere
-    throw;
+    outcome.failure = std::current_exception();
+    note_interruption(work, plan, run, outcome);
+    return;
+  }
+  for (std::size_t i = 0; i < plan.output_entries.size(); ++i) {
+    const auto entry = static_cast<std::size_t>(plan.output_entries[i]);
+    // The plan's outputs cover the work's; those that the work does not want are given back at once.
+    if (work.entries[entry].output) outcome.results[entry] = std::move(run.outputs[i]);
   }
 }
 
-void Engine::bind_outputs(const graph::Work& work, const compile::Plan& plan) {
+void Engine::bind(const graph::Work& work, const compile::Plan& plan, Run& run) {
   const compile::Program& program = plan.program;
-  slots_.assign(program.slots.size(), nullptr);
-  std::byte* arena = memory_.arena(program.arena_bytes);
+  memory_.check(plan.output_bytes, program.arena_bytes);
+  compile::collect_arguments(work, run.arguments);
+  run.leaves.clear();
+  for (const graph::Work::Entry& entry : work.entries) {
+    if (entry.leaf) run.leaves.push_back(entry.node->buffer().get());
+  }
+  run.outputs.clear();
+  run.outputs.resize(program.outputs.size());
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
     const std::int32_t donor = program.outputs[i].donor;
-    if (donor >= 0) outputs_[i] = leaf_nodes_[static_cast<std::size_t>(donor)]->buffer();
+    if (donor < 0) continue;
+    run.outputs[i] = Ref<graph::Buffer>(run.leaves[static_cast<std::size_t>(donor)]);
   }
+  run.arena = memory_.arena(program.arena_bytes);
+  run.slots.assign(program.slots.size(), nullptr);
   for (std::size_t i = 0; i < program.slots.size(); ++i) {
     const compile::Slot& slot = program.slots[i];
     const auto index = static_cast<std::size_t>(slot.index);
     switch (slot.kind) {
-      case compile::Slot::Kind::leaf: slots_[i] = leaf_nodes_[index]->buffer()->data(); break;
-      case compile::Slot::Kind::temporary: slots_[i] = arena + slot.offset; break;
+      case compile::Slot::Kind::leaf: run.slots[i] = run.leaves[index]->data(); break;
+      case compile::Slot::Kind::temporary: run.slots[i] = run.arena + slot.offset; break;
       case compile::Slot::Kind::output:
-        if (!outputs_[index]) outputs_[index] = memory_.allocate(work.device, slot.bytes);
-        slots_[i] = outputs_[index]->data();
+        if (!run.outputs[index]) run.outputs[index] = memory_.allocate(work.device, slot.bytes);
+        run.slots[i] = run.outputs[index]->data();
         break;
     }
   }
 }
 
-void Engine::begin_values(const compile::Plan& plan, std::size_t step, std::byte* arena) {
-  for (const std::int32_t born : plan.births[step]) {
+void Engine::begin_values(const compile::Plan& plan, const Run& run) {
+  for (const std::int32_t born : plan.births[run.step]) {
     const auto slot = static_cast<std::size_t>(born);
-    driver_.begin_value(slots_[slot], plan.program.slots[slot].bytes);
+    driver_.begin_value(run.slots[slot], plan.program.slots[slot].bytes);
   }
-  driver_.begin_value(arena + plan.program.scratch[step], plan.kernels[step]->scratch_bytes());
+  driver_.begin_value(run.arena + plan.program.scratch[run.step], plan.kernels[run.step]->scratch_bytes());
 }
 
-void Engine::run(const compile::Plan& plan) {
-  const compile::Program& program = plan.program;
-  std::byte* arena = memory_.arena(program.arena_bytes);
+void Engine::run_steps(const compile::Plan& plan, Run& run) {
   static const base::Log log("run");  // the last line before a crash
-  Profiler* profiler = Profiler::active();
-  for (std::size_t i = 0; i < plan.kernels.size(); ++i) {
-    if (driver_.tracks_values()) begin_values(plan, i, arena);
-    if (log.enabled()) log("step {}: {} {}", i, plan.kernels[i]->name(), describe(program.steps[i]));
-    const compile::Bindings bindings{slots_.data(), arguments_.data(), arena + program.scratch[i]};
+  const std::shared_ptr<Profiler> profiler = Profiler::active();
+  for (run.step = 0; run.step < plan.kernels.size(); ++run.step) {
+    const compile::Kernel& kernel = *plan.kernels[run.step];
+    if (driver_.tracks_values()) begin_values(plan, run);
+    if (log.enabled()) log("step {}: {} {}", run.step, kernel.name(), describe(plan.program.steps[run.step]));
+    const compile::Bindings bindings{run.slots.data(), run.arguments.data(),
+                                     run.arena + plan.program.scratch[run.step]};
     if (profiler) {
-      profiler->step(plan, i, driver_, [&] { plan.kernels[i]->run(bindings); });
+      profiler->step(plan, run.step, driver_, [&] { kernel.run(bindings); });
     } else {
-      plan.kernels[i]->run(bindings);
+      kernel.run(bindings);
     }
   }
   graph::EngineCounters& counters = graph::engine_counters();
@@ -163,27 +230,29 @@ void Engine::run(const compile::Plan& plan) {
   counters.bytes_moved.fetch_add(plan.moved_bytes, std::memory_order_relaxed);
 }
 
-// What the plan may have written is lost; leaves that lent their memory among it.
-void Engine::fail(const compile::Plan& plan, const std::string& error) {
-  for (graph::Node* node : output_nodes_) node->fail(error);
-  for (const compile::Output& output : plan.program.outputs) {
-    if (output.donor >= 0) leaf_nodes_[static_cast<std::size_t>(output.donor)]->fail(error);
-  }
-  outputs_.clear();
+/// What the step computes with which memory runs out.
+std::vector<std::int32_t> Engine::what_exceeds_memory(const compile::Plan& plan) const {
+  const std::size_t in_use = memory_.used();
+  const std::size_t limit = memory_.limit().value_or(in_use);
+  const std::size_t step = compile::step_beyond(plan.program, limit > in_use ? limit - in_use : 0);
+  return compile::entries_of(plan.program, plan.program.steps[step]);
 }
 
-void Engine::publish(const graph::Work& work, const compile::Plan& plan) {
-  // The plan's outputs cover the work's; those that the work does not want are given back at once. All nodes are
-  // looked up before the first becomes a leaf: that may destroy others.
-  for (const std::int32_t entry : plan.output_entries) {
-    const graph::Work::Entry& wanted = work.entries[static_cast<std::size_t>(entry)];
-    published_.push_back(wanted.output ? graph::NodeRef(wanted.node) : graph::NodeRef());
+void Engine::note_interruption(const graph::Work& work, const compile::Plan& plan, Run& run, graph::Outcome& outcome) {
+  if (run.step == plan.kernels.size()) return;  // all ran, and what was started cannot be told apart
+  try {
+    driver_.commit();
+  } catch (const Error&) {
+    return;  // the device itself failed
   }
-  for (std::size_t i = 0; i < published_.size(); ++i) {
-    if (published_[i]) published_[i]->materialise(std::move(outputs_[i]));
+  outcome.culprits = compile::entries_of(plan.program, plan.program.steps[run.step]);
+  const compile::Remains remains = compile::remains_of(plan.program, run.step, true);
+  for (const std::size_t output : remains.complete) {
+    const auto entry = static_cast<std::size_t>(plan.output_entries[output]);
+    if (work.entries[entry].output) outcome.results[entry] = std::move(run.outputs[output]);
   }
-  published_.clear();
-  outputs_.clear();
+  const std::vector<std::int32_t> leaves = leaves_of(work);
+  for (const std::size_t leaf : remains.overwritten) outcome.overwritten.push_back(leaves[leaf]);
 }
 
 Ref<graph::Buffer> Engine::allocate(Device device, std::size_t bytes) {
@@ -208,6 +277,10 @@ Ref<graph::Buffer> Engine::borrow(Device device, const Ref<graph::Buffer>& memor
   DeviceDriver* const home = driver_of(memory->device().type);
   if (!home->lend(memory->data(), memory->bytes()) || !driver_.borrow(memory->data(), memory->bytes())) return nullptr;
   return Ref<graph::Buffer>(new BorrowedBuffer(driver_, device, memory));
+}
+
+const std::byte* Engine::peek(const graph::Buffer& memory) const {
+  return driver_.is_idle(memory.data(), memory.bytes()) ? memory.data() : nullptr;
 }
 
 void Engine::upload(graph::Buffer& target, std::span<const std::byte> bytes) { driver_.upload(target.data(), bytes); }

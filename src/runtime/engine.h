@@ -2,7 +2,10 @@
 // Engine: the executor of one device: finds or makes the plan for a flush's work, binds memory, and replays.
 #include <russet/runtime.h>
 
+#include <mutex>
+
 #include "base/bounded_cache.h"
+#include "base/lender.h"
 #include "compile/build.h"
 #include "compile/plan.h"
 #include "graph/executor.h"
@@ -13,56 +16,69 @@ namespace russet::runtime {
 struct HashOfKey {
   std::size_t operator()(const compile::Key& key) const { return key.hash(); }
 };
+using PlanPtr = std::shared_ptr<const compile::Plan>;
 /// Plans by the structure of the work.
-using PlanCache = base::BoundedCache<compile::Key, std::shared_ptr<const compile::Plan>, HashOfKey>;
+using PlanCache = base::BoundedCache<compile::Key, PlanPtr, HashOfKey>;
 
+/// Threads compile side by side; plans run one after another, for they share the arena.
 class Engine final : public graph::Executor {
  public:
   explicit Engine(DeviceDriver& driver);
+  ~Engine() override;
 
-  void execute(graph::Work& work) override;
+  void execute(const graph::Work& work, graph::Outcome& outcome) override;
   Ref<graph::Buffer> allocate(Device device, std::size_t bytes) override;
   void upload(graph::Buffer& target, std::span<const std::byte> bytes) override;
   void download(const graph::Buffer& source, std::size_t offset, std::span<std::byte> bytes) override;
   Ref<graph::Buffer> borrow(Device device, const Ref<graph::Buffer>& memory) override;
-  bool has_attention(DType dtype) const override { return target_->has_attention(dtype); }
+  bool runs() const override { return driver_.runs(); }
+  const std::byte* peek(const graph::Buffer& memory) const override;
+  bool has_attention(DType dtype) const override { return target().has_attention(dtype); }
   void synchronize() override { driver_.synchronize(); }
 
   MemoryPool& memory() { return memory_; }
   /// Compiles for another device's target from now on (the null device plans for others).
-  void set_target(const compile::Target& target) { target_ = &target; }
+  void set_target(const compile::Target& target) { target_.store(&target); }
   /// Called with each plan before it runs: `russet plan` adds up what it sees.
-  void set_observer(std::function<void(const compile::Plan&)> observer) { observer_ = std::move(observer); }
-  const std::string& last_reason() const { return reason_; }
+  void set_observer(std::function<void(const compile::Plan&)> observer);
+  /// Why the last plan was compiled: how it differs from the nearest of those that were used last. Empty if none was.
+  std::string why_compiled() const;
 
  private:
   class BorrowedBuffer;
-  std::shared_ptr<const compile::Plan> plan_for(const graph::Work& work);
-  std::shared_ptr<const compile::Plan> make_plan(const graph::Work& work, std::uint64_t environment);
-  void bind(const graph::Work& work, const compile::Plan& plan);
-  void bind_outputs(const graph::Work& work, const compile::Plan& plan);
-  void run(const compile::Plan& plan);
+  struct Run;
+
+  const compile::Target& target() const { return *target_.load(); }
+  PlanPtr plan_for(const graph::Work& work);
+  PlanPtr make_plan(const graph::Work& work, std::uint64_t environment);
+  std::string explain(const compile::Key& key) const;
+  void observe(const compile::Plan& plan);
+  void replay(const graph::Work& work, const compile::Plan& plan, Run& run, graph::Outcome& outcome);
+  void bind(const graph::Work& work, const compile::Plan& plan, Run& run);
+  void run_steps(const compile::Plan& plan, Run& run);
   /// Tells a device that checks lifetimes which values begin with a step.
-  void begin_values(const compile::Plan& plan, std::size_t step, std::byte* arena);
-  void fail(const compile::Plan& plan, const std::string& error);
-  void publish(const graph::Work& work, const compile::Plan& plan);
+  void begin_values(const compile::Plan& plan, const Run& run);
+  std::vector<std::int32_t> what_exceeds_memory(const compile::Plan& plan) const;
+  void note_interruption(const graph::Work& work, const compile::Plan& plan, Run& run, graph::Outcome& outcome);
 
   DeviceDriver& driver_;
-  const compile::Target* target_;
-  std::function<void(const compile::Plan&)> observer_;
+  std::atomic<const compile::Target*> target_;
   MemoryPool memory_;
+  base::Lender<Run> runs_;
+  /// Held while a plan is bound and runs.
+  std::mutex running_;
+  /// Guards what follows; held for moments.
+  mutable std::mutex mutex_;
+  std::function<void(const compile::Plan&)> observer_;
   PlanCache cache_;
-  std::string reason_;
-  // Scratch of execute(), kept so that a replay allocates nothing.
-  std::vector<std::byte*> slots_;
-  std::vector<std::uint64_t> arguments_;
-  std::vector<Ref<graph::Buffer>> outputs_;
-  std::vector<graph::Node*> output_nodes_;
-  std::vector<graph::Node*> leaf_nodes_;
-  std::vector<graph::NodeRef> published_;
+  std::uint64_t last_compiled_ = 0;  // the hash of its key
 };
 
 /// The engine of a device; made on first use. Throws DeviceError that says why there is none.
 Engine& engine_of(Device device);
+/// Those that there are.
+std::vector<Engine*> engines();
+/// Of all engines, those to come as well.
+void set_memory_limit(std::optional<std::size_t> bytes);
 
 }  // namespace russet::runtime

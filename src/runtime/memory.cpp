@@ -120,6 +120,21 @@ void MemoryPool::check(std::size_t more, std::size_t arena) const {
                   more + arena, more, arena, used_bytes_, *limit_));
 }
 
+void MemoryPool::set_limit(std::optional<std::size_t> bytes) {
+  const std::lock_guard lock(mutex_);
+  limit_ = bytes;
+}
+
+std::optional<std::size_t> MemoryPool::limit() const {
+  const std::lock_guard lock(mutex_);
+  return limit_;
+}
+
+std::size_t MemoryPool::used() const {
+  const std::lock_guard lock(mutex_);
+  return used_bytes_;
+}
+
 std::size_t MemoryPool::in_use() const {
   const std::lock_guard lock(mutex_);
   return used_bytes_ + arena_bytes_;

@@ -24,12 +24,14 @@ class MemoryPool {
   /// of its own size.
   void drop_free();
 
-  void set_limit(std::optional<std::size_t> bytes) { limit_ = bytes; }
-  std::optional<std::size_t> limit() const { return limit_; }
+  void set_limit(std::optional<std::size_t> bytes);
+  std::optional<std::size_t> limit() const;
   /// Throws OutOfMemoryError, before anything happens, if `more` bytes beyond those in use exceed the limit; `arena`
   /// is what the work needs of the arena.
   void check(std::size_t more, std::size_t arena) const;
 
+  /// Bytes of buffers, without the arena.
+  std::size_t used() const;
   std::size_t in_use() const;
   std::size_t peak() const;
   void reset_peak();

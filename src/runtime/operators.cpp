@@ -81,8 +81,9 @@ Example indexing_example(Op op, DType type) {
   const ops::Description x{type, {4, 8}};
   const ops::Description index{DType::int64, {3}};
   const ops::Description values{type, {3, 8}};
-  if (op == Op::take) return {{x, index}, {}, {}};
-  return {{x, index, values}, ops::Accumulate{false}, {}};
+  const ops::Indexing rows{.lead = index.shape};
+  if (op == Op::take) return {{x, index}, rows, {}};
+  return {{x, values, index}, rows, {}};
 }
 
 Example elementwise_example(const OpRow& row, DType type) {
@@ -169,13 +170,9 @@ OperatorSupport operator_support(std::string_view name, Device device) {
   if (row == nullptr) {
     throw ValueError(fmt::format("there is no operator \"{}\"; `russet ops` lists them", name));
   }
-  const runtime::DeviceDriver* driver = runtime::driver_of(device.type);
-  if (driver == nullptr) {
-    throw DeviceError(
-        fmt::format("the device {} is not available: {}", to_string(device), runtime::unavailable_reason(device.type)));
-  }
+  const runtime::DeviceDriver& driver = runtime::require_driver(device);
   OperatorSupport support;
-  const std::vector<DType> types = driver->properties().dtypes;
+  const std::vector<DType> types = driver.properties().dtypes;
   if (is_bound(row->op)) {
     support.native = types;
     support.kernel = "bound by the runtime";
@@ -184,7 +181,7 @@ OperatorSupport operator_support(std::string_view name, Device device) {
   for (const DType type : types) {
     const std::optional<compile::Primitive> step = step_of(*row, type);
     if (!step) continue;
-    const compile::Target& target = driver->target();
+    const compile::Target& target = driver.target();
     if (row->family == Family::attention && target.runs_groups() && !target.has_attention(type)) {
       if (!target.computes(type)) continue;
       support.kernel = "products and a softmax";

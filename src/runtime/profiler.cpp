@@ -14,9 +14,13 @@
 namespace russet::runtime {
 namespace {
 
-Profiler*& active_profiler() {
-  static Profiler* profiler = nullptr;
-  return profiler;
+struct Active {
+  std::mutex mutex;
+  std::shared_ptr<Profiler> profiler;
+};
+Active& the_active() {
+  static auto* const active = new Active;
+  return *active;
 }
 
 double now_us() {
@@ -26,8 +30,20 @@ double now_us() {
 
 }  // namespace
 
-Profiler* Profiler::active() { return active_profiler(); }
-void Profiler::activate(Profiler* profiler) { active_profiler() = profiler; }
+std::shared_ptr<Profiler> Profiler::active() {
+  const std::lock_guard lock(the_active().mutex);
+  return the_active().profiler;
+}
+
+void Profiler::activate(std::shared_ptr<Profiler> profiler) {
+  const std::lock_guard lock(the_active().mutex);
+  the_active().profiler = std::move(profiler);
+}
+
+std::vector<StepRecord> Profiler::records() const {
+  const std::lock_guard lock(mutex_);
+  return records_;
+}
 
 void Profiler::step(const compile::Plan& plan, std::size_t index, DeviceDriver& driver,
                     const std::function<void()>& run) {
@@ -38,13 +54,14 @@ void Profiler::step(const compile::Plan& plan, std::size_t index, DeviceDriver& 
   const double end = now_us();
   const double worked = 1e6 * (driver.busy_seconds() - busy);
   const compile::Step& step = plan.program.steps[index];
+  const std::lock_guard lock(mutex_);
   records_.push_back({plan.kernels[index]->name(), describe(step), start, worked > 0 ? worked : end - start,
                       plan.step_bytes[index], compile::operations_of(step)});
 }
 
 std::string Profiler::chrome_trace() const {
   nlohmann::json events = nlohmann::json::array();
-  for (const StepRecord& record : records_) {
+  for (const StepRecord& record : records()) {
     events.push_back({{"name", record.name},
                       {"ph", "X"},
                       {"pid", 0},

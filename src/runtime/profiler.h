@@ -1,6 +1,7 @@
 #pragma once
 // Profiler: what each step of each replay took; a chrome trace (the Trace Event Format of chrome://tracing) and sums.
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -22,16 +23,17 @@ struct StepRecord {
 class Profiler {
  public:
   /// The profiler that runs report to, or nullptr.
-  static Profiler* active();
-  static void activate(Profiler* profiler);
+  static std::shared_ptr<Profiler> active();
+  static void activate(std::shared_ptr<Profiler> profiler);
 
   /// Runs a step and waits for it. Its time is the device's own where the device knows it, else the host's.
   void step(const compile::Plan& plan, std::size_t index, DeviceDriver& driver, const std::function<void()>& run);
-  const std::vector<StepRecord>& records() const { return records_; }
+  std::vector<StepRecord> records() const;
   /// A JSON document for chrome://tracing or Perfetto.
   std::string chrome_trace() const;
 
  private:
+  mutable std::mutex mutex_;
   std::vector<StepRecord> records_;
 };
 

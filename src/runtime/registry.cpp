@@ -1,63 +1,109 @@
-// The devices of this build, and the public view of the engine.
+// The devices of this build, and an engine for each that is used.
 #include <fmt/format.h>
 #include <russet/error.h>
-#include <russet/runtime.h>
 
-#include <map>
+#include <array>
 
-#include "base/parallel.h"
-#include "graph/counters.h"
-#include "graph/recorder.h"
 #include "runtime/engine.h"
-#include "runtime/profiler.h"
 
 namespace russet::runtime {
 namespace {
 
-struct Registry {
-  std::map<DeviceType, std::unique_ptr<DeviceDriver>> drivers;
-  std::map<DeviceType, std::string> reasons;
-  std::map<DeviceType, std::unique_ptr<Engine>> engines;
-  std::mutex mutex;
+/// What there is of one kind of device. Driver and engine are made when they are first asked for.
+struct Entry {
+  std::mutex mutex;  // while the driver is made
+  DriverFactory make;
+  std::string reason = "this build does not have it";
+  std::unique_ptr<DeviceDriver> driver;
+  std::atomic<Engine*> engine{nullptr};
 };
 
 /// Never destroyed: buffers in static tensors give their memory back after main().
-Registry& registry() {
-  static auto* devices = new Registry;
-  return *devices;
+Entry& entry_of(DeviceType type) {
+  static auto* const entries = new std::array<Entry, device_types>;
+  return (*entries)[static_cast<std::size_t>(type)];
+}
+
+struct MemoryLimit {
+  std::mutex mutex;
+  std::optional<std::size_t> bytes;
+};
+MemoryLimit& memory_limit() {
+  static auto* const limit = new MemoryLimit;
+  return *limit;
+}
+
+/// With the entry's lock held.
+DeviceDriver* driver_in(Entry& entry) {
+  if (!entry.driver && entry.make) {
+    try {
+      entry.driver = entry.make();
+    } catch (const DeviceError& error) {
+      entry.reason = error.what();
+    }
+    entry.make = nullptr;
+  }
+  return entry.driver.get();
 }
 
 }  // namespace
 
-void register_device(DeviceType type, std::unique_ptr<DeviceDriver> driver) {
-  registry().drivers[type] = std::move(driver);
+void register_device(DeviceType type, DriverFactory make) {
+  Entry& entry = entry_of(type);
+  const std::lock_guard lock(entry.mutex);
+  entry.make = std::move(make);
 }
 
-void register_unavailable(DeviceType type, std::string reason) { registry().reasons[type] = std::move(reason); }
-
 DeviceDriver* driver_of(DeviceType type) {
-  const auto found = registry().drivers.find(type);
-  return found == registry().drivers.end() ? nullptr : found->second.get();
+  Entry& entry = entry_of(type);
+  const std::lock_guard lock(entry.mutex);
+  return driver_in(entry);
 }
 
 std::string unavailable_reason(DeviceType type) {
-  const auto found = registry().reasons.find(type);
-  return found == registry().reasons.end() ? "this build does not have it" : found->second;
+  Entry& entry = entry_of(type);
+  const std::lock_guard lock(entry.mutex);
+  return driver_in(entry) == nullptr ? entry.reason : "";
+}
+
+DeviceDriver& require_driver(Device device) {
+  DeviceDriver* const driver = driver_of(device.type);
+  if (driver != nullptr && device.index == 0) return *driver;
+  const std::string reason = driver == nullptr ? unavailable_reason(device.type) : "there is one of its kind, number 0";
+  throw DeviceError(fmt::format("the device {} is not available: {}. `russet devices` lists what there is.",
+                                to_string(device), reason));
 }
 
 Engine& engine_of(Device device) {
-  Registry& devices = registry();
-  const std::lock_guard lock(devices.mutex);
-  std::unique_ptr<Engine>& engine = devices.engines[device.type];
-  if (!engine) {
-    DeviceDriver* driver = driver_of(device.type);
-    if (!driver || device.index != 0) {
-      throw DeviceError(fmt::format("the device {} is not available: {}. `russet devices` lists what there is.",
-                                    to_string(device), unavailable_reason(device.type)));
+  Entry& entry = entry_of(device.type);
+  Engine* engine = entry.engine.load(std::memory_order_acquire);
+  if (engine == nullptr || device.index != 0) {
+    DeviceDriver& driver = require_driver(device);
+    const std::lock_guard lock(entry.mutex);
+    engine = entry.engine.load(std::memory_order_relaxed);
+    if (engine == nullptr) {
+      engine = new Engine(driver);
+      const std::lock_guard limit_lock(memory_limit().mutex);
+      engine->memory().set_limit(memory_limit().bytes);
+      entry.engine.store(engine, std::memory_order_release);
     }
-    engine = std::make_unique<Engine>(*driver);
   }
   return *engine;
+}
+
+void set_memory_limit(std::optional<std::size_t> bytes) {
+  const std::lock_guard lock(memory_limit().mutex);
+  memory_limit().bytes = bytes;
+  for (Engine* engine : engines()) engine->memory().set_limit(bytes);
+}
+
+std::vector<Engine*> engines() {
+  std::vector<Engine*> all;
+  for (std::size_t type = 0; type < device_types; ++type) {
+    Engine* const engine = entry_of(static_cast<DeviceType>(type)).engine.load(std::memory_order_acquire);
+    if (engine != nullptr) all.push_back(engine);
+  }
+  return all;
 }
 
 }  // namespace russet::runtime
@@ -67,140 +113,3 @@ namespace russet::graph {
 Executor& executor_of(Device device) { return runtime::engine_of(device); }
 
 }  // namespace russet::graph
-
-namespace russet {
-namespace {
-
-std::unique_ptr<runtime::Profiler>& profile() {
-  static std::unique_ptr<runtime::Profiler> current;
-  return current;
-}
-
-}  // namespace
-
-void flush() { graph::flush(); }
-void mark() { graph::mark(); }
-
-void in_one_plan(const std::function<void()>& work) {
-  {
-    const graph::Deferral deferral;
-    work();
-  }
-  graph::mark();  // nothing if this is a part of another
-}
-
-void synchronize() {
-  graph::flush();
-  for (auto& [type, engine] : runtime::registry().engines) {
-    if (engine) engine->synchronize();
-  }
-}
-
-void set_memory_limit(std::optional<std::size_t> bytes) {
-  for (const auto& [type, driver] : runtime::registry().drivers)
-    runtime::engine_of(Device(type)).memory().set_limit(bytes);
-}
-
-void set_num_threads(int count) { base::set_thread_count(count); }
-int get_num_threads() { return base::thread_count(); }
-
-Counters counters() {
-  const graph::EngineCounters& engine = graph::engine_counters();
-  Counters result;
-  result.plans_compiled = engine.plans_compiled.load();
-  result.cache_hits = engine.cache_hits.load();
-  result.nodes_recorded = engine.nodes_recorded.load() + graph::Recorder::current().uncounted();
-  result.nodes_dropped = engine.nodes_dropped.load();
-  result.kernels_run = engine.kernels_run.load();
-  result.bytes_moved = engine.bytes_moved.load();
-  result.arena_bytes = engine.arena_bytes.load();
-  result.allocations = engine.allocations.load();
-  result.fallbacks = engine.fallbacks.load();
-  result.cached_plans = engine.cached_plans.load();
-  result.cached_plan_bytes = engine.cached_plan_bytes.load();
-  result.flush_ns = engine.flush_ns.load();
-  return result;
-}
-
-std::string why_compiled() {
-  std::string reason;
-  for (auto& [type, engine] : runtime::registry().engines) {
-    if (engine && !engine->last_reason().empty()) reason = engine->last_reason();
-  }
-  return reason;
-}
-
-void plan_null_as(Device device) {
-  runtime::DeviceDriver* driver = runtime::driver_of(device.type);
-  if (!driver)
-    throw DeviceError(
-        fmt::format("the device {} is not available: {}", to_string(device), runtime::unavailable_reason(device.type)));
-  runtime::engine_of(Device(DeviceType::null)).set_target(driver->target());
-}
-
-void start_profile() {
-  profile() = std::make_unique<runtime::Profiler>();
-  runtime::Profiler::activate(profile().get());
-}
-
-Profile finish_profile() {
-  runtime::Profiler::activate(nullptr);
-  Profile result;
-  if (!profile()) return result;
-  result.chrome_trace = profile()->chrome_trace();
-  for (const runtime::StepRecord& record : profile()->records()) {
-    result.steps.push_back(
-        {record.name, record.detail, record.start_us, record.duration_us, record.bytes, record.operations});
-  }
-  profile().reset();
-  return result;
-}
-
-void observe_plans(Device device, std::function<void(const PlanSummary&)> observer) {
-  runtime::Engine& engine = runtime::engine_of(device);
-  if (!observer) return engine.set_observer(nullptr);
-  engine.set_observer([observer = std::move(observer)](const compile::Plan& plan) {
-    PlanSummary summary;
-    for (std::size_t i = 0; i < plan.kernels.size(); ++i) {
-      const compile::Step& step = plan.program.steps[i];
-      summary.steps.push_back({plan.kernels[i]->name(), runtime::describe(step), 0, 0, plan.step_bytes[i],
-                               compile::operations_of(step), plan.kernels[i]->launches()});
-    }
-    summary.arena_bytes = plan.program.arena_bytes;
-    summary.output_bytes = plan.output_bytes;
-    observer(summary);
-  });
-}
-
-std::vector<DeviceInfo> devices() {
-  std::vector<DeviceInfo> result;
-  for (const DeviceType type :
-       {DeviceType::cpu, DeviceType::mps, DeviceType::cuda, DeviceType::reference, DeviceType::null}) {
-    DeviceInfo info;
-    info.device = Device(type);
-    if (const runtime::DeviceDriver* driver = runtime::driver_of(type)) {
-      const runtime::DeviceProperties properties = driver->properties();
-      info.available = true;
-      info.name = properties.name;
-      info.dtypes = properties.dtypes;
-      info.cores = properties.cores;
-      info.memory_bytes = properties.memory_bytes;
-      info.instruction_sets = properties.instruction_sets;
-    } else {
-      info.reason = runtime::unavailable_reason(type);
-    }
-    result.push_back(std::move(info));
-  }
-  return result;
-}
-
-std::size_t memory_in_use(Device device) { return runtime::engine_of(device).memory().in_use(); }
-std::size_t peak_memory(Device device) { return runtime::engine_of(device).memory().peak(); }
-void reset_peak_memory(Device device) {
-  runtime::Engine& engine = runtime::engine_of(device);
-  engine.synchronize();
-  engine.memory().drop_free();
-  engine.memory().reset_peak();
-}
-
-}  // namespace russet

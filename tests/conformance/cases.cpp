@@ -216,18 +216,46 @@ std::vector<Sample> windows(Op op, DType dtype) {
 }
 
 std::vector<Sample> indexing(Op op, DType dtype) {
+  constexpr std::int8_t tensor = ops::Indexing::by_tensor;
   const Domain domain = domain_of(op, 0, dtype);
-  const Input index{{4, 2}, {0, 5, true}, DType::int64};
-  if (op == Op::take) {
-    return {{"rows", {{{6, 3}, domain, {}}, index}, {}},
-            {"elements", {{{6}, domain, {}}, index}, {}},
-            {"none", {{{6, 3}, domain, {}}, {{0}, {0, 5, true}, DType::int64}}, {}}};
-  }
+  const auto index = [](const Shape& sizes, double low, double high, DType type = DType::int64) {
+    return Input{sizes, {low, high, true}, type};
+  };
+  struct Form {
+    std::string name;
+    Shape x;
+    ops::Indexing indexing;
+    std::vector<Input> index;
+  };
+  const std::vector<Form> forms{
+      {"rows", {6, 3}, {.lead = {4, 2}}, {index({4, 2}, 0, 5)}},
+      {"elements", {6}, {.lead = {4, 2}}, {index({4, 2}, 0, 5, DType::int32)}},
+      {"none", {6, 3}, {.lead = {0}}, {index({0}, 0, 5)}},
+      {"along an axis", {3, 4, 2}, {.lead = {3, 5, 2}, .axes = 3, .sources = {0, tensor, 2}}, {index({3, 5, 2}, 0, 3)}},
+      {"on an axis", {3, 4, 2}, {.lead = {3, 6}, .axes = 2, .sources = {0, tensor}}, {index({6}, 0, 3)}},
+      {"two tensors",
+       {3, 4, 2},
+       {.lead = {5, 2}, .axes = 2, .sources = {tensor, tensor}, .from_end = true},
+       {index({5, 1}, -3, 2), index({2}, -4, 3)}},
+      {"four tensors",
+       {2, 3, 2, 4},
+       {.lead = {7}, .axes = 4, .sources = {tensor, tensor, tensor, tensor}},
+       {index({7}, 0, 1), index({7}, 0, 2), index({7}, 0, 1), index({7}, 0, 3)}},
+  };
   std::vector<Sample> result;
-  for (const bool accumulate : {false, true}) {
-    result.push_back({fmt::format("rows, accumulate {}", accumulate),
-                      {{{6, 3}, domain, {}}, index, {{4, 2, 3}, domain, {}}},
-                      with(ops::Accumulate{accumulate})});
+  for (const bool accumulates : {false, true}) {
+    if (op == Op::take && accumulates) break;
+    for (const Form& form : forms) {
+      Shape along = form.indexing.lead;
+      for (int axis = form.indexing.axes; axis < form.x.rank(); ++axis) along.push_back(form.x[axis]);
+      std::vector<Input> inputs{{form.x, domain, {}}};
+      if (op == Op::put) inputs.push_back({along, domain, {}});
+      inputs.insert(inputs.end(), form.index.begin(), form.index.end());
+      ops::Indexing indexing = form.indexing;
+      indexing.accumulates = accumulates;
+      result.push_back({op == Op::put ? fmt::format("{}, accumulates {}", form.name, accumulates) : form.name,
+                        std::move(inputs), with(indexing)});
+    }
   }
   return result;
 }

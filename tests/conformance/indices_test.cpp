@@ -1,5 +1,6 @@
-// An index that names no row is an IndexError on every device: where the operator runs, or on a device of its own pace
-// for the first one who waits or reads anything, and for whoever reads its result or what was made of that.
+// An index that names nothing is an IndexError on every device, which says index, axis and size: at the call where the
+// host can see the indices, else where they have been computed; and nothing is lost but what is made of them.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <russet/error.h>
 #include <russet/functional.h>
@@ -13,84 +14,125 @@
 namespace russet::conformance {
 namespace {
 
-class Indices : public testing::TestWithParam<std::string> {
- protected:
-  Tensor floats(const Shape& sizes) const { return ones(sizes, {.device = device}); }
-  Tensor rows(const std::vector<std::int64_t>& numbers) const {
-    return Tensor::from(numbers, {static_cast<std::int64_t>(numbers.size())}, device);
-  }
-  /// Whether whoever waited was told.
-  static bool waits_in_vain() {
-    try {
-      synchronize();
-    } catch (const IndexError&) {
-      return true;
-    }
-    return false;
-  }
-
-  const Device device{GetParam()};
-  /// Whether flushes do not wait.
-  const bool late = compiles_kernels(GetParam());
-};
-
 /// What the error of a call says when its result is read; empty if there is none.
-template <class Expected = IndexError, class Call>
-std::string error_of(const Call& call) {
+std::string error_of(const std::function<Tensor()>& call) {
   try {
     const Tensor result = call();
     result.to_vector<double>();
-  } catch (const Expected& error) {
+  } catch (const IndexError& error) {
     return error.what();
   }
   return "";
 }
 
-TEST_P(Indices, ThatNameNoRowAreErrors) {
+/// Whether indices are in memory when they are used, or have to be computed first.
+enum class Source { memory, computed };
+
+class Indices : public testing::TestWithParam<std::string> {
+ protected:
+  Tensor floats(const Shape& sizes) const { return ones(sizes, {.device = device}); }
+  Tensor index(const std::vector<std::int64_t>& numbers, Source source = Source::memory) const {
+    const Tensor values = Tensor::from(numbers, {static_cast<std::int64_t>(numbers.size())}, device);
+    return source == Source::memory ? values : values + Tensor::from<std::int64_t>({0}, {1}, device);
+  }
+  /// What whoever waits is told; empty if nothing.
+  static std::string told() {
+    try {
+      synchronize();
+    } catch (const IndexError& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  const Device device{GetParam()};
+};
+
+struct Call {
+  const char* name;
+  std::function<Tensor(Source)> run;
+  std::string axis_and_size;
+};
+
+TEST_P(Indices, ThatNameNothingAreErrors) {
   const Tensor x = floats({5, 3});
-  const Tensor index = rows({4, 5, 1, -1});
   const Tensor source = floats({4, 3});
-  const std::vector<std::pair<const char*, std::function<Tensor()>>> calls = {
-      {"index_select", [&] { return index_select(x, 0, index); }},
+  // Position 3 of axis 1 would be the next row's first element.
+  const auto columns = [this](Source s) { return index({0, 3, 1, 2, 0}, s).unsqueeze(1); };
+  const auto rows = [this](Source s) { return index({4, 5, 1, 0}, s); };
+  const auto labels = [this](Source s) { return index({0, 1, 2, 3, 0}, s); };
+  const std::vector<Call> calls = {
+      {"index_select", [&](Source s) { return index_select(x, 0, rows(s)); }, "5 is out of range for axis 0 of size 5"},
+      {"index_select on axis 1",
+       [&](Source s) {
+         return index_select(x, 1, index({0, 3}, s));
+       },
+       "3 is out of range for axis 1 of size 3"},
       {"take",
-       [&] {
-         return take(x.flatten(), rows({3, 15}));
-       }},
-      {"gather", [&] { return gather(x, 0, index.unsqueeze(1)); }},
-      {"embedding", [&] { return embedding(index, x); }},
-      {"index_add", [&] { return index_add(x, 0, index, source); }},
-      {"index_copy", [&] { return index_copy(x, 0, index, source); }},
+       [&](Source s) {
+         return take(x, index({3, 15}, s));
+       },
+       "15 is out of range for axis 0 of size 15"},
+      {"gather", [&](Source s) { return gather(x, 1, columns(s)); }, "3 is out of range for axis 1 of size 3"},
+      {"gather of negative ones",
+       [&](Source s) {
+         return gather(x, 1, index({0, -1, 1, 2, 0}, s).unsqueeze(1));
+       },
+       "-1 is out of range for axis 1 of size 3"},
+      {"take_along_dim", [&](Source s) { return take_along_dim(x, columns(s), 1); },
+       "3 is out of range for axis 1 of size 3"},
+      {"embedding", [&](Source s) { return embedding(rows(s), x); }, "5 is out of range for axis 0 of size 5"},
+      {"index",
+       [&](Source s) {
+         return russet::index(x, {index({1, 2}, s), index({1, 3}, s)});
+       },
+       "3 is out of range for axis 1 of size 3"},
+      {"index from the end",
+       [&](Source s) {
+         return russet::index(x, {Slice{}, index({-1, -4}, s)});
+       },
+       "-4 is out of range for axis 1 of size 3"},
+      {"index_add", [&](Source s) { return index_add(x, 0, rows(s), source); },
+       "5 is out of range for axis 0 of size 5"},
+      {"index_copy", [&](Source s) { return index_copy(x, 0, rows(s), source); },
+       "5 is out of range for axis 0 of size 5"},
       {"scatter",
-       [&] {
-         return scatter(x, 0, rows({7}).unsqueeze(1), floats({1, 1}));
-       }},
+       [&](Source s) {
+         return scatter(x, 1, columns(s), floats({5, 1}));
+       },
+       "3 is out of range for axis 1 of size 3"},
       {"scatter_add",
-       [&] {
-         return scatter_add(x, 0, rows({7}).unsqueeze(1), floats({1, 1}));
-       }},
+       [&](Source s) {
+         return scatter_add(x, 0, index({7}, s).unsqueeze(1), floats({1, 1}));
+       },
+       "7 is out of range for axis 0 of size 5"},
       {"one_hot",
-       [&] {
-         return one_hot(rows({2, 3}), 3);
-       }},
-      {"cross_entropy",
-       [&] {
-         return cross_entropy(x, rows({0, 1, 2, 3, 0}));
-       }},
-      {"nll_loss",
-       [&] {
-         return nll_loss(x, rows({0, 1, 2, -1, 0}));
-       }},
+       [&](Source s) {
+         return one_hot(index({2, 3}, s), 3);
+       },
+       "3 is out of range for axis 1 of size 3"},
+      {"nll_loss", [&](Source s) { return nll_loss(x, labels(s)); }, "3 is out of range for axis"},
+      {"cross_entropy", [&](Source s) { return cross_entropy(x, labels(s)); }, "3 is out of range for axis"},
   };
   flush();
-  for (const auto& [name, call] : calls) {
-    const std::string error = error_of(call);
-    EXPECT_NE(error.find(" is out of range for "), std::string::npos) << name << ": " << error;
-    EXPECT_TRUE(error.starts_with("take: index") || error.starts_with("put: index")) << name << ": " << error;
-    EXPECT_FALSE(waits_in_vain()) << name;  // it has been said
+  for (const Call& call : calls) {
+    for (const Source source : {Source::memory, Source::computed}) {
+      const std::string error = error_of([&] { return call.run(source); });
+      EXPECT_NE(error.find(call.axis_and_size), std::string::npos)
+          << call.name << (source == Source::memory ? "" : ", computed") << ": " << error;
+      EXPECT_EQ(told(), "") << call.name;  // it has been said
+    }
   }
-  const std::string error = error_of(calls[0].second);
-  EXPECT_NE(error.find("number 1 of 4"), std::string::npos) << error;
-  EXPECT_NE(error.find(" is out of range for 5 rows"), std::string::npos) << error;
+}
+
+TEST_P(Indices, InMemoryAreCheckedAtTheCall) {
+  const Tensor x = floats({5, 3});
+  flush();
+  EXPECT_THROW(index_select(x, 0, index({1, 9})), IndexError);
+  EXPECT_THROW(gather(x, 1, index({3}).unsqueeze(0)), IndexError);
+  EXPECT_THROW(cross_entropy(x, index({0, 1, 2, 3, 0})), IndexError);
+  EXPECT_THROW(index_put_(x, {index({1}), index({3})}, floats({1})), IndexError);
+  EXPECT_EQ(x.to_vector<float>(), std::vector<float>(15, 1));
 }
 
 /// Of as many that several threadgroups look at them, and several launches where launches are cut.
@@ -98,45 +140,89 @@ TEST_P(Indices, AmongManyAreFound) {
   const Tensor x = floats({5, 3});
   const Tensor source = floats({700, 3});
   flush();
-  for (const std::size_t wrong : {0, 600}) {
-    std::vector<std::int64_t> numbers(700, 4);
-    numbers[wrong] = 5;
-    numbers[650] = 9;
-    const Tensor index = rows(numbers);
-    const std::string error = error_of([&] { return index_select(x, 0, index); });
-    EXPECT_NE(error.find("number " + std::to_string(wrong) + " of 700"), std::string::npos) << error;
-    EXPECT_NE(error_of([&] { return index_add(x, 0, index, source); }), "");
-    numbers[wrong] = numbers[650] = 4;
-    EXPECT_EQ(error_of([&] { return index_select(x, 0, rows(numbers)); }), "");
+  for (const Source from : {Source::memory, Source::computed}) {
+    for (const std::size_t wrong : {0, 600}) {
+      std::vector<std::int64_t> numbers(700, 4);
+      numbers[wrong] = 5;
+      numbers[650] = 9;
+      const std::string error = error_of([&] { return index_select(x, 0, index(numbers, from)); });
+      EXPECT_NE(error.find(fmt::format("index 5 is out of range for axis 0 of size 5 (number {} of 700)", wrong)),
+                std::string::npos)
+          << error;
+      EXPECT_NE(error_of([&] { return index_add(x, 0, index(numbers, from), source); }), "");
+      numbers[wrong] = numbers[650] = 4;
+      EXPECT_EQ(error_of([&] { return index_select(x, 0, index(numbers, from)); }), "");
+    }
   }
 }
 
-TEST_P(Indices, ThatNameRowsAreNone) {
+TEST_P(Indices, ThatNameSomethingAreNone) {
   const Tensor x = floats({5, 3});
-  EXPECT_EQ(error_of([&] { return index_select(x, 0, rows({4, 0})); }), "");
-  EXPECT_EQ(error_of([&] { return index_add(x, 0, rows({4, 0}), floats({2, 3})); }), "");
-  EXPECT_EQ(error_of([&] { return cross_entropy(x, rows({0, 1, 2, -100, 0})); }), "");
+  for (const Source source : {Source::memory, Source::computed}) {
+    EXPECT_EQ(error_of([&] { return index_select(x, 0, index({4, 0}, source)); }), "");
+    EXPECT_EQ(error_of([&] { return index_add(x, 0, index({4, 0}, source), floats({2, 3})); }), "");
+    EXPECT_EQ(error_of([&] { return cross_entropy(x, index({0, 1, 2, -100, 0}, source)); }), "");
+    EXPECT_EQ(error_of([&] { return nll_loss(x, index({0, 1, 2, -100, 0}, source)); }), "");
+    EXPECT_EQ(error_of([&] { return russet::index(x, {index({-5, 4}, source), index({-3, 2}, source)}); }), "");
+    EXPECT_EQ(error_of([&] { return take(x, index({-15, 14}, source)); }), "");
+  }
 }
 
 TEST_P(Indices, SpoilWhatIsMadeOfThemAlone) {
-  if (!late) GTEST_SKIP() << "the flush itself throws";
   const Tensor x = floats({5, 3});
+  const Tensor counter = floats({2});
+  flush();
   const Tensor before = x * 2;
-  flush();
-  const Tensor bad = index_select(x, 0, rows({9}));
-  flush();
-  const Tensor beside = x * 3;
-  flush();
+  counter.add_(1);
+  const Tensor bad = index_select(x, 0, index({9}, Source::computed));
   const Tensor derived = bad + 1;
-  EXPECT_TRUE(waits_in_vain());
-  EXPECT_FALSE(waits_in_vain());  // it has been said
-  EXPECT_NE(error_of<Error>([&] { return derived; }), "");
-  EXPECT_NE(error_of([&] { return bad; }), "");
-  EXPECT_EQ(before.to_vector<float>(), std::vector<float>(15, 2));
+  const Tensor beside = x * 3;
+  const Tensor hurt = x * 4;
+  hurt.add_(sum(bad));  // does not happen
   EXPECT_EQ(beside.to_vector<float>(), std::vector<float>(15, 3));
+  EXPECT_NE(told(), "");
+  EXPECT_EQ(told(), "");  // it has been said
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_NE(error_of([&] { return bad; }), "");
+    EXPECT_NE(error_of([&] { return derived; }), "");
+  }
+  EXPECT_NE(error_of([&] { return derived * 2; }), "");
+  EXPECT_EQ(before.to_vector<float>(), std::vector<float>(15, 2));
+  EXPECT_EQ(counter.to_vector<float>(), std::vector<float>(2, 2));
+  EXPECT_EQ(hurt.to_vector<float>(), std::vector<float>(15, 4));
   bad.fill_(4);
   EXPECT_EQ((bad + 1).to_vector<float>(), std::vector<float>(3, 5));
-  EXPECT_FALSE(waits_in_vain());
+  EXPECT_EQ(told(), "");
+}
+
+TEST_P(Indices, ThatFailedWritesLeaveWhatThereWas) {
+  const Tensor x = floats({4});
+  x.mul_(2);
+  x.mul_(3);
+  x.add_(index_select(floats({3}), 0, index({0, 1, 2, 3}, Source::computed)));
+  x.mul_(100);  // made of what failed
+  EXPECT_NE(told(), "");
+  EXPECT_EQ(x.to_vector<float>(), std::vector<float>(4, 6));
+  x.add_(1);
+  EXPECT_EQ(x.to_vector<float>(), std::vector<float>(4, 7));
+  index_put_(x, {index({1, 4}, Source::computed)}, floats({2}));
+  EXPECT_NE(told(), "");
+  EXPECT_EQ(x.to_vector<float>(), std::vector<float>(4, 7));
+}
+
+TEST_P(Indices, OfMasksAreNoPositions) {
+  const Tensor x = Tensor::from<float>({1, 2, 3}, {3}, device);
+  const Tensor bytes = Tensor::from<std::uint8_t>({0, 1, 1}, {3}, device);
+  EXPECT_EQ(russet::index(x, {bytes}).to_vector<float>(), (std::vector<float>{2, 3}));
+  EXPECT_EQ(russet::index(x, {bytes.to(DType::boolean)}).to_vector<float>(), (std::vector<float>{2, 3}));
+  index_put_(x, {bytes}, Scalar(9));
+  EXPECT_EQ(x.to_vector<float>(), (std::vector<float>{1, 9, 9}));
+  const Tensor mask = bytes.to(DType::boolean);
+  EXPECT_THROW(gather(x, 0, mask), TypeError);
+  EXPECT_THROW(index_select(x, 0, mask), TypeError);
+  EXPECT_THROW(take(x, mask), TypeError);
+  EXPECT_THROW(embedding(mask, x.unsqueeze(1)), TypeError);
+  EXPECT_THROW(cross_entropy(x.unsqueeze(0), mask[0].unsqueeze(0)), TypeError);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Indices, testing::ValuesIn(tested_devices()),

@@ -23,10 +23,7 @@ namespace {
 const Device reference{DeviceType::reference};
 
 Tensor run(const ops::OpRow& row, const std::vector<Tensor>& inputs, const graph::NodeInfo& given) {
-  if (row.family == ops::Family::attention) return autograd::apply_many(row.op, inputs, given);
-  if (inputs.size() == 1) return autograd::apply(row.op, {inputs[0]}, given);
-  if (inputs.size() == 2) return autograd::apply(row.op, {inputs[0], inputs[1]}, given);
-  return autograd::apply(row.op, {inputs[0], inputs[1], inputs[2]}, given);
+  return autograd::apply_many(row.op, inputs, given);
 }
 
 std::vector<Tensor> inputs_of(const Sample& sample, DType dtype, DType stored, Layout layout, Device device,
@@ -327,7 +324,7 @@ INSTANTIATE_TEST_SUITE_P(Table, FlippedRules, testing::ValuesIn(names()), [](con
 /// Whether differences say what the gradients are: not of casts that round, and not where writes meet in one place.
 bool is_smooth(const ops::OpRow& row, const Sample& sample) {
   if (row.op == ops::Op::cast) return sample.given.dtype == DType::float64;
-  return row.op != ops::Op::put || std::get<ops::Accumulate>(sample.given.attributes).value;
+  return row.op != ops::Op::put || std::get<ops::Indexing>(sample.given.attributes).accumulates;
 }
 
 class Differences : public testing::TestWithParam<std::string> {};

@@ -226,7 +226,6 @@ class CountingDriver final : public gpu::Driver {
   void download(std::span<std::byte>, const std::byte*) override {}
   std::vector<std::shared_ptr<const gpu::Pipeline>> build(std::span<const gpu::Unit>) override { return {}; }
   void launch(const gpu::Launch&) override {}
-  gpu::Binding watch(gpu::IndexCheck) override { return {}; }
   const void* block_of(const std::byte*, std::size_t) const override { return nullptr; }
   void barrier() override { ++barriers; }
   void commit() override {}

@@ -44,7 +44,8 @@ struct Case {
   double scale = 0;
   /// put: the output takes the place of the first input.
   bool in_place = false;
-  /// take, put: every third index is out of range. Expected: what no index names, zeros where rows are read.
+  /// take, put of rows: every third index is out of range, and nobody checks. Expected: what no index names, zeros
+  /// where rows are read.
   bool stray_indices = false;
   /// Contractions: the axis of the output along which a bias lies that an epilogue adds before relu; -1 for none.
   int bias_axis = -1;

@@ -126,24 +126,49 @@ void add_pools(std::vector<Case>& cases, DType type, const Shape& x, const Windo
   add(Op::sum_unpool, {y}, x);
 }
 
-Case rows_by_index(Op op, DType type, const Shape& x, const Shape& index, Layout layout, bool adds) {
-  Shape along = index;
-  for (int axis = 1; axis < x.rank(); ++axis) along.push_back(x[axis]);
+Case by_index(Op op, DType type, const Shape& x, const ops::Indexing& indexing, const std::vector<Shape>& index,
+              Layout layout, DType index_type) {
+  Shape along = indexing.lead;
+  for (int axis = indexing.axes; axis < x.rank(); ++axis) along.push_back(x[axis]);
   Case one;
   one.op = op;
-  one.name = fmt::format("{} {} {} index {} {}{}", ops::row(op).name, name_of(type), to_string(x), to_string(index),
-                         name_of(layout), adds ? " adding" : "");
-  Array indices{DType::int64, index, layout, {0, static_cast<double>(x[0] - 1), true}};
-  one.inputs = {array(type, x, layout), indices};
-  if (op == Op::put) {
-    one.attributes = ops::Accumulate{adds};
-    one.inputs.push_back(array(type, along, layout));
-    one.output = array(type, x, layout);
-    one.tolerance = adds ? tolerance(type) : 0;
-  } else {
-    one.output = array(type, along, layout);
+  one.attributes = indexing;
+  one.name = fmt::format("{} {} {} lead {} {}{}", ops::row(op).name, name_of(type), to_string(x),
+                         to_string(indexing.lead), name_of(layout), indexing.accumulates ? " adding" : "");
+  one.inputs = {array(type, x, layout)};
+  if (op == Op::put) one.inputs.push_back(array(type, along, layout));
+  auto sizes = index.begin();
+  for (int axis = 0; axis < indexing.axes; ++axis) {
+    if (!indexing.is_by_tensor(axis)) continue;
+    one.name += fmt::format(" index {}", to_string(*sizes));
+    const auto size = static_cast<double>(x[axis]);
+    one.inputs.push_back({index_type, *sizes++, layout, {indexing.from_end ? -size : 0, size - 1, true}});
   }
+  one.output = array(type, op == Op::put ? x : along, layout);
+  one.tolerance = indexing.accumulates ? tolerance(type) : 0;
   return one;
+}
+
+Case rows_by_index(Op op, DType type, const Shape& x, const Shape& index, Layout layout, bool adds) {
+  return by_index(op, type, x, {.lead = index, .accumulates = adds}, {index}, layout);
+}
+
+void add_indexing(std::vector<Case>& cases, DType type, Layout layout) {
+  constexpr std::int8_t tensor = ops::Indexing::by_tensor;
+  for (const bool adds : {false, true}) {
+    const auto add = [&](const Shape& x, ops::Indexing indexing, const std::vector<Shape>& index, DType index_type) {
+      indexing.accumulates = adds;
+      if (!adds) cases.push_back(by_index(Op::take, type, x, indexing, index, layout, index_type));
+      cases.push_back(by_index(Op::put, type, x, indexing, index, layout, index_type));
+    };
+    // gather and scatter; index_select on the middle axis; two tensors that broadcast; a mask of axes.
+    add({4, 7, 5}, {.lead = {3, 9, 5}, .axes = 3, .sources = {0, tensor, 2}}, {{3, 9, 5}}, DType::int64);
+    add({4, 7, 5}, {.lead = {4, 11}, .axes = 2, .sources = {0, tensor}}, {{11}}, DType::int32);
+    add({4, 7, 5}, {.lead = {6, 3}, .axes = 2, .sources = {tensor, tensor}, .from_end = true}, {{6, 1}, {3}},
+        DType::int64);
+    add({4, 7, 5}, {.lead = {6, 7}, .axes = 3, .sources = {tensor, 1, tensor}, .from_end = true}, {{6, 1}, {6, 1}},
+        DType::int16);
+  }
 }
 
 void add_attentions(std::vector<Case>& cases, DType type, const AttentionShape& s, Layout layout) {

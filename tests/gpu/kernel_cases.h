@@ -24,7 +24,12 @@ void add_convolutions(std::vector<Case>& cases, DType type, const ConvolutionSha
 void add_pools(std::vector<Case>& cases, DType type, const Shape& x, const ops::Window& window, Layout layout,
                bool maxima_only);
 
-/// take or put.
+/// take or put, with index tensors of these sizes.
+Case by_index(ops::Op op, DType type, const Shape& x, const ops::Indexing& indexing, const std::vector<Shape>& index,
+              Layout layout, DType index_type = DType::int64);
+/// Both, along several axes and by several index tensors.
+void add_indexing(std::vector<Case>& cases, DType type, Layout layout);
+/// take or put of rows.
 Case rows_by_index(ops::Op op, DType type, const Shape& x, const Shape& index, Layout layout, bool adds);
 
 /// Contractions whose epilogues update in place what lies like their result.

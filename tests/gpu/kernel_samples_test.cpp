@@ -72,6 +72,9 @@ TEST(KernelSamples, indexing) {
     one.stray_indices = true;
     cases.push_back(one);
   }
+  for (const Layout layout : {Layout::contiguous, Layout::spaced, Layout::flipped}) {
+    add_indexing(cases, DType::float32, layout);
+  }
   expect_right(cases);
 }
 

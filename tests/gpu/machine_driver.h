@@ -4,7 +4,6 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <map>
 
 #include "device/gpu/simulator/machine.h"
@@ -72,20 +71,6 @@ class MachineDriver : public gpu::Driver {
     waiting_.push_back(std::move(dispatch));
     ++launches;
   }
-  gpu::Binding watch(gpu::IndexCheck check) override {
-    checks_.push_back({std::move(check), gpu::IndexCheck::none});
-    return {reinterpret_cast<std::byte*>(&checks_.back().word), sizeof(std::uint32_t), true};
-  }
-  /// What checks of launches that have run say; then they are forgotten.
-  std::vector<std::string> take_complaints() {
-    synchronize();
-    std::vector<std::string> complaints;
-    for (const Watched& watched : checks_) {
-      if (watched.word != gpu::IndexCheck::none) complaints.push_back(watched.check.message(watched.word));
-    }
-    checks_.clear();
-    return complaints;
-  }
   /// Every block is told apart by the bits of its addresses above `block_bits`; the base of all is address 0.
   const void* block_of(const std::byte* address, std::size_t) const override {
     return reinterpret_cast<const void*>(block_bits == 64 ? 1
@@ -122,17 +107,12 @@ class MachineDriver : public gpu::Driver {
     }
   }
 
-  struct Watched {
-    gpu::IndexCheck check;
-    std::uint32_t word;
-  };
   struct Pipeline final : gpu::Pipeline {
     std::shared_ptr<const simulator::Module> module;
     const simulator::Kernel* kernel = nullptr;
   };
 
   std::unique_ptr<compile::Target> target_;
-  std::deque<Watched> checks_;  // whose words stay where they are
   int committed_launches_ = 0;
 
  protected:

@@ -127,7 +127,8 @@ MutatingDriver& driver() {
   static MutatingDriver& driver = []() -> MutatingDriver& {
     auto made = std::make_unique<MutatingDriver>();
     MutatingDriver& result = *made;
-    runtime::register_device(DeviceType::mps, std::move(made));
+    runtime::register_device(DeviceType::mps, [&] { return std::move(made); });
+    runtime::driver_of(DeviceType::mps);
     return result;
   }();
   return driver;

@@ -54,7 +54,7 @@ TEST(Slices, OfScansAndSorts) {
                      gputest::along_axis(ops::Op::argsort, DType::float32, {2, 1700}, 1, Layout::contiguous)});
 }
 
-TEST(Slices, OfRowsByIndexCheckTheirIndices) {
+TEST(Slices, OfElementsByIndex) {
   std::vector<Case> cases{
       gputest::rows_by_index(ops::Op::take, DType::float32, {70, 15}, {60, 4}, Layout::contiguous, false),
       gputest::rows_by_index(ops::Op::put, DType::float32, {70, 15}, {6, 40}, Layout::spaced, false),
@@ -62,6 +62,12 @@ TEST(Slices, OfRowsByIndexCheckTheirIndices) {
   for (Case one : std::vector<Case>(cases)) {
     one.stray_indices = true;
     cases.push_back(one);
+  }
+  constexpr std::int8_t tensor = ops::Indexing::by_tensor;
+  for (const ops::Op op : {ops::Op::take, ops::Op::put}) {
+    cases.push_back(gputest::by_index(op, DType::float32, {40, 70},
+                                      {.lead = {40, 60}, .axes = 2, .sources = {0, tensor}}, {{40, 60}},
+                                      Layout::contiguous));
   }
   expect_equal_bits(cases);
 }

@@ -33,7 +33,6 @@ class PlanningDriver final : public gpu::Driver {
   void download(std::span<std::byte>, const std::byte*) override {}
   std::vector<std::shared_ptr<const gpu::Pipeline>> build(std::span<const gpu::Unit>) override { return {}; }
   void launch(const gpu::Launch&) override {}
-  gpu::Binding watch(gpu::IndexCheck) override { return {}; }
   const void* block_of(const std::byte*, std::size_t) const override { return nullptr; }
   void barrier() override {}
   void commit() override {}
@@ -47,7 +46,8 @@ PlanningDriver& planning_driver() {
   static PlanningDriver& driver = []() -> PlanningDriver& {
     auto made = std::make_unique<PlanningDriver>();
     PlanningDriver& result = *made;
-    runtime::register_device(DeviceType::mps, std::move(made));
+    runtime::register_device(DeviceType::mps, [&] { return std::move(made); });
+    runtime::driver_of(DeviceType::mps);
     plan_null_as(Device(DeviceType::mps));
     return result;
   }();

@@ -42,7 +42,7 @@ class Sharing : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     if (runtime::driver_of(DeviceType::mps) == nullptr) {
-      runtime::register_device(DeviceType::mps, metal::make_driver());
+      runtime::register_device(DeviceType::mps, metal::make_driver);
     }
   }
   Sharing() { metal_test::reports(); }

@@ -1,4 +1,5 @@
 // Pools, indexing, ordering and movement on the CPU against loops in double, written here.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <russet/error.h>
 
@@ -127,7 +128,7 @@ TEST(CpuIndexing, TakeAndPut) {
       x.randomise();
       for (double& value : index.values) value = static_cast<double>(pick(0, rows - 1));
       index.write();
-      run(step(Op::take), {&x, &index}, y);
+      run(step(Op::take, ops::Indexing{.lead = {3, 5}}), {&x, &index}, y);
       const auto size = static_cast<std::size_t>(row[0] * row[1]);
       std::vector<double> expected;
       for (const double i : index.values) {
@@ -144,31 +145,47 @@ TEST(CpuIndexing, TakeAndPut) {
             element = wrapped(add ? element + y.values[i * size + j] : y.values[i * size + j], type);
           }
         }
-        run(step(Op::put, ops::Accumulate{add}), {&x, &index, &y}, result);
+        run(step(Op::put, ops::Indexing{.lead = {3, 5}, .accumulates = add}), {&x, &y, &index}, result);
         expect_close(result, sums, tolerance_of(type), "put");
       }
     }
   }
 }
 
-TEST(CpuIndexing, OutOfRangeNamesIndexAndSize) {
+TEST(CpuIndexing, OutOfRangeNamesIndexAxisAndSize) {
   Array x(DType::float32, {4, 2});
   Array index(DType::int64, {3});
   Array y(DType::float32, {3, 2});
+  Array result(DType::float32, {4, 2});
   x.randomise();
-  for (const double wrong : {4.0, -1.0}) {
-    index.values = {0, wrong, 1};
-    index.write();
+  const auto message = [](const auto& call) -> std::string {
     try {
-      run(step(Op::take), {&x, &index}, y);
-      ADD_FAILURE();
+      call();
     } catch (const IndexError& error) {
-      EXPECT_NE(std::string(error.what()).find(std::to_string(static_cast<int>(wrong))), std::string::npos);
-      EXPECT_NE(std::string(error.what()).find("4 rows"), std::string::npos);
+      return error.what();
     }
-    Array result(DType::float32, {4, 2});
-    EXPECT_THROW(run(step(Op::put, ops::Accumulate{true}), {&x, &index, &y}, result), IndexError);
+    return "";
+  };
+  for (const int wrong : {4, -1}) {
+    index.values = {0, static_cast<double>(wrong), 1};
+    index.write();
+    const std::string expected = fmt::format(": index {} is out of range for axis 0 of size 4 (number 1 of 3)", wrong);
+    EXPECT_EQ(message([&] { run(step(Op::take, ops::Indexing{.lead = {3}}), {&x, &index}, y); }), "take" + expected);
+    EXPECT_EQ(message([&] {
+                run(step(Op::put, ops::Indexing{.lead = {3}}), {&x, &y, &index}, result);
+              }),
+              "put" + expected);
   }
+  // Each axis by itself: position 2 of axis 1 is no element of the next row.
+  Array elements(DType::float32, {3});
+  const ops::Indexing along{.lead = {3, 1}, .axes = 2, .sources = {0, ops::Indexing::by_tensor}};
+  Array columns(DType::int64, {3, 1});
+  columns.values = {0, 2, 1};
+  columns.write();
+  EXPECT_EQ(message([&] {
+              run(step(Op::take, along), {&x, &columns}, elements);
+            }),
+            "take: index 2 is out of range for axis 1 of size 2 (number 1 of 3)");
 }
 
 TEST(CpuOrdering, ArgsortIsStableAndNanIsLargest) {

@@ -71,7 +71,7 @@ TEST(Types, Follow) {
   EXPECT_EQ(type_of(Op::argmin, {f4}, Axes{1}), i8);
   EXPECT_EQ(type_of(Op::argsort, {f4}, Axes{1}), i8);
   EXPECT_EQ(type_of(Op::bitwise_not, {b1}), b1);
-  EXPECT_EQ(infer_of(Op::take, {{f4, {3, 2}}, {i8, {4}}}).dtype, f4);
+  EXPECT_EQ(infer_of(Op::take, {{f4, {3, 2}}, {DType::int32, {4}}}, Indexing{.lead = {4}}).dtype, f4);
   EXPECT_EQ(infer_of(Op::cast, {{f4, {3}}}, {}, {DType::int32, {}}).dtype, DType::int32);
   EXPECT_EQ(infer_of(Op::random_bits, {}, Seed{1}, {f4, {3}}).dtype, i8);
   EXPECT_EQ(infer_of(Op::uniform, {}, Seed{1}, {i8, {3}}).dtype, f4);
@@ -89,8 +89,9 @@ TEST(Types, AreRefused) {
   message<TypeError>(Op::sub, {{b1, {2}}, {b1, {2}}});
   message<TypeError>(Op::bitwise_and, {{f4, {2}}, {f4, {2}}});
   message<TypeError>(Op::where, {{f4, {2}}, {f4, {2}}, {f4, {2}}});
-  message<TypeError>(Op::take, {{f4, {2}}, {DType::int32, {2}}});
-  message<TypeError>(Op::put, {{f4, {2}}, {i8, {2}}, {DType::float64, {2}}}, Accumulate{});
+  message<TypeError>(Op::take, {{f4, {2}}, {f4, {2}}}, Indexing{.lead = {2}});
+  message<TypeError>(Op::take, {{f4, {2}}, {b1, {2}}}, Indexing{.lead = {2}});
+  message<TypeError>(Op::put, {{f4, {2}}, {DType::float64, {2}}, {i8, {2}}}, Indexing{.lead = {2}});
   message<TypeError>(Op::matmul, {{f4, {2, 2}}, {DType::float16, {2, 2}}});
   message<InternalError>(Op::add, {{f4, {2}}});
 }
@@ -174,11 +175,19 @@ TEST(Shapes, Views) {
 }
 
 TEST(Shapes, Indexing) {
-  EXPECT_EQ(shape_of(Op::take, {{f4, {9, 2, 3}}, {i8, {4, 5}}}), (Shape{4, 5, 2, 3}));
-  EXPECT_EQ(shape_of(Op::take, {{f4, {9}}, {i8, {}}}), Shape{});
-  EXPECT_EQ(shape_of(Op::put, {{f4, {9, 2}}, {i8, {5}}, {f4, {5, 2}}}, Accumulate{true}), (Shape{9, 2}));
-  message<ShapeError>(Op::take, {{f4, {}}, {i8, {4}}});
-  message<ShapeError>(Op::put, {{f4, {9, 2}}, {i8, {5}}, {f4, {4, 2}}}, Accumulate{true});
+  constexpr std::int8_t tensor = Indexing::by_tensor;
+  EXPECT_EQ(shape_of(Op::take, {{f4, {9, 2, 3}}, {i8, {4, 5}}}, Indexing{.lead = {4, 5}}), (Shape{4, 5, 2, 3}));
+  EXPECT_EQ(shape_of(Op::take, {{f4, {9}}, {i8, {}}}, Indexing{}), Shape{});
+  EXPECT_EQ(shape_of(Op::put, {{f4, {9, 2}}, {f4, {5, 2}}, {i8, {5}}}, Indexing{.lead = {5}}), (Shape{9, 2}));
+  const Indexing on_axis{.lead = {9, 5}, .axes = 2, .sources = {0, tensor}};
+  EXPECT_EQ(shape_of(Op::take, {{f4, {9, 2, 3}}, {i8, {5}}}, on_axis), (Shape{9, 5, 3}));
+  const Indexing both{.lead = {4, 5}, .axes = 2, .sources = {tensor, tensor}};
+  EXPECT_EQ(shape_of(Op::take, {{f4, {9, 2, 3}}, {i8, {5}}, {i8, {4, 1}}}, both), (Shape{4, 5, 3}));
+  message<ShapeError>(Op::take, {{f4, {}}, {i8, {4}}}, Indexing{.lead = {4}});
+  message<ShapeError>(Op::take, {{f4, {9}}, {i8, {4}}}, Indexing{.lead = {3}});
+  message<ShapeError>(Op::take, {{f4, {8, 2, 3}}, {i8, {5}}}, on_axis);
+  message<InternalError>(Op::take, {{f4, {9, 2, 3}}, {i8, {5}}}, both);
+  message<ShapeError>(Op::put, {{f4, {9, 2}}, {f4, {4, 2}}, {i8, {5}}}, Indexing{.lead = {5}});
   message<ShapeError>(Op::argsort, {{f4, {2, 3}}}, Axes{0b11});
   EXPECT_EQ(shape_of(Op::cumsum, {{f4, {2, 3}}}, Axes{0b10}), (Shape{2, 3}));
 }

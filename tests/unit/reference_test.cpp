@@ -318,17 +318,34 @@ TEST(Movement, Views) {
 
 TEST(Indexing, TakeAndPut) {
   const Values x = floats({3, 2}, {1, 2, 3, 4, 5, 6});
-  EXPECT_EQ(run(Op::take, {x, longs({2, 2}, {2, 0, 2, 1})}).values, (List{5, 6, 1, 2, 5, 6, 3, 4}));
-  EXPECT_EQ(run(Op::take, {x, longs({}, {1})}).values, (List{3, 4}));
-  EXPECT_EQ(run(Op::take, {floats({3, 0}, {}), longs({2}, {2, 1})}).shape, (Shape{2, 0}));
+  const auto by_row = [](const Shape& index, bool accumulates = false) {
+    return ops::Indexing{.lead = index, .accumulates = accumulates};
+  };
+  EXPECT_EQ(run(Op::take, {x, longs({2, 2}, {2, 0, 2, 1})}, by_row({2, 2})).values, (List{5, 6, 1, 2, 5, 6, 3, 4}));
+  EXPECT_EQ(run(Op::take, {x, longs({}, {1})}, by_row({})).values, (List{3, 4}));
+  EXPECT_EQ(run(Op::take, {floats({3, 0}, {}), longs({2}, {2, 1})}, by_row({2})).shape, (Shape{2, 0}));
   const Values index = longs({3}, {1, 0, 1});
   const Values rows = floats({3, 2}, {10, 20, 30, 40, 50, 60});
-  EXPECT_EQ(run(Op::put, {x, index, rows}, ops::Accumulate{false}).values, (List{30, 40, 50, 60, 5, 6}));
-  EXPECT_EQ(run(Op::put, {x, index, rows}, ops::Accumulate{true}).values, (List{31, 42, 63, 84, 5, 6}));
-  EXPECT_THROW(run(Op::take, {x, longs({1}, {3})}), IndexError);
-  EXPECT_THROW(run(Op::take, {x, longs({1}, {-1})}), IndexError);
-  EXPECT_THROW(run(Op::put, {x, longs({3}, {0, 0, 9}), rows}, ops::Accumulate{true}), IndexError);
-  EXPECT_THROW(run(Op::take, {floats({0}, {}), longs({1}, {0})}), IndexError);
+  EXPECT_EQ(run(Op::put, {x, rows, index}, by_row({3})).values, (List{30, 40, 50, 60, 5, 6}));
+  EXPECT_EQ(run(Op::put, {x, rows, index}, by_row({3}, true)).values, (List{31, 42, 63, 84, 5, 6}));
+  EXPECT_THROW(run(Op::take, {x, longs({1}, {3})}, by_row({1})), IndexError);
+  EXPECT_THROW(run(Op::take, {x, longs({1}, {-1})}, by_row({1})), IndexError);
+  EXPECT_THROW(run(Op::put, {x, rows, longs({3}, {0, 0, 9})}, by_row({3}, true)), IndexError);
+  EXPECT_THROW(run(Op::take, {floats({0}, {}), longs({1}, {0})}, by_row({1})), IndexError);
+}
+
+TEST(Indexing, KnowsItsAxes) {
+  constexpr std::int8_t tensor = ops::Indexing::by_tensor;
+  const Values x = floats({2, 3}, {1, 2, 3, 4, 5, 6});
+  const ops::Indexing along{.lead = {2, 2}, .axes = 2, .sources = {0, tensor}};
+  EXPECT_EQ(run(Op::take, {x, longs({2, 2}, {2, 0, 1, 1})}, along).values, (List{3, 1, 5, 5}));
+  EXPECT_THROW(run(Op::take, {x, longs({2, 2}, {3, 0, 1, 1})}, along), IndexError);  // not the next row's first
+  ops::Indexing both{.lead = {3}, .axes = 2, .sources = {tensor, tensor}};
+  EXPECT_EQ(run(Op::take, {x, longs({3}, {1, 0, 1}), longs({1}, {2})}, both).values, (List{6, 3, 6}));
+  EXPECT_THROW(run(Op::take, {x, longs({3}, {1, -1, 1}), longs({1}, {2})}, both), IndexError);
+  both.from_end = true;
+  EXPECT_EQ(run(Op::take, {x, longs({3}, {-1, -2, 1}), longs({1}, {-3})}, both).values, (List{4, 1, 4}));
+  EXPECT_THROW(run(Op::take, {x, longs({3}, {-3, 0, 1}), longs({1}, {2})}, both), IndexError);
 }
 
 TEST(Ordering, ArgsortIsStable) {

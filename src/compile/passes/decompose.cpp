@@ -53,6 +53,7 @@ class Decomposer {
                const ops::Description& given = {DType::float32, {}}) {
     Value value;
     value.op = op;
+    value.origin = old_->origin;
     value.inputs = Inputs(inputs);
     value.attributes = std::move(attributes);
     std::vector<ops::Description> descriptions;

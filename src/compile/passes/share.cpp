@@ -14,6 +14,11 @@ std::uint64_t hash_of(const Value& value) {
   return hash;
 }
 
+bool compute_the_same(const Value& a, const Value& b) {
+  return a.op == b.op && a.dtype == b.dtype && a.shape == b.shape && a.inputs == b.inputs && a.leaf == b.leaf &&
+         a.argument == b.argument && a.strides == b.strides && a.attributes == b.attributes;
+}
+
 }  // namespace
 
 void share(Program& program, const Target&) {
@@ -31,7 +36,7 @@ void share(Program& program, const Target&) {
     const std::uint64_t hash = hash_of(value);
     const auto [first, last] = seen.equal_range(hash);
     for (auto it = first; it != last; ++it) {
-      if (value_at(program, it->second) == value) same[id] = it->second;
+      if (compute_the_same(value_at(program, it->second), value)) same[id] = it->second;
     }
     if (same[id] == static_cast<ValueId>(id)) seen.emplace(hash, same[id]);
   }

@@ -52,6 +52,7 @@ class Simplifier {
 
   ValueId add(Value value) {
     value.strides = contiguous_strides(value.shape);
+    if (value.origin < 0) value.origin = program_.values[old_].origin;
     values_.push_back(std::move(value));
     return static_cast<ValueId>(values_.size() - 1);
   }
@@ -293,6 +294,7 @@ class Simplifier {
       copy.dtype = at(target).dtype;
       copy.shape = at(target).shape;
       copy.inputs = {target};
+      copy.origin = program_.values[static_cast<std::size_t>(output.value)].origin;
       output.value = add(std::move(copy));
       taken.push_back(true);
     }

@@ -104,6 +104,7 @@ class Driver final : public runtime::DeviceDriver {
   /// Kernels have run when they return, so nothing has to be waited for.
   bool lend(const std::byte* /*memory*/, std::size_t /*bytes*/) override { return true; }
   bool borrow(std::byte* /*memory*/, std::size_t /*bytes*/) override { return true; }
+  bool is_idle(const std::byte* /*memory*/, std::size_t /*bytes*/) override { return true; }
 
   void upload(std::byte* target, std::span<const std::byte> source) override {
     std::copy(source.begin(), source.end(), target);
@@ -114,7 +115,7 @@ class Driver final : public runtime::DeviceDriver {
 };
 
 const bool registered = [] {
-  runtime::register_device(DeviceType::cpu, std::make_unique<Driver>());
+  runtime::register_device(DeviceType::cpu, [] { return std::make_unique<Driver>(); });
   return true;
 }();
 

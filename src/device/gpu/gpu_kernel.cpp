@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "compile/indices.h"
+
 namespace russet::gpu {
 
 Placed place(const compile::Access& access, const Shape& sizes, bool writes) {
@@ -79,8 +81,8 @@ Binding bound(const Region& region, const compile::Bindings& bindings) {
   return {base + offset, region.bytes, region.writes};
 }
 
-void FilledCall::fill(const Call& call, const compile::Bindings& bindings, Stream& stream) {
-  for (std::size_t i = 0; i < call.regions.size(); ++i) buffers_[i] = bound(call, call.regions[i], bindings, stream);
+void FilledCall::fill(const Call& call, const compile::Bindings& bindings) {
+  for (std::size_t i = 0; i < call.regions.size(); ++i) buffers_[i] = bound(call.regions[i], bindings);
   const std::size_t size = call.values.bytes.size();
   std::copy_n(call.values.bytes.begin(), size, values_.begin());
   for (const Patch& patch : call.values.patches) apply(patch, bindings.arguments[patch.argument], values_.data());
@@ -92,7 +94,16 @@ void FilledCall::fill(const Call& call, const compile::Bindings& bindings, Strea
   launch_.seconds = call.seconds;
 }
 
+void GpuKernel::check_indices_of(const compile::Primitive& primitive) {
+  checked_ = primitive;
+  name_ += ", waits for its index";
+}
+
 void GpuKernel::run(const compile::Bindings& bindings) const {
+  if (checked_) {
+    stream_.wait();
+    compile::require_indices(*checked_, bindings);
+  }
   FilledCall filled;
   for (const Call& call : calls_) {
     if (call.function->pipeline() == nullptr) library_.build({&call.function, 1});
@@ -102,7 +113,7 @@ void GpuKernel::run(const compile::Bindings& bindings) const {
       if (call.is_slice) stream_.commit();
       continue;
     }
-    filled.fill(call, bindings, stream_);
+    filled.fill(call, bindings);
     stream_.launch(filled.launch());
   }
 }

@@ -31,7 +31,6 @@ struct Context {
 /// Bytes [offset, offset + bytes) of a slot that one launch touches through one binding.
 struct Region {
   static constexpr std::int32_t scratch = -1;
-  static constexpr std::int32_t check = -2;  // the word of the call's check
   std::int32_t slot = scratch;
   std::int64_t offset = 0;
   std::size_t bytes = 0;
@@ -51,13 +50,8 @@ inline Placed place(const compile::Operand& operand, bool writes) {
   return place(operand.access, operand.sizes, writes);
 }
 
-/// Where a region lies in a run; one that is no Region::check.
+/// Where a region lies in a run.
 Binding bound(const Region& region, const compile::Bindings& bindings);
-/// Likewise, of a call or a member of one: a check's is a new one for each launch.
-template <class Launched>
-Binding bound(const Launched& launched, const Region& region, const compile::Bindings& bindings, Stream& stream) {
-  return region.slot == Region::check ? stream.watch(*launched.check) : bound(region, bindings);
-}
 
 /// A run-time argument that goes into the values at `at`.
 struct Patch {
@@ -113,7 +107,6 @@ class Values {
 /// for what the launch alone knows: places, first, count.
 struct Member {
   std::vector<Region> regions;
-  std::shared_ptr<const IndexCheck> check;
   Values entry;
   std::uint32_t groups = 0;  // in this launch
   /// Its first threadgroup in this launch; not 0 only of the launch's first member, which earlier launches began.
@@ -127,7 +120,6 @@ struct Call {
   std::array<std::uint32_t, 3> groups{1, 1, 1};
   std::vector<Region> regions;
   Values values;
-  std::shared_ptr<const IndexCheck> check;  // if a region is Region::check
   /// What the function is made of, if it can share a launch.
   std::shared_ptr<const Piece> piece;
   /// If there are any, the launch is theirs: `regions`, `values` and `groups` say nothing. Where members lie in more
@@ -146,7 +138,7 @@ class FilledCall {
   FilledCall& operator=(const FilledCall&) = delete;
 
   /// The function must have been built.
-  void fill(const Call& call, const compile::Bindings& bindings, Stream& stream);
+  void fill(const Call& call, const compile::Bindings& bindings);
   const Launch& launch() const { return launch_; }
 
  private:
@@ -181,6 +173,9 @@ class GpuKernel final : public compile::Kernel {
   /// step: the launch that reaches most memory is held to take them all, others in proportion.
   void model(double seconds, const Context& context);
 
+  /// Before each run the host waits for the step's indices, and checks them.
+  void check_indices_of(const compile::Primitive& primitive);
+
   void run(const compile::Bindings& bindings) const override;
   std::size_t scratch_bytes() const override { return scratch_bytes_; }
   std::string name() const override { return name_; }
@@ -198,6 +193,7 @@ class GpuKernel final : public compile::Kernel {
   std::string name_;
   std::vector<Call> calls_;
   std::size_t scratch_bytes_;
+  std::optional<compile::Primitive> checked_;  // whose indices are checked
 };
 
 /// How templates answer: see compile/implementation.h. `judge(primitive, context)`.

@@ -11,7 +11,6 @@
 #include <variant>
 #include <vector>
 
-#include "device/gpu/index_check.h"
 #include "runtime/device.h"
 
 namespace russet::gpu {
@@ -89,10 +88,6 @@ class Driver : public runtime::DeviceDriver {
   /// cache. Throws DeviceError with the compiler's words.
   virtual std::vector<std::shared_ptr<const Pipeline>> build(std::span<const Unit> units) = 0;
   virtual void launch(const Launch& launch) = 0;
-  /// A word of memory for a check that the next launch makes, to be among its bindings. When the launch has completed
-  /// and the word says that an index names no row, what the launch and those around it wrote is lost: whoever reads it,
-  /// and synchronize(), throws IndexError.
-  virtual Binding watch(IndexCheck check) = 0;
   /// The block of memory that is bound where a launch reaches these bytes through a base: equal for equal ones.
   virtual const void* block_of(const std::byte* address, std::size_t bytes) const = 0;
   /// What follows sees what the launches before it wrote.

@@ -19,7 +19,6 @@ std::uint32_t bases_for(std::size_t slots) {
 Member member_of(const Call& call, const Table& table) {
   Member member;
   member.regions = call.regions;
-  member.check = call.check;
   const std::uint32_t simdgroups = table.threads() / call.piece->threads;
   member.groups = (call.groups[0] * call.groups[1] + simdgroups - 1) / simdgroups;
   member.seconds = call.seconds;
@@ -116,13 +115,12 @@ class Filler {
   }
 
   void add(const Member& member) {
-    std::vector<Binding> buffers = bind(member);
+    const std::vector<Binding> buffers = bind(member);
     const std::size_t known = filling_.blocks.size();
     note_blocks(buffers);
     if (filling_.blocks.size() > call_.table->bases() && filling_.members > 0) {
       filling_.blocks.resize(known);
       launch();
-      buffers = bind(member);  // a check's word is the next launch's
       note_blocks(buffers);
     }
     const std::size_t at = filling_.table.size();
@@ -162,8 +160,8 @@ class Filler {
   std::vector<Binding> bind(const Member& member) {
     std::vector<Binding> buffers;
     for (const Region& region : member.regions) {
-      buffers.push_back(bound(member, region, bindings_, stream_));
-      buffers.back().continues = member.first > 0 && region.writes && region.slot != Region::check;
+      buffers.push_back(bound(region, bindings_));
+      buffers.back().continues = member.first > 0 && region.writes;
     }
     return buffers;
   }

@@ -14,8 +14,6 @@ class Stream {
   /// Launches, after a barrier if a launch since the last one conflicts with this one.
   void launch(const Launch& launch);
   const void* block_of(const Binding& binding) const { return driver_.block_of(binding.address, binding.bytes); }
-  /// See Driver::watch.
-  Binding watch(const IndexCheck& check) { return driver_.watch(check); }
   void commit();
   /// Waits until everything has run. Throws what went wrong.
   void wait();

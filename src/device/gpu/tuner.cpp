@@ -97,10 +97,10 @@ struct Runner {
   double seconds = never;
   int repeats = 1;
 
-  Runner(const GpuKernel& kernel, const compile::Bindings& bindings, Stream& stream) {
+  Runner(const GpuKernel& kernel, const compile::Bindings& bindings) {
     for (const Call& call : kernel.calls()) {
       calls.push_back(std::make_unique<FilledCall>());
-      calls.back()->fill(call, bindings, stream);
+      calls.back()->fill(call, bindings);
     }
   }
 
@@ -183,7 +183,7 @@ Find Tuner::measure(const TileQuestion& question, const std::string& key) {
   try {
     const StandIns memory(driver_, memory_(), kernels);
     for (const KernelPtr& kernel : kernels) {
-      runners.emplace_back(static_cast<const GpuKernel&>(*kernel), memory.bindings(), context_.stream);
+      runners.emplace_back(static_cast<const GpuKernel&>(*kernel), memory.bindings());
     }
     // The first run warms up, and tells how often a short kernel is to be run. Then all take turns, so that a clock
     // that changes does so for all.

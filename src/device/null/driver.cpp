@@ -78,7 +78,7 @@ class Driver final : public runtime::DeviceDriver {
 };
 
 const bool registered = [] {
-  runtime::register_device(DeviceType::null, std::make_unique<Driver>());
+  runtime::register_device(DeviceType::null, [] { return std::make_unique<Driver>(); });
   return true;
 }();
 

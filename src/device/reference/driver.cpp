@@ -38,6 +38,7 @@ class Driver final : public runtime::DeviceDriver {
   }
   void release(std::byte* memory, std::size_t /*bytes*/) override { std::free(memory); }
 
+  bool is_idle(const std::byte* /*memory*/, std::size_t /*bytes*/) override { return true; }
   void upload(std::byte* target, std::span<const std::byte> source) override {
     std::copy(source.begin(), source.end(), target);
   }
@@ -47,7 +48,7 @@ class Driver final : public runtime::DeviceDriver {
 };
 
 const bool registered = [] {
-  runtime::register_device(DeviceType::reference, std::make_unique<Driver>());
+  runtime::register_device(DeviceType::reference, [] { return std::make_unique<Driver>(); });
   return true;
 }();
 

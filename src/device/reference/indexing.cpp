@@ -1,52 +1,66 @@
-// Rows by index. An index outside the rows is an IndexError.
-#include <fmt/format.h>
-
+// Elements by index. An index outside its axis is an IndexError.
+#include "ops/indexing.h"
+#include "compile/views.h"
 #include "device/reference/kernels.h"
 
 namespace russet::reference {
 namespace {
 
-std::int64_t row_size(const Shape& shape) {
-  std::int64_t size = 1;
-  for (int axis = 1; axis < shape.rank(); ++axis) size *= shape[axis];
-  return size;
+/// Where in the array, in row-major order, each place of the index begins to take or put; `first`: the first index
+/// tensor.
+std::vector<std::int64_t> places(const Call& call, const Shape& array, int first) {
+  const auto& indexing = call.attribute<ops::Indexing>();
+  const std::int64_t count = numel(indexing.lead);
+  std::vector<std::int64_t> places(static_cast<std::size_t>(count), 0);
+  const Strides array_strides = contiguous_strides(array);
+  for (int axis = 0; axis < indexing.axes; ++axis) {
+    const std::int64_t size = array[axis];
+    if (!indexing.is_by_tensor(axis)) {
+      Strides along(indexing.lead.rank(), 0);
+      along[indexing.sources[static_cast<std::size_t>(axis)]] = array_strides[axis];
+      walk(indexing.lead, along, [&](std::int64_t i, std::int64_t at) { places[static_cast<std::size_t>(i)] += at; });
+      continue;
+    }
+    const Array<std::int64_t> index = call.input<std::int64_t>(first++);
+    const Strides strides = compile::broadcast_strides(index.shape, contiguous_strides(index.shape), indexing.lead);
+    walk(indexing.lead, strides, [&](std::int64_t i, std::int64_t at) {
+      const std::int64_t position = ops::named_position(index[at], size, indexing.from_end);
+      if (position < 0) ops::throw_out_of_range(ops::row(call.op()).name, index[at], axis, size, i, count);
+      places[static_cast<std::size_t>(i)] += position * array_strides[axis];
+    });
+  }
+  return places;
 }
 
-Array<std::int64_t> checked_index(const Call& call) {
-  Array<std::int64_t> index = call.input<std::int64_t>(1);
-  const std::int64_t rows = call.input_shape(0)[0];
-  for (std::size_t i = 0; i < index.values.size(); ++i) {
-    if (index.values[i] >= 0 && index.values[i] < rows) continue;
-    throw IndexError(fmt::format("{}: index {} (number {} of {}) is out of range for {} rows", ops::row(call.op()).name,
-                                 index.values[i], i, index.values.size(), rows));
-  }
-  return index;
+/// How many elements each place of the index stands for.
+std::int64_t elements_of_a_place(const Call& call, const Shape& array) {
+  std::int64_t size = 1;
+  for (int axis = call.attribute<ops::Indexing>().axes; axis < array.rank(); ++axis) size *= array[axis];
+  return size;
 }
 
 template <class T>
 void take(const Call& call) {
-  const Array<std::int64_t> index = checked_index(call);
   const Array<T> x = call.input<T>(0);
-  const std::int64_t size = row_size(x.shape);
+  const std::vector<std::int64_t> from = places(call, x.shape, 1);
+  const std::int64_t size = elements_of_a_place(call, x.shape);
   Array<T> result(call.output_shape());
-  for (std::size_t i = 0; i < index.values.size(); ++i) {
-    for (std::int64_t j = 0; j < size; ++j) {
-      result[static_cast<std::int64_t>(i) * size + j] = x[index.values[i] * size + j];
-    }
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    for (std::int64_t j = 0; j < size; ++j) result[static_cast<std::int64_t>(i) * size + j] = x[from[i] + j];
   }
   call.output(result);
 }
 
 template <class T>
 void put(const Call& call) {
-  const Array<std::int64_t> index = checked_index(call);
-  const bool accumulate = call.attribute<ops::Accumulate>().value;
   Array<T> result = call.input<T>(0);
-  const Array<T> values = call.input<T>(2);
-  const std::int64_t size = row_size(result.shape);
-  for (std::size_t i = 0; i < index.values.size(); ++i) {
+  const Array<T> values = call.input<T>(1);
+  const std::vector<std::int64_t> to = places(call, result.shape, 2);
+  const std::int64_t size = elements_of_a_place(call, result.shape);
+  const bool accumulate = call.attribute<ops::Indexing>().accumulates;
+  for (std::size_t i = 0; i < to.size(); ++i) {
     for (std::int64_t j = 0; j < size; ++j) {
-      T& element = result[index.values[i] * size + j];
+      T& element = result[to[i] + j];
       const T value = values[static_cast<std::int64_t>(i) * size + j];
       element = accumulate ? plus(element, value) : value;
     }

@@ -1,92 +1,94 @@
 // needs: element.metal
-// Rows by index. An index that is out of range reads a row of zeros, and writes nothing; the smallest number of such an
-// index goes to `stray`.
+// Elements, or sub-arrays ("pieces"), of an array by index: an entry of the index names a piece by its place along the
+// array's first axes, some of which index tensors give. Whoever launches this has checked the indices. One that names
+// nothing all the same takes zeros, and puts nothing: no memory outside is touched.
 
-struct IndexValues {
-  Axes row;     // of a row of the array
-  Axes lead;    // of the index, and of the rows that go along with it: strides in those rows
-  Axes index;   // of the index
-  Axes along;   // of a row that goes along with the index
-  Axes base;    // of a row of the array that is copied first (put)
-  long row_stride, base_stride;  // from row to row
-  ulong count;                   // entries of the index
-  ulong row_size, rows;
+/// An axis of the array whose positions an index tensor gives.
+struct IndexedAxis {
+  Axes index;  // from an entry to the tensor's element
+  long size;
+  long step;  // from position to position, in what is added up
 };
 
-inline void note_stray(device atomic_uint* stray, ulong entry) {
-  atomic_fetch_min_explicit(stray, uint(min(entry, ulong(0xfffffffeu))), memory_order_relaxed);
+/// Adds what an entry names on an axis. Returns whether it names anything.
+template <class I>
+bool add_position(thread long& sum, device const I* index, constant IndexedAxis& axis, ulong entry, bool from_end) {
+  long position = long(index[locate(axis.index, entry)]);
+  if (from_end && position < 0) position += axis.size;
+  sum += position * axis.step;
+  return position >= 0 && position < axis.size;
 }
 
-/// x[index[i]]: the element at `position` of the result. T only says how many bytes an element has, or several that lie
-/// together.
-template <class T, class I, class Index>
-void take_rows(device const T* x, device const I* index, device T* result, device atomic_uint* stray,
-               constant IndexValues& values, ulong position) {
-  const Index i = Index(position) / Index(values.row_size);
-  if (position >= values.count * values.row_size) return;
-  const Index j = Index(position) - i * Index(values.row_size);
-  const long row = long(index[locate(values.index, i)]);
-  const bool inside = row >= 0 && row < long(values.rows);
-  const long to = locate(values.lead, i) + locate(values.along, j);
-  if (inside) {
-    result[to] = x[row * values.row_stride + locate(values.row, j)];
-  } else {
-    result[to] = T(0);
-    if (j == 0) note_stray(stray, i);
-  }
-}
+struct TakeValues {
+  Axes along;     // what an entry's own place adds in the array
+  Axes to;        // from an entry to its piece of the result
+  Axes piece;     // from an element of a piece to where it lies in the array's
+  Axes to_piece;  // and in the result's
+  ulong count;    // entries of the index
+  ulong piece_size;
+};
 
-/// Copies the array that rows are put into.
+/// x at what entry i names: the element at `position` of the result. T only says how many bytes an element has.
 template <class T, class Index>
-void copy_rows(device const T* base, device T* result, constant IndexValues& values, ulong position) {
-  if (position >= values.rows * values.row_size) return;
-  const Index row = Index(position) / Index(values.row_size);
-  const Index j = Index(position) - row * Index(values.row_size);
-  result[long(row) * values.row_stride + locate(values.row, j)] =
-      base[long(row) * values.base_stride + locate(values.base, j)];
+void take_element(device const T* x, device T* result, constant TakeValues& values, long at, bool inside, Index i,
+                  Index j) {
+  const long to = locate(values.to, i) + locate(values.to_piece, j);
+  result[to] = inside ? x[at + locate(values.piece, j)] : T(0);
 }
 
-/// The index in one line.
-template <class I>
-void copy_index(device const I* index, device long* result, constant IndexValues& values, ulong position) {
-  if (position < values.count) result[position] = long(index[locate(values.index, position)]);
+struct KeyValues {
+  Axes along;   // what an entry's own place adds to the number of a place
+  ulong count;  // entries of the index
+};
+
+struct PutValues {
+  Axes places;       // from the number of a place to the piece that lies there
+  Axes piece;        // from an element of a piece to where it lies
+  Axes base_places;  // the same of the array that is copied first
+  Axes base_piece;
+  Axes from;        // from an entry to its piece of the values
+  Axes from_piece;  // from an element of a piece to where it lies in the values'
+  Axes keys;        // from an entry to its key
+  ulong count;      // entries of the index
+  ulong piece_size, place_count;
+};
+
+/// Copies the array that pieces are put into.
+template <class T, class Index>
+void copy_pieces(device const T* base, device T* result, constant PutValues& values, ulong position) {
+  if (position >= values.place_count * values.piece_size) return;
+  const Index place = Index(position) / Index(values.piece_size);
+  const Index j = Index(position) - place * Index(values.piece_size);
+  result[locate(values.places, place) + locate(values.piece, j)] =
+      base[locate(values.base_places, place) + locate(values.base_piece, j)];
 }
 
-/// The row that an entry of the index names.
-template <class I>
-long row_of(device const I* index, constant IndexValues& values, uint entry) {
-  return long(index[locate(values.index, entry)]);
-}
-
-/// Puts rows where the index says. `order` sorts the index, equal entries in their order, so that all entries of a row
-/// are neighbours: the thread of a row's first entry adds up all of them in that order, or the thread of the last one
-/// writes it. A thread an (entry, element of a row); `position` is the thread's.
-template <class T, class I, bool ACCUMULATES>
-void put_rows(device const uint* order, device const I* index, device const T* x, device T* result,
-              device atomic_uint* stray, constant IndexValues& values, ulong position) {
+/// Puts pieces where the keys say: numbers of places, one an entry. `order` sorts them, equal ones in their order, so
+/// that all entries of a place are neighbours: the thread of a place's first entry adds up all of them in that order, or
+/// the thread of the last one writes it. A thread an (entry, element of a piece); `position` is the thread's.
+template <class T, class K, bool ACCUMULATES>
+void put_pieces(device const uint* order, device const K* keys, device const T* x, device T* result,
+                constant PutValues& values, ulong position) {
   typedef typename SumOf<T>::type Sum;
-  const ulong entry = position / values.row_size;
+  const ulong entry = position / values.piece_size;
   if (entry >= values.count) return;
-  const uint j = uint(position - entry * values.row_size);
-  const long row = row_of(index, values, order[entry]);
-  if (row < 0 || row >= long(values.rows)) {
-    if (j == 0) note_stray(stray, order[entry]);
-    return;
-  }
+  const uint j = uint(position - entry * values.piece_size);
+  const long place = long(keys[locate(values.keys, order[entry])]);
+  if (place < 0 || place >= long(values.place_count)) return;
   const ulong neighbour = ACCUMULATES ? entry - 1 : entry + 1;
   const bool has_neighbour = ACCUMULATES ? entry > 0 : neighbour < values.count;
-  if (has_neighbour && row_of(index, values, order[neighbour]) == row) return;
-  const long to = row * values.row_stride + locate(values.row, j);
-  const long along = locate(values.along, j);
+  if (has_neighbour && long(keys[locate(values.keys, order[neighbour])]) == place) return;
+  const long to = locate(values.places, ulong(place)) + locate(values.piece, j);
+  const long from = locate(values.from_piece, j);
   if constexpr (ACCUMULATES) {
     Sum sum = read_element<Sum>(result, to);
     for (ulong next = entry; next < values.count; ++next) {
       const uint i = order[next];
-      if (row_of(index, values, i) != row) break;
-      sum += read_element<Sum>(x, locate(values.lead, i) + along);
+      if (long(keys[locate(values.keys, i)]) != place) break;
+      sum += read_element<Sum>(x, locate(values.from, i) + from);
     }
     write_element(result, to, sum);
   } else {
-    result[to] = x[locate(values.lead, order[entry]) + along];
+    result[to] = x[locate(values.from, order[entry]) + from];
   }
 }

@@ -100,6 +100,10 @@ class Driver final : public gpu::Driver {
     stream_.check(range);
     return true;
   }
+  bool is_idle(const std::byte* memory, std::size_t bytes) override {
+    const std::lock_guard lock(mutex_);
+    return stream_.is_idle(range_of(memory, bytes));
+  }
   bool borrow(std::byte* memory, std::size_t bytes) override {
     const std::lock_guard lock(mutex_);
     if (!memory_.borrow(memory, bytes)) return false;
@@ -152,10 +156,6 @@ class Driver final : public gpu::Driver {
   void launch(const gpu::Launch& launch) override {
     const std::lock_guard lock(mutex_);
     stream_.launch(launch);
-  }
-  gpu::Binding watch(gpu::IndexCheck check) override {
-    const std::lock_guard lock(mutex_);
-    return stream_.watch(std::move(check));
   }
   const void* block_of(const std::byte* address, std::size_t bytes) const override {
     return memory_.find(address, bytes).buffer;

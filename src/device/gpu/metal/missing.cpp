@@ -1,11 +1,14 @@
 // In the place of the driver where the build lacks what it needs.
+#include <russet/error.h>
+
 #include "runtime/device.h"
 
 namespace russet::metal {
 namespace {
 
 const bool registered = [] {
-  runtime::register_unavailable(DeviceType::mps, RUSSET_METAL_MISSING);
+  runtime::register_device(DeviceType::mps,
+                           []() -> std::unique_ptr<runtime::DeviceDriver> { throw DeviceError(RUSSET_METAL_MISSING); });
   return true;
 }();
 

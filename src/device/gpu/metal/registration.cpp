@@ -14,25 +14,18 @@
 namespace russet::metal {
 namespace {
 
-/// Why there is no device, or nothing.
-std::string register_driver() {
+std::unique_ptr<runtime::DeviceDriver> make() {
 #ifndef __APPLE__
   const char* const wanted = std::getenv("RUSSET_METAL");
   if (wanted == nullptr || std::string_view(wanted) != "simulator") {
-    return "Metal is Apple's; RUSSET_METAL=simulator makes a simulated GPU this device";
+    throw DeviceError("Metal is Apple's; RUSSET_METAL=simulator makes a simulated GPU this device");
   }
 #endif
-  try {
-    runtime::register_device(DeviceType::mps, make_driver());
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
+  return make_driver();
 }
 
 const bool registered = [] {
-  std::string reason = register_driver();
-  if (!reason.empty()) runtime::register_unavailable(DeviceType::mps, std::move(reason));
+  runtime::register_device(DeviceType::mps, make);
   return true;
 }();
 

@@ -86,16 +86,6 @@ void Stream::launch(const gpu::Launch& launch) {
   if (batch_->launches >= length_ || batch_->modelled >= wanted_seconds) commit();
 }
 
-gpu::Binding Stream::watch(gpu::IndexCheck check) {
-  const PoolScope pool;
-  if (!buffer_) begin();
-  std::byte* const memory = take_memory(sizeof(std::uint32_t));
-  std::memcpy(memory, &gpu::IndexCheck::none, sizeof(std::uint32_t));
-  if (hooks != nullptr) hooks->written(memory, sizeof(std::uint32_t));
-  batch_->checks.push_back({std::move(check), reinterpret_cast<const std::uint32_t*>(memory)});
-  return {memory, sizeof(std::uint32_t), true};
-}
-
 void Stream::begin() {
   settle();
   if (in_flight_.size() >= most_in_flight) wait(in_flight_[in_flight_.size() - most_in_flight]);
@@ -299,6 +289,14 @@ void Stream::wait_for(const Range& range, Access access) {
   settle();
 }
 
+bool Stream::is_idle(const Range& range) {
+  settle();
+  const auto writes = [&](const Batch& batch) { return conflicts(batch, range, Access::read); };
+  const bool pending = (buffer_ && writes(*batch_)) ||
+                       std::ranges::any_of(in_flight_, [&](const auto& batch) { return writes(*batch); });
+  return !pending && !lost_.holds(range);
+}
+
 void Stream::finish() {
   commit();
   for (const auto& batch : in_flight_) wait(batch);
@@ -325,11 +323,6 @@ void Stream::settle() {
       if (!batch.done) return;
     }
     if (!batch.failure.empty()) return fail(batch.failure);
-    for (const Watched& watched : batch.checks) {
-      if (*watched.word == gpu::IndexCheck::none) continue;
-      lose(watched.check.message(*watched.word));
-      break;
-    }
     adapt(batch);
     take_back(batch);
     in_flight_.pop_front();
@@ -345,39 +338,14 @@ void Stream::adapt(const Batch& batch) {
   length_ = static_cast<int>(std::clamp(wanted_seconds / seconds_per_launch_, double{shortest}, double{longest}));
 }
 
-void Stream::note_failure(std::exception_ptr failure) {
-  failure_ = std::move(failure);
-  failure_is_new_ = true;
-}
-
-// The oldest command buffer read rows that there are not: what it wrote, and what was made of that, is lost, for the
-// reason that what it read was, if there is one. What was written since from other values is sound.
-void Stream::lose(const std::string& reason) {
-  const Batch& first = *in_flight_.front();
-  const bool follows = std::ranges::any_of(first.reads, [&](const Range& range) { return lost_.holds(range); });
-  if (!follows) {
-    note_failure(std::make_exception_ptr(IndexError(
-        reason + ". The GPU found that out late: values that it wrote then are lost until they are set again.")));
-  }
-  const auto take_up = [&](const Batch& batch, bool wrong) {
-    wrong |=
-        std::any_of(batch.reads.begin(), batch.reads.end(), [&](const Range& range) { return lost_.holds(range); });
-    for (const Range& range : batch.writes) {
-      lost_.remove(range);
-      if (wrong) lost_.add(range);
-    }
-  };
-  for (const auto& batch : in_flight_) take_up(*batch, batch == in_flight_.front());
-  if (buffer_) take_up(*batch_, false);
-}
-
 // The first failure is the reason; what was committed after it ran on its results or not at all. The queue takes no
 // more work after an error (Metal ignores what a process sends after it), so there is a new one.
 void Stream::fail(const std::string& reason) {
-  note_failure(std::make_exception_ptr(DeviceError(
+  failure_ = std::make_exception_ptr(DeviceError(
       fmt::format("mps: the GPU gave up on work that had been started: {}. Values that it should have written are lost "
                   "until they are set again.",
-                  reason))));
+                  reason)));
+  failure_is_new_ = true;
   if (buffer_) {  // what is being written never runs
     encoder_->endEncoding();
     encoder_.reset();

@@ -49,18 +49,11 @@ struct Chunk {
   std::size_t used = 0;
 };
 
-/// A check of one of a command buffer's launches, and its word.
-struct Watched {
-  gpu::IndexCheck check;
-  const std::uint32_t* word = nullptr;
-};
-
 /// A command buffer that was committed.
 struct Batch {
   std::vector<Range> reads;
   std::vector<Range> writes;
-  std::vector<Chunk> chunks;  // that its launches read
-  std::vector<Watched> checks;
+  std::vector<Chunk> chunks;                // that its launches read
   std::vector<Ref<graph::Buffer>> lenders;  // whose memory its launches are the last to read
   int launches = 0;
   double modelled = 0;  // seconds that the launches take at least
@@ -82,8 +75,6 @@ class Stream {
   /// Encodes a launch, and commits when the command buffer is long enough. Throws DeviceError if it would read, or
   /// continue, what a failed command buffer left undefined.
   void launch(const gpu::Launch& launch);
-  /// A word for a check that the next launch makes.
-  gpu::Binding watch(gpu::IndexCheck check);
   void barrier();
   void commit();
   /// A value begins here with the next launch that touches the range, as far as it does: for the simulator's checks.
@@ -96,6 +87,8 @@ class Stream {
   enum class Access : std::uint8_t { read, write };
   /// Waits until the host may read or write the range: until no work that was launched touches it in conflict.
   void wait_for(const Range& range, Access access);
+  /// Whether the host may read the range at once: no work that was launched writes it, and none that failed did.
+  bool is_idle(const Range& range);
   /// Nothing that comes will read the lender's memory: it is given back when what was launched is done with it.
   void end_borrowing(const Ref<graph::Buffer>& lender);
   /// Waits for everything.
@@ -103,8 +96,7 @@ class Stream {
   /// Likewise. Throws what went wrong since the last call, if launch() has not.
   void synchronize();
 
-  /// Throws what went wrong if what lies in the range was lost with it: DeviceError for a failed command buffer,
-  /// IndexError for an index that named no row.
+  /// Throws what went wrong if what lies in the range was lost with it.
   void check(const Range& range) const;
   /// The host wrote the range, or its memory starts a new life.
   void forget(const Range& range) {
@@ -140,8 +132,6 @@ class Stream {
   void settle();
   void adapt(const Batch& batch);
   void fail(const std::string& reason);
-  void lose(const std::string& reason);
-  void note_failure(std::exception_ptr failure);
   [[noreturn]] void tell_failure();
 
   const Gpu& gpu_;

@@ -6,7 +6,7 @@ namespace {
 
 constexpr Implementation contractions[] = {{"tiles", judge_tiles}, {"elements", judge_elements}};
 constexpr Implementation windows[] = {{"windows", judge_windows}};
-constexpr Implementation indexing[] = {{"rows", judge_rows}};
+constexpr Implementation indexing[] = {{"pieces", judge_indexing}};
 constexpr Implementation sorts[] = {{"sort", judge_sort}};
 constexpr Implementation scans[] = {{"scan", judge_scan}};
 

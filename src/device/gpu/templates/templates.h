@@ -11,7 +11,7 @@ Verdict judge_elements(const compile::Primitive& primitive, const Context& conte
 /// max_pool, max_unpool, sum_pool, sum_unpool.
 Verdict judge_windows(const compile::Primitive& primitive, const Context& context);
 /// take, put.
-Verdict judge_rows(const compile::Primitive& primitive, const Context& context);
+Verdict judge_indexing(const compile::Primitive& primitive, const Context& context);
 /// argsort, cumsum.
 Verdict judge_sort(const compile::Primitive& primitive, const Context& context);
 Verdict judge_scan(const compile::Primitive& primitive, const Context& context);

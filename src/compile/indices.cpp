@@ -1,0 +1,26 @@
+#include "compile/indices.h"
+
+#include "graph/index_check.h"
+#include "ops/indexing.h"
+#include "ops/table.h"
+
+namespace russet::compile {
+
+void require_indices(const Primitive& primitive, const Bindings& bindings) {
+  const auto& indexing = std::get<ops::Indexing>(primitive.attributes);
+  const Shape& array = primitive.inputs[0].sizes;
+  std::size_t next = primitive.op == ops::Op::take ? 1 : 2;
+  for (int axis = 0; axis < indexing.axes; ++axis) {
+    if (!indexing.is_by_tensor(axis)) continue;
+    const auto& [access, sizes] = primitive.inputs[next++];
+    std::int64_t offset = access.offset;
+    if (access.offset_argument >= 0) offset += static_cast<std::int64_t>(bindings.arguments[access.offset_argument]);
+    const std::int64_t size = array[axis];
+    const auto stray = graph::find_stray(bindings.slots[access.slot], access.dtype, {sizes, access.strides, offset},
+                                         indexing.from_end ? -size : 0, size);
+    if (!stray) continue;
+    ops::throw_out_of_range(ops::row(primitive.op).name, stray->value, axis, size, stray->place, numel(sizes));
+  }
+}
+
+}  // namespace russet::compile

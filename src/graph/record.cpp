@@ -1,0 +1,96 @@
+// Recording: shapes and types are checked here, at the caller's line.
+#include <fmt/format.h>
+#include <russet/error.h>
+
+#include "graph/closure.h"
+#include "graph/executor.h"
+#include "graph/index_check.h"
+#include "graph/recorder.h"
+#include "ops/table.h"
+
+namespace russet::graph {
+namespace {
+
+/// Of an operator on the inputs that there are, at most `most`.
+template <std::size_t most, class Inputs>
+NodeRef recorded(ops::Op op, Inputs&& inputs, NodeInfo&& given) {
+  std::array<ops::Description, most> descriptions;
+  std::array<const ops::Description*, most> pointers{};
+  std::size_t count = 0;
+  for (; count < inputs.size() && inputs[count]; ++count) {
+    const Node& input = *inputs[count];
+    require_sound(input);
+    descriptions[count] = {input.dtype, input.shape};
+    pointers[count] = &descriptions[count];
+    if (count > 0 && !(input.device == inputs[0]->device)) throw_device_mismatch(op, inputs);
+  }
+  const ops::Description result =
+      ops::infer(op, {pointers.data(), count}, given.attributes, {given.dtype, given.shape});
+  given.op = op;
+  given.dtype = result.dtype;
+  given.shape = result.shape;
+  if (ops::row(op).family == ops::Family::indexing) {
+    auto& indexing = std::get<ops::Indexing>(given.attributes);
+    indexing.checked = check_indices(op, {inputs.data(), count}, indexing) || indexing.checked;
+  }
+  if (count > 0) {
+    given.device = inputs[0]->device;
+  } else if (given.device.type != DeviceType::cpu) {
+    executor_of(given.device);  // throws where there is no such device
+  }
+  Recorder::current().count_node();
+  return make_ref<Node>(std::move(given), std::forward<Inputs>(inputs));
+}
+
+}  // namespace
+
+NodeRef record(ops::Op op, NodeRefs inputs, NodeInfo given) {
+  return recorded<3>(op, std::move(inputs), std::move(given));
+}
+
+NodeRef record_many(ops::Op op, std::vector<NodeRef> inputs, NodeInfo given) {
+  if (inputs.size() > ops::max_inputs) {
+    throw InternalError(fmt::format("{}: {} inputs, and no operator has as many", ops::row(op).name, inputs.size()));
+  }
+  return recorded<ops::max_inputs>(op, std::move(inputs), std::move(given));
+}
+
+NodeRef record_cast(NodeRef input, DType dtype, bool hoist) {
+  if (input->dtype == dtype) return input;
+  const bool keep = hoist && input->persistent() && input->materialised() && !input->buffer()->pinned();
+  if (keep) {
+    const std::lock_guard lock(graph_mutex());
+    for (const NodeRef& kept : input->kept_casts()) {
+      if (kept->dtype == dtype) return kept;
+    }
+  }
+  NodeInfo info;
+  info.dtype = dtype;
+  NodeRef cast = record(ops::Op::cast, std::move(input), std::move(info));
+  cast->hoisted = keep;
+  return cast;
+}
+
+NodeRef scalar(Scalar value, DType dtype, Device device) {
+  NodeInfo info;
+  info.dtype = dtype;
+  info.device = device;
+  info.argument = is_floating(dtype) ? std::bit_cast<std::uint64_t>(value.to_double())
+                                     : static_cast<std::uint64_t>(value.to_int64());
+  return record(ops::Op::scalar, NodeRefs{}, std::move(info));
+}
+
+NodeRef constant(Scalar value, DType dtype, Device device, const Shape& shape) {
+  NodeInfo info;
+  info.dtype = dtype;
+  info.device = device;
+  info.shape = shape;
+  if (dtype == DType::boolean) {
+    info.attributes = ops::Number{0, value.to_double() != 0};
+  } else {
+    info.attributes = is_floating(dtype) ? ops::Number{value.to_double(), 0} : ops::Number{0, value.to_int64()};
+  }
+  return record(ops::Op::constant, NodeRefs{}, std::move(info));
+}
+
+}  // namespace russet::graph

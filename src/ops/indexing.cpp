@@ -1,0 +1,14 @@
+#include "ops/indexing.h"
+
+#include <fmt/format.h>
+#include <russet/error.h>
+
+namespace russet::ops {
+
+void throw_out_of_range(std::string_view function, std::int64_t index, int axis, std::int64_t size, std::int64_t place,
+                        std::int64_t count) {
+  throw IndexError(fmt::format("{}: index {} is out of range for axis {} of size {} (number {} of {})", function, index,
+                               axis, size, place, count));
+}
+
+}  // namespace russet::ops
