@@ -17,7 +17,7 @@ void flush();
 /// pending, nothing happens within `work`, so that a whole step of training is one plan: a gradient that is dropped
 /// (Optimizer::zero_grad) at the end of `work` then need not be stored where the update can be computed with it.
 /// Reading a value and flush() compute as always. Throws what `work` throws; what it recorded stays pending then. If
-/// the plan fails while it runs, the parameters that it updates are among what is lost.
+/// an operator fails while the plan runs, this throws its error: what depends on it has not happened, all else has.
 void in_one_plan(const std::function<void()>& work);
 /// Where a step of training ends a part of its work: flush(), or nothing within in_one_plan().
 void mark();

@@ -76,8 +76,10 @@ class Tensor {
   bool is_contiguous() const;
   /// Whether both handles look at the same storage cell.
   bool shares_storage(const Tensor& other) const;
-  /// Counts in-place writes to the storage, through any handle.
+  /// Grows with every in-place write to the storage, through any handle; a write that failed has not happened.
   std::uint64_t version() const;
+  /// Whether the value is recorded and not computed yet.
+  bool is_pending() const;
 
   // Reading. These wait for the value.
   /// All elements in row-major order, converted to T.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compile/failure.h"
 #include "ops/attention.h"
 #include "ops/table.h"
 
@@ -285,6 +286,8 @@ bool is_runnable(const Program& program, const Cluster& cluster, const Target& t
   for (int axis = 0; axis < cluster.space.rank(); ++axis) {
     if ((cluster.reduced >> axis) & 1U) row *= cluster.space[axis];
   }
+  const auto fails = [&](ValueId member) { return may_fail(program, value_at(program, member), target); };
+  if (cluster.members.size() > 1 && std::any_of(cluster.members.begin(), cluster.members.end(), fails)) return false;
   const bool two_sweeps =
       cluster.reduced == 0 || (kind_of(program, cluster) == Group::Kind::row && row <= target.longest_row());
   const auto reductions = std::count_if(cluster.members.begin(), cluster.members.end(),

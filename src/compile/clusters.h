@@ -81,7 +81,8 @@ std::vector<ValueId> reads_of(const Program& program, const Cluster& cluster);
 /// At most how many places in memory the group's code reads and writes: values and views of them.
 int count_accesses(const Program& program, const Cluster& cluster, int enough);
 /// Whether the code of the group is one that devices can run: no full value after a reduction in a column group or in
-/// a row too long, no more accesses than the target takes, nothing beside what the device leaves to another.
+/// a row too long, no more accesses than the target takes, nothing beside what the device leaves to another or what
+/// may fail.
 bool is_runnable(const Program& program, const Cluster& cluster, const Target& target);
 
 }  // namespace russet::compile

@@ -2,8 +2,30 @@
 
 #include <algorithm>
 
+#include "ops/table.h"
+
 namespace russet::compile {
+
+using ops::Op;
+
 namespace {
+
+bool is_integer_division(Op op, DType dtype) {
+  return (op == Op::floor_divide || op == Op::fmod) && !is_floating(dtype);
+}
+
+bool reads_unchecked_indices(Op op, const ops::Attributes& attributes) {
+  return (op == Op::take || op == Op::put) && !std::get<ops::Indexing>(attributes).checked;
+}
+
+// Functions refuse to divide integers by a number that is 0, so what divides by a number divides.
+bool may_divide_by_zero(const Group& group) {
+  return std::any_of(group.code.begin(), group.code.end(), [&](const Instruction& in) {
+    if (in.kind != Instruction::Kind::compute || !is_integer_division(in.op, in.dtype)) return false;
+    const Instruction::Kind divisor = group.code[static_cast<std::size_t>(in.inputs[1])].kind;
+    return divisor != Instruction::Kind::scalar && divisor != Instruction::Kind::constant;
+  });
+}
 
 /// First and last steps that write and touch each slot; -1 for none.
 struct Touches {
@@ -38,6 +60,35 @@ ValueId value_written_to(const Program& program, std::int32_t slot) {
 }
 
 }  // namespace
+
+bool may_fail(const Program& program, const Value& value, const Target& target) {
+  if (reads_unchecked_indices(value.op, value.attributes)) return true;
+  if (target.integers_divide_by_zero() || !is_integer_division(value.op, value.dtype)) return false;
+  const Op divisor = value_at(program, value.inputs[1]).op;
+  return divisor != Op::scalar && divisor != Op::constant;
+}
+
+bool may_fail(const Step& step, const Target& target) {
+  if (const auto* group = std::get_if<Group>(&step)) {
+    return !target.integers_divide_by_zero() && may_divide_by_zero(*group);
+  }
+  const auto* primitive = std::get_if<Primitive>(&step);
+  if (primitive == nullptr) return false;
+  return reads_unchecked_indices(primitive->op, primitive->attributes) ||
+         (!target.integers_divide_by_zero() && is_integer_division(primitive->op, primitive->output.access.dtype));
+}
+
+bool fails_before_writing(const Step& step) {
+  const auto* primitive = std::get_if<Primitive>(&step);
+  return primitive != nullptr && reads_unchecked_indices(primitive->op, primitive->attributes);
+}
+
+std::size_t first_sure_step(const Program& program, const Target& target) {
+  for (std::size_t step = program.steps.size(); step-- > 0;) {
+    if (may_fail(program.steps[step], target)) return fails_before_writing(program.steps[step]) ? step : step + 1;
+  }
+  return 0;
+}
 
 std::vector<std::int32_t> entries_of(const Program& program, const Step& step) {
   std::vector<std::int32_t> entries;

@@ -1,5 +1,6 @@
 #pragma once
-// Failures of plans: which entries of the work a step stands for, and what one that was cut short has left in memory.
+// Failures of plans: what may fail, which entries of the work a step stands for, and what one that was cut short has
+// left in memory.
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -8,6 +9,15 @@
 #include "compile/plan.h"
 
 namespace russet::compile {
+
+/// Whether a value fails for some inputs: indices that nobody has checked, integers divided by what may be 0.
+bool may_fail(const Program& program, const Value& value, const Target& target);
+bool may_fail(const Step& step, const Target& target);
+/// Whether such a step has written nothing yet when it fails.
+bool fails_before_writing(const Step& step);
+/// The step from which on nothing fails that is written any more: from there on the memory of leaves may be
+/// overwritten, which a failure would have to give back.
+std::size_t first_sure_step(const Program& program, const Target& target);
 
 /// Thrown while a plan is made: a step that the device has no kernel for.
 struct StepFailure {

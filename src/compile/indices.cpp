@@ -1,7 +1,7 @@
 #include "compile/indices.h"
 
 #include "graph/index_check.h"
-#include "ops/indexing.h"
+#include "ops/failures.h"
 #include "ops/table.h"
 
 namespace russet::compile {

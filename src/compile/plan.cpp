@@ -70,12 +70,14 @@ constexpr Pass fused[] = {
     {"lower", "turns clusters into steps over slots", passes::lower},
     {"stages", "makes the two launches of a step two steps", passes::stages},
     {"bundle", "runs steps together that do not need each other", passes::bundle},
+    {"indices", "checks each index once", passes::indices},
 };
 
 constexpr Pass plain[] = {
     {"isolate", "makes every value a step", isolate},
     {"schedule", "orders the clusters", passes::schedule},
     {"lower", "turns clusters into steps over slots", passes::lower},
+    {"indices", "checks each index once", passes::indices},
 };
 
 }  // namespace

@@ -143,6 +143,8 @@ class Target {
   virtual std::optional<Stages> stages(const Step& /*step*/) const { return std::nullopt; }
   /// The longest row that a row group may hold while full instructions follow its reductions.
   virtual std::int64_t longest_row() const { return 16384; }
+  /// Whether an integer divided by 0 is a number on this device, rather than a failure. What fails is a step by itself.
+  virtual bool integers_divide_by_zero() const { return false; }
   /// Whether the device computes with a type itself. Groups hold nothing that it does not beside what it does.
   virtual bool computes(DType /*dtype*/) const { return true; }
   /// The most accesses to memory that a group may have.

@@ -103,15 +103,11 @@ class DataLoader::Workers {
     Slot& slot = ready_slot();
     if (slot.error) {
       const std::exception_ptr error = slot.error;
-      halt();
+      go_on();
       std::rethrow_exception(error);
     }
     Batch batch = to_tensors(slot);
-    {
-      const std::lock_guard lock(mutex_);
-      ++state_.position;
-    }
-    work_.notify_all();
+    go_on();
     return batch;
   }
 
@@ -152,6 +148,15 @@ class DataLoader::Workers {
     } catch (const std::system_error&) {
       // The system grants no more threads: go on with those there are.
       options_.workers = static_cast<int>(threads_.size());
+    }
+    work_.notify_all();
+  }
+
+  /// The batch that was due is done with.
+  void go_on() {
+    {
+      const std::lock_guard lock(mutex_);
+      ++state_.position;
     }
     work_.notify_all();
   }

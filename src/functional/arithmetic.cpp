@@ -8,6 +8,7 @@
 
 #include "functional/autocast.h"
 #include "functional/build.h"
+#include "ops/failures.h"
 
 namespace russet {
 
@@ -56,16 +57,32 @@ Tensor difference(const Operand& x, const Operand& y, const Scalar& alpha) {
   return autograd::apply(Op::sub, {both.x, scaled("sub", both.y, alpha)});
 }
 
-// Booleans count as numbers in a division.
+// Booleans count as numbers.
 Promoted promoted_numbers(const Operand& x, const Operand& y) {
   const Promoted both = promoted(x, y);
   if (both.dtype() != DType::boolean) return both;
   return {cast(both.x, DType::uint8), cast(both.y, DType::uint8)};
 }
 
+bool is_number_zero(const Tensor& x) {
+  graph::NodeRef value = graph::value_of(x);
+  while (value->op == Op::strided && !value->materialised()) value = value->inputs()[0];
+  if (value->op == Op::scalar) return value->argument == 0;
+  return value->op == Op::constant && std::get<ops::Number>(value->attributes).integer == 0;
+}
+
+// What divides integers is no number that is 0; tensors are checked when they are computed.
+Promoted promoted_for_division(const char* function, const Operand& x, const Operand& y) {
+  Promoted both = promoted_numbers(x, y);
+  if (!is_floating(both.dtype()) && is_number_zero(both.y)) {
+    ops::throw_division_by_zero(function);
+  }
+  return both;
+}
+
 Tensor quotient(const Operand& x, const Operand& y, Rounding rounding) {
   if (rounding == Rounding::none) return binary_floating(Op::div, x, y);
-  const Promoted both = promoted_numbers(x, y);
+  const Promoted both = promoted_for_division("div", x, y);
   if (rounding == Rounding::floor) return autograd::apply(Op::floor_divide, {both.x, both.y});
   if (is_floating(both.dtype())) return trunc(autograd::apply(Op::div, {both.x, both.y}));
   // Without its remainder the dividend is a multiple: rounding down is exact.
@@ -74,12 +91,12 @@ Tensor quotient(const Operand& x, const Operand& y, Rounding rounding) {
 }
 
 Tensor truncated_remainder(const Operand& x, const Operand& y) {
-  const Promoted both = promoted_numbers(x, y);
+  const Promoted both = promoted_for_division("fmod", x, y);
   return autograd::apply(Op::fmod, {both.x, both.y});
 }
 
 Tensor floored_remainder(const Operand& x, const Operand& y) {
-  const Promoted both = promoted_numbers(x, y);
+  const Promoted both = promoted_for_division("remainder", x, y);
   const Tensor rest = autograd::apply(Op::fmod, {both.x, both.y});
   const Tensor zero = constant(0, rest);
   const Tensor signs_differ = ne(lt(rest, zero), lt(both.y, zero));

@@ -8,7 +8,7 @@
 
 #include "functional/nn_detail.h"
 #include "graph/index_check.h"
-#include "ops/indexing.h"
+#include "ops/failures.h"
 
 namespace russet {
 namespace {

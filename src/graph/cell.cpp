@@ -17,39 +17,28 @@ TensorState::~TensorState() {
   }
 }
 
-Cell::Cell(NodeRef value) : value_(std::move(value)) {
-  if (!value_->materialised()) Recorder::current().add(*this);
+Cell::Cell(NodeRef value) : now_{std::move(value)} {
+  if (!now_.value->materialised()) Recorder::current().add(*this);
 }
 
 Cell::~Cell() { Recorder::remove(*this); }
 
-const NodeRef& Cell::last_sound() const {
+const Cell::Written& Cell::sound_before() const {
   for (std::size_t i = later_.size(); i-- > 0;) {
-    if (!later_[i]->failed()) return later_[i];
+    if (!later_[i].value->failed()) return later_[i];
   }
-  return before_ && !before_->failed() ? before_ : value_;
-}
-
-std::uint64_t Cell::version() const {
-  const NodeRef& current = value();
-  if (current == value_) return version_;
-  std::uint64_t undone = 1;
-  for (std::size_t i = later_.size(); i-- > 0 && later_[i] != current;) ++undone;
-  return version_ - undone;
+  return before_.value && !before_.value->failed() ? before_ : now_;
 }
 
 void Cell::forget_failed_writes() {
-  if (!value_->failed()) return;
-  version_ = version();
-  NodeRef sound = value();
-  if (sound == before_) {
-    before_.reset();
-    later_.clear();
-  } else {
-    while (!later_.empty() && later_.back() != sound) later_.pop_back();
-    if (!later_.empty()) later_.pop_back();
+  if (!now_.value->failed()) return;
+  while (!later_.empty() && later_.back().value->failed()) later_.pop_back();
+  if (!later_.empty()) {
+    now_ = std::move(later_.back());
+    later_.pop_back();
+  } else if (before_.value && !before_.value->failed()) {
+    now_ = std::exchange(before_, {});
   }
-  value_ = std::move(sound);
 }
 
 void Cell::write(NodeRef value) {
@@ -57,29 +46,28 @@ void Cell::write(NodeRef value) {
   // While a cell is in another thread's list, that thread's flushes look at it.
   if (pending_in_.load(std::memory_order_relaxed) != &recorder) Recorder::remove(*this);
   forget_failed_writes();
-  if (value_->materialised()) {
-    before_ = std::move(value_);
+  if (now_.value->materialised()) {
+    before_ = std::move(now_);
     later_.clear();
-  } else if (!value_->failed()) {
-    (before_ ? later_.emplace_back() : before_) = std::move(value_);
+  } else if (!now_.value->failed()) {
+    (before_.value ? later_.emplace_back() : before_) = std::move(now_);
   }
-  value_ = std::move(value);
-  if (persistent_) value_->mark_persistent();
-  ++version_;
-  if (!value_->materialised()) recorder.add(*this);
+  now_ = {std::move(value), ++writes_};
+  if (persistent_) now_.value->mark_persistent();
+  if (!now_.value->materialised()) recorder.add(*this);
 }
 
 void Cell::reset(NodeRef leaf) {
   Recorder::remove(*this);
-  before_.reset();
+  now_ = {std::move(leaf), version()};
+  before_ = {};
   later_.clear();
-  value_ = std::move(leaf);
-  if (persistent_) value_->mark_persistent();
+  if (persistent_) now_.value->mark_persistent();
 }
 
 void Cell::mark_persistent() {
   persistent_ = true;
-  value_->mark_persistent();
+  now_.value->mark_persistent();
 }
 
 void write_cell(Cell& cell, NodeRef value) {

@@ -6,7 +6,7 @@
 
 #include "graph/executor.h"
 #include "graph/geometry.h"
-#include "ops/indexing.h"
+#include "ops/failures.h"
 #include "ops/table.h"
 
 namespace russet::graph {

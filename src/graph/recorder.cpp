@@ -181,9 +181,14 @@ void Recorder::collect(const NodeRef& also) {
     const std::lock_guard lock(lock_);
     for (const Cell* cell : cells_) {
       if (!cell) continue;
-      if (is_pending(cell->value())) s.outputs.push_back(cell->value());
-      if (cell->before_) s.restorable.push_back(cell->before_);
-      s.restorable.insert(s.restorable.end(), cell->later_.begin(), cell->later_.end());
+      const NodeRef& value = cell->value();
+      if (is_pending(value)) s.outputs.push_back(value);
+      // What a cell has fallen back on is not kept for a failure alone.
+      const auto keep = [&](const NodeRef& before) {
+        if (before && before != value) s.restorable.push_back(before);
+      };
+      keep(cell->before_.value);
+      for (const Cell::Written& later : cell->later_) keep(later.value);
     }
     for (const SavedNodes* saved : saved_) {
       if (!saved) continue;
@@ -217,6 +222,7 @@ void Recorder::compute_collected() {
       amount = Closure::Take::one;
     }
     s.closure.settle(s.outcome, s.outputs);
+    if (!s.closure.failures().empty()) return;  // cells have fallen back on what was restorable
   }
 }
 
@@ -265,9 +271,9 @@ void Recorder::release() {
         continue;
       }
       // Where the last write failed, the cell stays with what it had before.
-      if (value == cell->value_) {
-        if (cell->before_) s.released.push_back(std::move(cell->before_));
-        for (NodeRef& later : cell->later_) s.released.push_back(std::move(later));
+      if (value == cell->now_.value) {
+        if (cell->before_.value) s.released.push_back(std::move(cell->before_.value));
+        for (Cell::Written& later : cell->later_) s.released.push_back(std::move(later.value));
         cell->later_.clear();
       }
       cell->pending_in_.store(nullptr, std::memory_order_release);

@@ -81,6 +81,10 @@ DType Tensor::dtype() const { return defined_state(state_).cell->value()->dtype;
 Device Tensor::device() const { return defined_state(state_).cell->value()->device; }
 bool Tensor::is_contiguous() const { return graph::is_contiguous(defined_state(state_).geometry); }
 std::uint64_t Tensor::version() const { return defined_state(state_).cell->version(); }
+bool Tensor::is_pending() const {
+  const Node& value = *defined_state(state_).cell->value();
+  return !value.materialised() && !value.failed();
+}
 
 bool Tensor::shares_storage(const Tensor& other) const {
   return defined_state(state_).cell == defined_state(other.state_).cell;

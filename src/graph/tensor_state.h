@@ -18,10 +18,10 @@ class Cell final : public RefCounted {
   static void operator delete(void* memory, std::size_t size);
 
   /// The value after all writes that did not fail; a write that fails has not happened.
-  const NodeRef& value() const { return value_->failed() ? last_sound() : value_; }
-  std::int64_t numel() const { return russet::numel(value_->shape); }
-  /// Counts writes, but for those that failed.
-  std::uint64_t version() const;
+  const NodeRef& value() const { return last_sound().value; }
+  std::int64_t numel() const { return russet::numel(now_.value->shape); }
+  /// Grows with every write; that of the value before, while the last write has failed.
+  std::uint64_t version() const { return last_sound().version; }
 
   /// Replaces the value after an in-place write.
   void write(NodeRef value);
@@ -35,17 +35,22 @@ class Cell final : public RefCounted {
 
  private:
   friend class Recorder;
-  const NodeRef& last_sound() const;
+  struct Written {
+    NodeRef value;
+    std::uint64_t version = 0;
+  };
+  const Written& last_sound() const { return now_.value->failed() ? sound_before() : now_; }
+  const Written& sound_before() const;
   void forget_failed_writes();
 
-  NodeRef value_;
+  Written now_;
   /// What the cell held before, the oldest first, since its value was last seen in memory.
-  NodeRef before_;
-  std::vector<NodeRef> later_;
+  Written before_;
+  std::vector<Written> later_;
+  std::uint64_t writes_ = 0;
   /// Whose list of pending cells this one is in; that list's lock guards what a flush looks at.
   std::atomic<Recorder*> pending_in_{nullptr};
   std::size_t pending_slot_ = 0;
-  std::uint64_t version_ = 0;
   bool persistent_ = false;
 };
 

@@ -78,12 +78,27 @@ void Optimizer::step() {
       const Tensor gradient = slot.parameter.grad();
       if (!gradient.defined()) continue;
       prepare(group, slot);
-      ++slot.steps;
+      count_step(slot);
       update(group, slot, gradient.detach());
+      slot.pending.push_back(slot.parameter.version());
     }
   }
   coefficients_ = {};
   mark();
+}
+
+/// An update that failed has not happened.
+std::int64_t Optimizer::steps_of(const Slot& slot) {
+  const std::uint64_t version = slot.parameter.version();
+  const auto undone =
+      std::count_if(slot.pending.begin(), slot.pending.end(), [&](std::uint64_t update) { return update > version; });
+  return slot.steps - undone;
+}
+
+void Optimizer::count_step(Slot& slot) {
+  slot.steps = steps_of(slot) + 1;
+  std::erase_if(slot.pending, [&](std::uint64_t update) { return update > slot.parameter.version(); });
+  if (!slot.parameter.is_pending()) slot.pending.clear();
 }
 
 const Tensor& Optimizer::coefficient(std::size_t place, const Slot& slot, double value) {
@@ -137,7 +152,7 @@ State Optimizer::state_dict() const {
     for (const auto& [name, value] : options(group)) state.numbers[group_prefix(group) + name] = value;
     if (groups_[group].initial_lr) state.numbers[group_prefix(group) + "initial_lr"] = *groups_[group].initial_lr;
     for (const Slot& slot : groups_[group].slots) {
-      state.numbers[fmt::format("{}.step", index)] = static_cast<double>(slot.steps);
+      state.numbers[fmt::format("{}.step", index)] = static_cast<double>(steps_of(slot));
       for (std::size_t place = 0; place < state_names_.size(); ++place) {
         if (slot.tensors[place].defined()) {
           state.tensors.insert(fmt::format("{}.{}", index, state_names_[place]), slot.tensors[place].detach());
@@ -199,6 +214,7 @@ void Optimizer::load_state_dict(const State& state) {
     set_options(group, own);
     for (Slot& slot : groups_[group].slots) {
       slot.steps = static_cast<std::int64_t>(state.numbers.at(fmt::format("{}.step", index)));
+      slot.pending.clear();
       for (std::size_t place = 0; place < state_names_.size(); ++place) {
         const Tensor* saved = state.tensors.find(fmt::format("{}.{}", index, state_names_[place]));
         slot.tensors[place] =

@@ -27,6 +27,16 @@ std::vector<std::int32_t> leaves_of(const graph::Work& work) {
   return leaves;
 }
 
+bool is_index_error(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const IndexError&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 }  // namespace
 
 /// What one execution binds; kept, so that a replay allocates nothing.
@@ -245,8 +255,10 @@ void Engine::note_interruption(const graph::Work& work, const compile::Plan& pla
   } catch (const Error&) {
     return;  // the device itself failed
   }
-  outcome.culprits = compile::entries_of(plan.program, plan.program.steps[run.step]);
-  const compile::Remains remains = compile::remains_of(plan.program, run.step, true);
+  const compile::Step& step = plan.program.steps[run.step];
+  outcome.culprits = compile::entries_of(plan.program, step);
+  const bool began = !(is_index_error(outcome.failure) && compile::fails_before_writing(step));
+  const compile::Remains remains = compile::remains_of(plan.program, run.step, began);
   for (const std::size_t output : remains.complete) {
     const auto entry = static_cast<std::size_t>(plan.output_entries[output]);
     if (work.entries[entry].output) outcome.results[entry] = std::move(run.outputs[output]);

@@ -210,6 +210,65 @@ TEST_P(Indices, ThatFailedWritesLeaveWhatThereWas) {
   EXPECT_EQ(x.to_vector<float>(), std::vector<float>(4, 7));
 }
 
+/// Of a write in parts the first may have happened in the memory itself when the second fails.
+TEST_P(Indices, ThatFailLeaveEarlierPartsOfAWrite) {
+  const Tensor x = floats({4, 2});
+  const Tensor two = floats({2, 2}) * 2;
+  flush();
+  x.narrow(0, 0, 2).copy_(two);
+  x.narrow(0, 2, 2).copy_(index_select(two, 0, index({0, 2}, Source::computed)));
+  EXPECT_NE(told(), "");
+  EXPECT_EQ(x.to_vector<float>(), (std::vector<float>{2, 2, 2, 2, 1, 1, 1, 1}));
+}
+
+/// Memory of a value that nobody would miss is not given to another, if somebody would after a failure.
+TEST_P(Indices, ThatFailLateFindTheOldValuesInMemory) {
+  const Tensor table = floats({3});
+  for (const bool in_parts : {false, true}) {
+    const Tensor x = floats({1000});
+    flush();
+    const Tensor y = in_parts ? x.clone() : x * 2;
+    if (in_parts) y.narrow(0, 1, 999).fill_(2);
+    x.copy_(index_select(table, 0, index(std::vector<std::int64_t>(1000, 3), Source::computed)));
+    EXPECT_NE(told(), "");
+    EXPECT_EQ(x.to_vector<float>(), std::vector<float>(1000, 1));
+    EXPECT_EQ(y.to_vector<float>()[999], 2);
+  }
+}
+
+TEST_P(Indices, AreDividedByNoZero) {
+  const auto error_of_division = [](const std::function<Tensor()>& call) -> std::string {
+    try {
+      const Tensor result = call();
+      result.to_vector<double>();
+    } catch (const ValueError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const Tensor x = index({6, 7, 8});
+  const Tensor divisors = index({2, 0, 2}, Source::computed);
+  for (const auto& divide :
+       {std::function([](const Tensor&a, const Tensor&b) { return floor_divide(a, b); }),
+        std::function([](const Tensor&a, const Tensor&b) { return fmod(a, b); }),
+        std::function([](const Tensor&a, const Tensor&b) { return remainder(a, b); }),
+        std::function([](const Tensor&a, const Tensor&b) { return div(a, b, Rounding::trunc); })}) {
+    EXPECT_NE(error_of_division([&] { return divide(x, zeros({3}, {.dtype = DType::int64, .device = device})); }), "");
+    const Tensor sum = x + divisors;
+    const Tensor quotient = divide(sum, divisors);
+    const Tensor beside = sum * 2;
+    const std::string error = error_of_division([&] { return quotient * 3; });
+    EXPECT_EQ(error == "", compiles_kernels(GetParam())) << error;  // GPUs give 0
+    EXPECT_EQ(beside.to_vector<std::int64_t>(), (std::vector<std::int64_t>{16, 14, 20}));
+    flush();
+  }
+  EXPECT_NE(error_of_division([&] { return floor_divide(x, 0); }), "");
+  EXPECT_NE(error_of_division([&] { return remainder(x, 0); }), "");
+  EXPECT_NE(error_of_division([&] { return fmod(x, 0); }), "");
+  EXPECT_NE(error_of_division([&] { return div(x, 0, Rounding::trunc); }), "");
+  EXPECT_EQ(error_of_division([&] { return floor_divide(x.to(DType::float32), 0); }), "");
+}
+
 TEST_P(Indices, OfMasksAreNoPositions) {
   const Tensor x = Tensor::from<float>({1, 2, 3}, {3}, device);
   const Tensor bytes = Tensor::from<std::uint8_t>({0, 1, 1}, {3}, device);

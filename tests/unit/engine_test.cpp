@@ -265,6 +265,33 @@ TEST(Failure, AnIndexThatIsComputedIsAnErrorWhenTheValueIsRead) {
   EXPECT_EQ(table.to_vector<float>().size(), 15U);
 }
 
+TEST(Memory, WritesThroughDataChangeNothingThatWasMadeBefore) {
+  const Tensor x = numbers({16});
+  const std::vector<float> before = x.to_vector<float>();
+  const Tensor doubled = x * 2;
+  static_cast<float*>(x.data())[0] = 100;
+  EXPECT_EQ(doubled.to_vector<float>()[0], before[0] * 2);
+  EXPECT_EQ((x * 2).to_vector<float>()[0], 200);
+}
+
+TEST(Memory, WritesThroughDataReachWhatIsComputedOnceForAll) {
+  // A parameter's cast to a narrow type is kept from step to step.
+  nn::Linear layer(4, 1);
+  const Tensor input = ones({1, 4});
+  const auto output = [&] {
+    const NoGrad guard;
+    const Autocast narrow(DType::bfloat16);
+    return layer(input).item<float>();
+  };
+  float* const weight = static_cast<float*>(layer.weight.data());
+  for (int i = 0; i < 4; ++i) weight[i] = 1;
+  layer.bias.detach().zero_();
+  EXPECT_EQ(output(), 4);
+  EXPECT_EQ(output(), 4);
+  weight[0] = 5;
+  EXPECT_EQ(output(), 8);
+}
+
 TEST(Failure, ShapesAndDevicesAreCheckedAtTheCall) {
   EXPECT_THROW(matmul(numbers({64, 128}), numbers({256, 10})), ShapeError);
   EXPECT_THROW(numbers({2}) + numbers({2}).to(Device("reference")), DeviceError);

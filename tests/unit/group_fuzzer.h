@@ -192,8 +192,11 @@ class Fuzzer {
       case 4:
         if (!is_floating(type)) {
           constexpr Op integral[] = {Op::bitwise_and, Op::bitwise_or, Op::bitwise_xor, Op::floor_divide, Op::fmod};
-          const auto right = as(b, other, type, extent);
-          b.compute(integral[pick(boolean ? 3 : 5)], type, a, right, -1, extent);
+          const Op op = integral[pick(boolean ? 3 : 5)];
+          auto right = as(b, other, type, extent);
+          const bool divides = op == Op::floor_divide || op == Op::fmod;
+          if (divides) right = b.compute(Op::bitwise_or, type, right, b.constant(type, 0, 1), -1, extent);  // not by 0
+          b.compute(op, type, a, right, -1, extent);
           return;
         }
         [[fallthrough]];

@@ -238,10 +238,14 @@ TEST_P(GroupMath, CornersAreAsInPyTorch) {
   expect_values(elementwise(Op::minimum, F{1, nan, 1, nan}, F{nan, 1, 2, nan}), F{nan, nan, 1, nan});
   expect_values(elementwise(Op::floor_divide, F{7, -7, 7, -7, 1, 0}, F{2, 2, -2, -2, 0, 0}), F{3, -4, -4, 3, inf, nan});
   expect_values(elementwise(Op::fmod, F{7, -7, 7, 1}, F{3, 3, -3, 0}), F{1, -1, 1, nan});
-  expect_values(elementwise(Op::floor_divide, I{7, -7, 7, -7, 1, INT32_MIN}, I{2, 2, -2, -2, 0, -1}),
-                I{3, -4, -4, 3, 0, INT32_MIN});
-  expect_values(elementwise(Op::floor_divide, L{7, -7, INT64_MIN, 5}, L{2, 2, -1, 0}), L{3, -4, INT64_MIN, 0});
-  expect_values(elementwise(Op::fmod, I{7, -7, 7, 1, INT32_MIN}, I{3, 3, -3, 0, -1}), I{1, -1, 1, 0, 0});
+  expect_values(elementwise(Op::floor_divide, I{7, -7, 7, -7, INT32_MIN}, I{2, 2, -2, -2, -1}),
+                I{3, -4, -4, 3, INT32_MIN});
+  expect_values(elementwise(Op::floor_divide, L{7, -7, INT64_MIN}, L{2, 2, -1}), L{3, -4, INT64_MIN});
+  expect_values(elementwise(Op::fmod, I{7, -7, 7, INT32_MIN}, I{3, 3, -3, -1}), I{1, -1, 1, 0});
+  for (const Op op : {Op::floor_divide, Op::fmod}) {
+    EXPECT_THROW(elementwise(op, I{7, 8}, I{2, 0}), ValueError);
+    EXPECT_THROW(elementwise(op, L{7, 8}, L{2, 0}), ValueError);
+  }
   expect_values(elementwise(Op::pow, I{3, -2, 2, 1, -1, 2, 0}, I{4, 3, 31, -5, -3, -1, 0}),
                 I{81, -8, INT32_MIN, 1, -1, 0, 1});
   expect_values(elementwise(Op::pow, L{3, -2}, L{39, 63}), L{4052555153018976267, INT64_MIN});

@@ -151,10 +151,9 @@ inline std::int64_t integer_op(ops::Op op, std::int64_t a, std::int64_t b, DType
     case Op::sub: return static_cast<std::int64_t>(ua - ub);
     case Op::mul: return static_cast<std::int64_t>(ua * ub);
     case Op::floor_divide:
-      if (b == 0) return 0;
       if (b == -1) return static_cast<std::int64_t>(0 - ua);
       return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
-    case Op::fmod: return b == 0 || b == -1 ? 0 : a % b;
+    case Op::fmod: return b == -1 ? 0 : a % b;
     case Op::pow: {
       if (b < 0) return a == 1 ? 1 : a == -1 ? (b % 2 != 0 ? -1 : 1) : 0;
       std::uint64_t result = 1;

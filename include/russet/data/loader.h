@@ -45,7 +45,8 @@ struct LoaderState {
 ///
 /// Which samples a batch holds, and how they were augmented, depends on (seed, epoch, position) only. Samples are
 /// written straight into a batch's buffer, which is used again; from there they are copied once, into the tensor.
-/// What a worker throws (FileError with the file's name, for one) is thrown when its batch is asked for.
+/// What a worker throws (FileError with the file's name, for one) is thrown when its batch is asked for; the next call
+/// of next() goes on behind that batch.
 class DataLoader {
  public:
   /// Throws ValueError for options out of range and for a dataset without samples.

@@ -61,6 +61,8 @@ class Optimizer {
     Tensor parameter;
     std::vector<Tensor> tensors;
     std::int64_t steps = 0;
+    /// The parameter's versions after updates that had not been computed when last seen; ascending.
+    std::vector<std::uint64_t> pending{};
   };
   struct GroupSlots {
     std::vector<Tensor> parameters;
@@ -91,6 +93,8 @@ class Optimizer {
     std::vector<Tensor> values;
   };
   void prepare(std::size_t group, Slot& slot);
+  static std::int64_t steps_of(const Slot& slot);
+  static void count_step(Slot& slot);
   void check_state(const State& state) const;
 
   const char* name_;

@@ -3,6 +3,7 @@
 // management for deep neural net inference", 2020). Outputs take over the memory of leaves that end with the plan.
 #include <algorithm>
 
+#include "compile/failure.h"
 #include "compile/passes/passes.h"
 
 namespace russet::compile::passes {
@@ -127,14 +128,15 @@ bool reads_in_place(const Step& step, bool epilogues, std::int32_t leaf, std::in
 }
 
 /// Outputs that may lie where a leaf lay: the leaf's last reader runs before the output's first writer, or is the same
-/// step and reads in place.
-void donate(Program& program, const std::vector<Span>& spans, bool epilogues) {
+/// step and reads in place; and nothing fails after that, or the leaf would be missed.
+void donate(Program& program, const std::vector<Span>& spans, const Target& target) {
+  const auto first = static_cast<std::int32_t>(first_sure_step(program, target));
   std::vector<bool> taken(program.leaves.size(), false);
   for (const Output& output : program.outputs) {
     if (output.donor >= 0) taken[static_cast<std::size_t>(output.donor)] = true;
   }
   for (std::size_t slot = 0; slot < program.slots.size(); ++slot) {
-    if (program.slots[slot].kind != Slot::Kind::output || spans[slot].first < 0) continue;
+    if (program.slots[slot].kind != Slot::Kind::output || spans[slot].first < first) continue;
     Output& output = program.outputs[static_cast<std::size_t>(program.slots[slot].index)];
     if (output.donor >= 0) continue;
     std::int32_t best = -1;
@@ -144,8 +146,9 @@ void donate(Program& program, const std::vector<Span>& spans, bool epilogues) {
       const Span& life = spans[leaf];
       const bool same_step = life.last == spans[slot].first;
       if (life.last > spans[slot].first) continue;
-      if (same_step && !reads_in_place(program.steps[static_cast<std::size_t>(life.last)], epilogues,
-                                       static_cast<std::int32_t>(leaf), static_cast<std::int32_t>(slot))) {
+      if (same_step &&
+          !reads_in_place(program.steps[static_cast<std::size_t>(life.last)], target.epilogues_update_in_place(),
+                          static_cast<std::int32_t>(leaf), static_cast<std::int32_t>(slot))) {
         continue;
       }
       if (best < 0 || same_step) best = static_cast<std::int32_t>(leaf);
@@ -161,7 +164,7 @@ void donate(Program& program, const std::vector<Span>& spans, bool epilogues) {
 
 void arena(Program& program, const Target& target) {
   std::vector<Span> spans = lifetimes(program);
-  donate(program, spans, target.epilogues_update_in_place());
+  donate(program, spans, target);
   std::vector<Span> temporaries;
   for (const Span& span : spans) {
     if (program.slots[static_cast<std::size_t>(span.slot)].kind == Slot::Kind::temporary && span.first >= 0) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "compile/failure.h"
 #include "compile/passes/lives.h"
 #include "compile/passes/passes.h"
 
@@ -89,7 +90,9 @@ class Bundler {
   }
 
   const Sharing& sharing_of(std::size_t step) {
-    if (!sharing_[step]) sharing_[step] = target_.sharing(program_.steps[step]);
+    // A step that may fail runs alone, so that nothing fails with it.
+    const Step& own = program_.steps[step];
+    if (!sharing_[step]) sharing_[step] = may_fail(own, target_) ? Sharing{} : target_.sharing(own);
     return *sharing_[step];
   }
 
@@ -192,7 +195,8 @@ class Bundler {
   }
 
   /// Whether a step can run before all from now on, which have been passed, and before all that wait. Large outputs
-  /// keep their place: they may take the memory of a leaf that others read until then.
+  /// keep their place: they may take the memory of a leaf that others read until then. So does what overwrites a leaf,
+  /// which a step that fails before it would leave as it was.
   bool may_come_early(const Step& step, std::size_t at) const {
     bool may = true;
     std::size_t results = 0;
@@ -202,7 +206,7 @@ class Bundler {
       may &= mark.writes == 0 && passed.written != round_;
       if (!writes) return;
       may &= mark.reads == 0 && passed.read != round_;
-      may &= is_temporary(slot) || slot_at(slot).bytes <= small_bytes;
+      may &= is_temporary(slot) || (slot_at(slot).bytes <= small_bytes && slot_at(slot).kind != Slot::Kind::leaf);
       if (is_temporary(slot)) results += slot_at(slot).bytes;
     });
     for (std::size_t i = now_; may && results > small_bytes && i < at; ++i) may &= lives_.fits(i, results);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compile/emit.h"
+#include "compile/failure.h"
 #include "compile/passes/passes.h"
 #include "compile/views.h"
 
@@ -48,8 +49,23 @@ class Lowering {
     program_.slots.push_back(slot);
   }
 
+  /// From which place in the order on nothing fails that is written any more; see first_sure_step.
+  std::size_t first_sure_cluster() const {
+    for (std::size_t i = program_.order.size(); i-- > 0;) {
+      const Cluster& cluster = program_.clusters[static_cast<std::size_t>(program_.order[i])];
+      for (const ValueId member : cluster.members) {
+        if (!may_fail(program_, value(member), target_)) continue;
+        return cluster.kind == Cluster::Kind::group ? i + 1 : i;
+      }
+    }
+    return 0;
+  }
+
   /// Overwrites whose base ends there: (base, result) pairs that share memory.
   void find_shared_slots() {
+    const auto sure = program_.order.begin() + static_cast<std::ptrdiff_t>(first_sure_cluster());
+    std::vector<bool> is_sure(program_.clusters.size(), false);
+    for (auto id = sure; id != program_.order.end(); ++id) is_sure[static_cast<std::size_t>(*id)] = true;
     std::vector<std::int32_t> uses(program_.values.size(), 0);
     const auto readers = readers_of(program_);
     for (std::size_t id = 0; id < readers.size(); ++id) uses[id] = static_cast<std::int32_t>(readers[id].size());
@@ -62,6 +78,7 @@ class Lowering {
       if (is_view(source) || uses[static_cast<std::size_t>(base)] != 1) continue;
       if (source.leaf >= 0 && !program_.leaves[static_cast<std::size_t>(source.leaf)].donatable) continue;
       if (source.leaf >= 0 && root_output(static_cast<ValueId>(id)) < 0) continue;
+      if (source.leaf >= 0 && !is_sure[static_cast<std::size_t>(program_.owner[id])]) continue;
       next_.emplace_back(base, static_cast<ValueId>(id));
     }
   }

@@ -17,6 +17,7 @@ void prologues(Program& program, const Target& target);
 void schedule(Program& program, const Target& target);
 void lower(Program& program, const Target& target);
 void stages(Program& program, const Target& target);
+void indices(Program& program, const Target& target);
 void bundle(Program& program, const Target& target);
 void arena(Program& program, const Target& target);
 

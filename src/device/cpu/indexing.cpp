@@ -7,6 +7,7 @@
 #include "compile/views.h"
 #include "device/cpu/operand.h"
 #include "device/cpu/plain.h"
+#include "ops/failures.h"
 #include "ops/indexing.h"
 
 namespace russet::cpu {

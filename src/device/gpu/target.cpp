@@ -144,6 +144,7 @@ class Target final : public compile::Target {
   bool computes(DType dtype) const override { return has_type(dtype); }
 
   bool has_attention(DType dtype) const override { return has_type(dtype); }
+  bool integers_divide_by_zero() const override { return true; }
 
   int max_accesses() const override { return max_buffers - 8; }
 

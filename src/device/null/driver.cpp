@@ -42,6 +42,7 @@ class Target final : public compile::Target {
   bool accepts_epilogue(const compile::Primitive& /*contraction*/) const override { return true; }
   bool epilogues_update_in_place() const override { return true; }
   bool takes_prologues() const override { return true; }
+  bool integers_divide_by_zero() const override { return true; }
   bool has_attention(DType /*dtype*/) const override { return true; }
 };
 

@@ -1,5 +1,6 @@
 // Elementwise primitives: an expression each, over double for floating inputs and over int64 for the others.
 #include "device/reference/kernels.h"
+#include "ops/failures.h"
 
 namespace russet::reference {
 namespace {
@@ -48,13 +49,16 @@ double floor_divide(double a, double b) {
 }
 
 Int floor_divide(Int a, Int b) {
-  if (b == 0) return 0;
+  if (b == 0) ops::throw_division_by_zero("floor_divide");
   if (b == -1) return wrap(UInt{0} - bits(a));
   const Int quotient = a / b;
   return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
 }
 
-Int remainder(Int a, Int b) { return b == 0 || b == -1 ? 0 : a % b; }
+Int remainder(Int a, Int b) {
+  if (b == 0) ops::throw_division_by_zero("fmod");
+  return b == -1 ? 0 : a % b;
+}
 
 Int power(Int base, Int exponent) {
   if (exponent < 0) {

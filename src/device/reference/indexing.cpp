@@ -2,6 +2,7 @@
 #include "ops/indexing.h"
 #include "compile/views.h"
 #include "device/reference/kernels.h"
+#include "ops/failures.h"
 
 namespace russet::reference {
 namespace {

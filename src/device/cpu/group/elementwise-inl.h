@@ -113,7 +113,6 @@ inline constexpr auto rules = std::tuple{
     vector<floating | i32>(Op::mul, [](auto, auto a, auto b) HWY_ATTR { return hn::Mul(a, b); }),
     element<i64>(Op::mul, [](std::int64_t a, std::int64_t b) { return wrapping_multiply(a, b); }),
     vector<floating>(Op::div, [](auto, auto a, auto b) HWY_ATTR { return hn::Div(a, b); }),
-    element<integral>(Op::div, [](auto a, auto b) { return truncated_quotient(a, b); }),
     element<any>(Op::floor_divide, [](auto a, auto b) { return floored_quotient(a, b); }),
     element<any>(Op::fmod, [](auto a, auto b) { return remainder_of(a, b); }),
     vector<f32>(Op::pow,

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "ops/failures.h"
+
 namespace russet::cpu::tiles {
 
 template <class T>
@@ -13,17 +15,11 @@ constexpr T wrapping_multiply(T a, T b) {
 }
 
 template <class T>
-constexpr T truncated_quotient(T a, T b) {
-  if (b == 0) return 0;
-  if (b == -1) return static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(a));  // the smallest number wraps
-  return a / b;
-}
-
-template <class T>
 T floored_quotient(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
-    const T quotient = truncated_quotient(a, b);
-    return b != 0 && b != -1 && a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
+    if (b == 0) ops::throw_division_by_zero("floor_divide");
+    if (b == -1) return static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(a));  // the smallest number wraps
+    return a % b != 0 && (a < 0) != (b < 0) ? a / b - 1 : a / b;
   } else {
     if (b == 0) return a / b;
     const T remainder = std::fmod(a, b);
@@ -39,7 +35,8 @@ T floored_quotient(T a, T b) {
 template <class T>
 T remainder_of(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
-    return b == 0 || b == -1 ? T{0} : static_cast<T>(a % b);
+    if (b == 0) ops::throw_division_by_zero("fmod");
+    return b == -1 ? T{0} : static_cast<T>(a % b);
   } else {
     return std::fmod(a, b);
   }

@@ -1,4 +1,4 @@
-#include "ops/indexing.h"
+#include "ops/failures.h"
 
 #include <fmt/format.h>
 #include <russet/error.h>
@@ -9,6 +9,10 @@ void throw_out_of_range(std::string_view function, std::int64_t index, int axis,
                         std::int64_t count) {
   throw IndexError(fmt::format("{}: index {} is out of range for axis {} of size {} (number {} of {})", function, index,
                                axis, size, place, count));
+}
+
+void throw_division_by_zero(std::string_view function) {
+  throw ValueError(fmt::format("{}: integer division by zero. Replace the zeros, or divide floats", function));
 }
 
 }  // namespace russet::ops
