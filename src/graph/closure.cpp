@@ -28,7 +28,7 @@ void throw_device_mismatch(ops::Op op, std::span<const NodeRef> inputs) {
                                 ops::row(op).name, devices));
 }
 
-const Work& Closure::take(std::vector<NodeRef>& outputs, std::span<const NodeRef> restorable, std::size_t recorded,
+const Work& Closure::take(std::vector<NodeRef>& outputs, const ForEachValue& restorable, std::size_t recorded,
                           Take amount) {
   let_go();
   {
@@ -126,22 +126,20 @@ bool Closure::visit(std::size_t recorded) {
   visited_.clear();
   inputs_.clear();
   for (const NodeRef& output : outputs_) visited_[static_cast<std::size_t>(meet(output.get()))].output = true;
+  has_hoisted_ = false;
   for (std::size_t number = 0; number < visited_.size(); ++number) {
-    visited_[number].first_input = static_cast<std::int32_t>(inputs_.size());
+    if (visited_[number].leaf) continue;
     const Node& node = *visited_[number].node;
-    if (node.state() == Node::State::computing) return false;
-    if (visited_[number].leaf || node.failed()) continue;
+    const Node::State state = node.state();
+    if (state == Node::State::computing) return false;
+    if (state == Node::State::failed) continue;
+    has_hoisted_ |= node.hoisted;
+    const std::size_t first = inputs_.size();
     for (const NodeRef& input : node.inputs()) inputs_.push_back(input ? meet(input.get()) : -1);
+    visited_[number].first_input = static_cast<std::int32_t>(first);
+    visited_[number].inputs = static_cast<std::uint32_t>(inputs_.size() - first);
   }
   return true;
-}
-
-std::span<const std::int32_t> Closure::inputs_of(std::int32_t number) const {
-  const auto at = static_cast<std::size_t>(number);
-  const auto begin = static_cast<std::size_t>(visited_[at].first_input);
-  const std::size_t end =
-      at + 1 < visited_.size() ? static_cast<std::size_t>(visited_[at + 1].first_input) : inputs_.size();
-  return std::span(inputs_).subspan(begin, end - begin);
 }
 
 /// What is computed from a value that failed fails with it; all else stays as it is.
@@ -162,6 +160,7 @@ void Closure::note_failure(const std::exception_ptr& failure) {
 }
 
 void Closure::note_hoisted() {
+  if (!has_hoisted_) return;
   for (std::size_t number = 0; number < visited_.size(); ++number) {
     Visited& visited = visited_[number];
     if (visited.leaf || !visited.node->hoisted) continue;
@@ -182,11 +181,11 @@ void Closure::keep(const Hoisted& hoisted) {
   if (!known && !hoisted.leaf->buffer()->pinned()) kept.push_back(hoisted.cast);
 }
 
-void Closure::find_survivors(std::span<const NodeRef> restorable) {
-  for (const NodeRef& value : restorable) {
-    const std::int32_t number = nodes_.find(*value);
-    if (number >= 0) visited_[static_cast<std::size_t>(number)].uses += 2;  // the cell's, and the list's
-  }
+void Closure::find_survivors(const ForEachValue& restorable) {
+  restorable([&](Node& value) {
+    const std::int32_t number = nodes_.find(value);
+    if (number >= 0) ++visited_[static_cast<std::size_t>(number)].uses;
+  });
   survivors_.clear();
   const auto keep = [&](std::size_t number) {
     Visited& visited = visited_[number];
@@ -215,34 +214,48 @@ void Closure::hold_survivors() {
   }
 }
 
+/// Nodes in record order, each leaf before the first that reads it: how old leaves are makes no other plan.
 void Closure::write_work() {
-  nodes_.list(order_);
-  positions_.resize(visited_.size());
-  for (std::size_t i = 0; i < order_.size(); ++i) {
-    positions_[static_cast<std::size_t>(order_[i])] = static_cast<std::int32_t>(i);
+  nodes_.list(recorded_);
+  order_.clear();
+  work_.entries.reserve(recorded_.size());
+  for (const std::int32_t number : recorded_) {
+    if (!visited_[static_cast<std::size_t>(number)].leaf) write_node(number);
   }
-  work_.entries.reserve(order_.size());
-  for (const std::int32_t number : order_) {
-    const Visited& visited = visited_[static_cast<std::size_t>(number)];
-    Work::Entry& entry = work_.entries.emplace_back(Work::Entry{visited.node});
-    entry.leaf = visited.leaf;
-    entry.output = visited.output;
-    entry.persistent = visited.leaf && visited.node->persistent();
-    if (visited.leaf) {
-      const Buffer& memory = *visited.node->buffer();
-      entry.donatable = !visited.survives && !memory.pinned() && !memory.shared();
-      continue;
-    }
-    const std::span<const std::int32_t> inputs = inputs_of(number);
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i] < 0) continue;
-      const std::int32_t position = positions_[static_cast<std::size_t>(inputs[i])];
-      if (i < entry.inputs.size()) {
-        entry.inputs[i] = position;
-      } else {
-        work_.further_inputs.push_back(position);
-        ++entry.further_inputs;
-      }
+}
+
+Work::Entry& Closure::add_entry(std::int32_t number) {
+  Visited& visited = visited_[static_cast<std::size_t>(number)];
+  visited.position = static_cast<std::int32_t>(order_.size());
+  order_.push_back(number);
+  Work::Entry& entry = work_.entries.emplace_back(Work::Entry{visited.node});
+  entry.output = visited.output;
+  return entry;
+}
+
+void Closure::write_leaf(std::int32_t number) {
+  const Visited& visited = visited_[static_cast<std::size_t>(number)];
+  const Buffer& memory = *visited.node->buffer();
+  Work::Entry& entry = add_entry(number);
+  entry.leaf = true;
+  entry.persistent = visited.node->persistent();
+  entry.donatable = !visited.survives && !memory.pinned() && !memory.shared();
+}
+
+void Closure::write_node(std::int32_t number) {
+  const std::span<const std::int32_t> inputs = inputs_of(number);
+  for (const std::int32_t input : inputs) {
+    if (input >= 0 && visited_[static_cast<std::size_t>(input)].position < 0) write_leaf(input);
+  }
+  Work::Entry& entry = add_entry(number);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i] < 0) continue;
+    const std::int32_t position = visited_[static_cast<std::size_t>(inputs[i])].position;
+    if (i < entry.inputs.size()) {
+      entry.inputs[i] = position;
+    } else {
+      work_.further_inputs.push_back(position);
+      ++entry.further_inputs;
     }
   }
 }

@@ -3,11 +3,15 @@
 #include <span>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "graph/executor.h"
 #include "graph/node.h"
 #include "graph/node_order.h"
 
 namespace russet::graph {
+
+/// Calls its argument with values, which stay what they are meanwhile.
+using ForEachValue = base::FunctionRef<void(base::FunctionRef<void(Node&)>)>;
 
 [[noreturn]] void throw_device_mismatch(ops::Op op, std::span<const NodeRef> inputs);
 
@@ -19,10 +23,10 @@ class Closure {
 
   /// The work of the first output's device, whose outputs leave the list; empty if nothing is left to compute. What
   /// another thread is computing is waited for; what depends on a value that failed fails. Other threads wait for the
-  /// outputs until settle(), and until then the work holds. `restorable` are values that cells, and this list, keep
-  /// for the case of a failure alone; `recorded` is how many nodes were recorded since the last flush, about.
-  const Work& take(std::vector<NodeRef>& outputs, std::span<const NodeRef> restorable, std::size_t recorded,
-                   Take amount);
+  /// outputs until settle(), and until then the work holds. `restorable` calls its argument with the values that
+  /// cells of the thread keep for the case of a failure alone; `recorded` is how many nodes were recorded since the
+  /// last flush, about.
+  const Work& take(std::vector<NodeRef>& outputs, const ForEachValue& restorable, std::size_t recorded, Take amount);
   /// Publishes what was computed. Outputs that were not, though nothing that they depend on failed, go back to
   /// `outputs`.
   void settle(Outcome& outcome, std::vector<NodeRef>& outputs);
@@ -38,7 +42,9 @@ class Closure {
   struct Visited {
     Node* node;
     std::int32_t first_input = 0;  // in inputs_
-    std::uint32_t uses = 0;        // by nodes of this closure, and by what holds them for it
+    std::uint32_t inputs = 0;
+    std::int32_t position = -1;  // among the work's entries
+    std::uint32_t uses = 0;      // by nodes of this closure, and by what holds them for it
     bool leaf = false;
     bool output = false;
     bool survives = false;  // somebody else holds it, or needs it for something that somebody holds
@@ -50,11 +56,17 @@ class Closure {
   bool visit(std::size_t recorded);
   void fail_dependants();
   void note_hoisted();
-  void find_survivors(std::span<const NodeRef> restorable);
+  void find_survivors(const ForEachValue& restorable);
   void hold_survivors();
   void set_computing(bool computing);
   void write_work();
-  std::span<const std::int32_t> inputs_of(std::int32_t number) const;
+  Work::Entry& add_entry(std::int32_t number);
+  void write_leaf(std::int32_t number);
+  void write_node(std::int32_t number);
+  std::span<const std::int32_t> inputs_of(std::int32_t number) const {
+    const Visited& visited = visited_[static_cast<std::size_t>(number)];
+    return std::span(inputs_).subspan(static_cast<std::size_t>(visited.first_input), visited.inputs);
+  }
   static void keep(const Hoisted& hoisted);
   void note_failure(const std::exception_ptr& failure);
   void let_go();
@@ -63,10 +75,11 @@ class Closure {
   std::vector<Hoisted> hoisted_;
   std::vector<NodeRef> held_;  // what another thread could let go of meanwhile
   NodeOrder nodes_;
-  std::vector<Visited> visited_;         // by number
-  std::vector<std::int32_t> inputs_;     // numbers, node after node; -1 for one that a node lacks
-  std::vector<std::int32_t> order_;      // numbers in record order
-  std::vector<std::int32_t> positions_;  // in the work's entries, by number
+  std::vector<Visited> visited_;  // by number
+  bool has_hoisted_ = false;
+  std::vector<std::int32_t> inputs_;    // numbers, node after node; -1 for one that a node lacks
+  std::vector<std::int32_t> recorded_;  // numbers in record order
+  std::vector<std::int32_t> order_;     // numbers in the order of the work's entries
   std::vector<std::int32_t> survivors_;
   Leftovers leftovers_;
   std::vector<std::exception_ptr> failures_;

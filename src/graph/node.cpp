@@ -2,53 +2,17 @@
 
 #include <russet/error.h>
 
+#include "base/hash.h"
 #include "base/pool.h"
+#include "ops/attributes_hash.h"
 
 namespace russet::graph {
 namespace {
 
 std::atomic<std::uint64_t> next_sequence{1};
 
-constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
-  hash ^= value + 0x9E3779B97F4A7C15ULL + (hash << 6) + (hash >> 2);
-  return hash;
-}
-
-std::uint64_t mix(std::uint64_t hash, const Dims& dims) {
-  for (const std::int64_t value : dims) hash = mix(hash, static_cast<std::uint64_t>(value));
-  return mix(hash, dims.size());
-}
-
-struct AttributeHash {
-  std::uint64_t operator()(const std::monostate&) const { return 0; }
-  std::uint64_t operator()(const ops::Axes& a) const { return a.mask * 2ULL + a.descending; }
-  std::uint64_t operator()(const ops::View& a) const {
-    return mix(mix(a.dynamic, static_cast<std::uint64_t>(a.offset)), a.strides);
-  }
-  std::uint64_t operator()(const ops::Window& a) const {
-    std::uint64_t hash = static_cast<std::uint64_t>(a.groups);
-    for (const auto* pair : {&a.kernel, &a.stride, &a.padding, &a.padding_after, &a.dilation}) {
-      for (const std::int32_t value : *pair) hash = mix(hash, static_cast<std::uint64_t>(value));
-    }
-    return hash;
-  }
-  std::uint64_t operator()(const ops::Number& a) const {
-    return mix(std::bit_cast<std::uint64_t>(a.real), static_cast<std::uint64_t>(a.integer));
-  }
-  std::uint64_t operator()(const ops::Indexing& a) const {
-    std::uint64_t hash = mix(static_cast<std::uint64_t>(a.axes), a.lead);
-    for (const std::int8_t source : a.sources) hash = mix(hash, static_cast<std::uint64_t>(source));
-    return mix(hash, (a.accumulates ? 4ULL : 0ULL) + (a.from_end ? 2ULL : 0ULL) + (a.checked ? 1ULL : 0ULL));
-  }
-  std::uint64_t operator()(const ops::Seed& a) const { return a.value; }
-  std::uint64_t operator()(const ops::Attention& a) const {
-    const auto bits = mix(std::bit_cast<std::uint64_t>(a.scale), std::bit_cast<std::uint64_t>(a.dropout));
-    return mix(bits, (a.causal ? 2ULL : 0ULL) + (a.masked ? 1ULL : 0ULL));
-  }
-};
-
 std::uint64_t hash_of(ops::Op op, DType dtype, std::uint64_t shape) {
-  return mix(static_cast<std::uint64_t>(op) * 131 + static_cast<std::uint64_t>(dtype), shape);
+  return base::mix(static_cast<std::uint64_t>(op) * 131 + static_cast<std::uint64_t>(dtype), shape);
 }
 
 }  // namespace
@@ -57,8 +21,8 @@ Node::Node(NodeInfo info, NodeRefs inputs)
     : NodeInfo(std::move(info)),
       inputs_(std::move(inputs)),
       sequence_(next_sequence.fetch_add(1, std::memory_order_relaxed)),
-      shape_hash_(mix(0, shape)),
-      hash_(mix(hash_of(op, dtype, shape_hash_), std::visit(AttributeHash{}, attributes))) {}
+      shape_hash_(base::mix(0, shape)),
+      hash_(base::mix(hash_of(op, dtype, shape_hash_), ops::hash_of(attributes))) {}
 
 Node::Node(NodeInfo info, std::vector<NodeRef> inputs) : Node(std::move(info), NodeRefs{}) {
   if (inputs.size() > inputs_.size()) {
@@ -73,7 +37,7 @@ Node::Node(NodeInfo info, Ref<Buffer> buffer)
     : NodeInfo(std::move(info)),
       buffer_(std::move(buffer)),
       sequence_(next_sequence.fetch_add(1, std::memory_order_relaxed)),
-      shape_hash_(mix(0, shape)),
+      shape_hash_(base::mix(0, shape)),
       state_(State::ready) {
   op = ops::Op::leaf;
   attributes = {};

@@ -18,8 +18,9 @@ namespace russet::graph {
 namespace {
 
 /// More pending nodes than this are computed without waiting for a mark; a training step of the largest models here
-/// records some ten thousand.
+/// records some ten thousand. Where marks are to compute nothing, a plan may grow larger.
 constexpr std::size_t pending_limit = 50'000;
+constexpr std::size_t deferred_limit = 1'000'000;
 
 /// Adds the time of a flush to the counters.
 class FlushTimer {
@@ -79,7 +80,6 @@ Idle& idle() {
 class Recorder::Scratch {
  public:
   std::vector<NodeRef> outputs;
-  std::vector<NodeRef> restorable;  // what cells held before, in case that a flush fails
   std::vector<NodeRef> released;
   Closure closure;
   SavedSet saved_set;
@@ -163,7 +163,8 @@ void SavedNodes::register_saved() { Recorder::current().add(*this); }
 void SavedNodes::unregister_saved() { Recorder::remove(*this); }
 
 void Recorder::count_node() {
-  if (++nodes_ > pending_limit && !flushing_) compute();
+  const std::size_t limit = obeys_marks() ? pending_limit : deferred_limit;
+  if (++nodes_ > limit && !flushing_) compute();
 }
 
 void Recorder::count_nodes() {
@@ -174,21 +175,13 @@ void Recorder::count_nodes() {
 void Recorder::collect(const NodeRef& also) {
   Scratch& s = *scratch_;
   s.outputs.clear();
-  s.restorable.clear();
   s.saved_set.clear();
   const auto is_pending = [](const NodeRef& node) { return !node->materialised() && !node->failed(); };
   {
     const std::lock_guard lock(lock_);
     for (const Cell* cell : cells_) {
       if (!cell) continue;
-      const NodeRef& value = cell->value();
-      if (is_pending(value)) s.outputs.push_back(value);
-      // What a cell has fallen back on is not kept for a failure alone.
-      const auto keep = [&](const NodeRef& before) {
-        if (before && before != value) s.restorable.push_back(before);
-      };
-      keep(cell->before_.value);
-      for (const Cell::Written& later : cell->later_) keep(later.value);
+      if (is_pending(cell->value())) s.outputs.push_back(cell->value());
     }
     for (const SavedNodes* saved : saved_) {
       if (!saved) continue;
@@ -199,11 +192,27 @@ void Recorder::collect(const NodeRef& also) {
   s.saved_set.choose(s.outputs);
 }
 
+/// What cells held before, in case that a flush fails. Other threads write cells of this list only when they have taken
+/// them from it.
+void Recorder::for_each_restorable(base::FunctionRef<void(Node&)> visit) {
+  const std::lock_guard lock(lock_);
+  for (const Cell* cell : cells_) {
+    if (!cell) continue;
+    // What a cell has fallen back on is not kept for a failure alone.
+    const NodeRef& value = cell->value();
+    if (cell->before_.value && cell->before_.value != value) visit(*cell->before_.value);
+    for (const Cell::Written& later : cell->later_) {
+      if (later.value != value) visit(*later.value);
+    }
+  }
+}
+
 void Recorder::compute_collected() {
   Scratch& s = *scratch_;
+  const auto restorable = [this](base::FunctionRef<void(Node&)> visit) { for_each_restorable(visit); };
   auto amount = Closure::Take::all_of_a_device;
   while (true) {
-    const Work& work = s.closure.take(s.outputs, s.restorable, nodes_, amount);
+    const Work& work = s.closure.take(s.outputs, restorable, nodes_, amount);
     if (work.entries.empty()) return;
     s.outcome.clear(work.entries.size());
     try {
@@ -222,7 +231,6 @@ void Recorder::compute_collected() {
       amount = Closure::Take::one;
     }
     s.closure.settle(s.outcome, s.outputs);
-    if (!s.closure.failures().empty()) return;  // cells have fallen back on what was restorable
   }
 }
 
@@ -285,7 +293,6 @@ void Recorder::release() {
     saved_.clear();
   }
   s.released.clear();  // outside of the lock: it destroys nodes
-  s.restorable.clear();
   s.outputs.clear();
 }
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "base/spin_lock.h"
 #include "graph/node.h"
 
@@ -104,6 +105,7 @@ class Recorder final {
   ~Recorder();
   void count_nodes();
   void collect(const NodeRef& also);
+  void for_each_restorable(base::FunctionRef<void(Node&)> visit);
   void compute_collected();
   /// Cells whose values are settled leave the list.
   void release();

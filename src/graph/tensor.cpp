@@ -82,7 +82,7 @@ Device Tensor::device() const { return defined_state(state_).cell->value()->devi
 bool Tensor::is_contiguous() const { return graph::is_contiguous(defined_state(state_).geometry); }
 std::uint64_t Tensor::version() const { return defined_state(state_).cell->version(); }
 bool Tensor::is_pending() const {
-  const Node& value = *defined_state(state_).cell->value();
+  const graph::Node& value = *defined_state(state_).cell->value();
   return !value.materialised() && !value.failed();
 }
 
