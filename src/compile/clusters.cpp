@@ -1,6 +1,7 @@
 #include "compile/clusters.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "compile/failure.h"
 #include "ops/attention.h"
@@ -116,87 +117,37 @@ Fit fit(const Shape& shape, const Cluster& cluster) {
   return numel(shape) == 1 ? Fit::uniform : Fit::none;
 }
 
-std::vector<std::vector<ValueId>> readers_of(const Program& program) {
-  std::vector<std::vector<ValueId>> readers(program.values.size());
-  for (std::size_t id = 0; id < program.values.size(); ++id) {
-    if (is_view(program.values[id]) && !is_owned(program, static_cast<ValueId>(id))) continue;
-    for (const ValueId input : program.values[id].inputs) {
-      if (input < 0) continue;
-      auto& list = readers[static_cast<std::size_t>(base_of(program, input))];
-      if (list.empty() || list.back() != static_cast<ValueId>(id)) list.push_back(static_cast<ValueId>(id));
+Readers::Readers(const Program& program, Views views) : first_(program.values.size() + 1, 0) {
+  const auto for_each_read = [&](auto&& visit) {
+    for (std::size_t id = 0; id < program.values.size(); ++id) {
+      const Value& value = program.values[id];
+      const bool through = views == Views::looked_through;
+      if (through && is_view(value) && !is_owned(program, static_cast<ValueId>(id))) continue;
+      for (const ValueId input : value.inputs) {
+        if (input >= 0) visit(static_cast<std::size_t>(through ? base_of(program, input) : input), id);
+      }
     }
-  }
-  return readers;
+  };
+  for_each_read([&](std::size_t read, std::size_t) { ++first_[read + 1]; });
+  std::partial_sum(first_.begin(), first_.end(), first_.begin());
+  readers_.resize(first_.back());
+  std::vector<std::size_t> end(first_.begin(), first_.end() - 1);
+  for_each_read([&](std::size_t read, std::size_t reader) {
+    const auto id = static_cast<ValueId>(reader);
+    if (end[read] == first_[read] || readers_[end[read] - 1] != id) readers_[end[read]++] = id;
+  });
+  end_ = std::move(end);
+  is_output_.assign(program.values.size(), false);
+  for (const Output& output : program.outputs) is_output_[static_cast<std::size_t>(output.value)] = true;
 }
 
-Reachability::Reachability(const Program& program)
-    : program_(program), inputs_(program.clusters.size()), seen_(program.clusters.size(), 0) {
-  for (std::size_t cluster = 0; cluster < program.clusters.size(); ++cluster)
-    refresh(static_cast<std::int32_t>(cluster));
+std::span<const ValueId> Readers::of(ValueId id) const {
+  const auto at = static_cast<std::size_t>(id);
+  return std::span(readers_).subspan(first_[at], end_[at] - first_[at]);
 }
 
-void Reachability::refresh(std::int32_t cluster) {
-  auto& list = inputs_[static_cast<std::size_t>(cluster)];
-  list.clear();
-  const Cluster& own = program_.clusters[static_cast<std::size_t>(cluster)];
-  if (own.dead) return;
-  for (const ValueId member : own.members) {
-    for (const ValueId input : value_at(program_, member).inputs) {
-      if (input < 0) continue;
-      const std::int32_t owner = program_.owner[static_cast<std::size_t>(base_of(program_, input))];
-      if (owner >= 0 && owner != cluster) list.push_back(owner);
-    }
-  }
-  for (const std::int32_t part : {own.epilogue, own.prologues[0], own.prologues[1]}) {
-    if (part < 0) continue;
-    for (const ValueId read : reads_of(program_, program_.clusters[static_cast<std::size_t>(part)])) {
-      const std::int32_t owner = program_.owner[static_cast<std::size_t>(base_of(program_, read))];
-      if (owner >= 0 && owner != cluster) list.push_back(owner);
-    }
-  }
-  std::sort(list.begin(), list.end());
-  list.erase(std::unique(list.begin(), list.end()), list.end());
-}
-
-void Reachability::redirect(std::int32_t from, std::int32_t to) {
-  for (std::size_t cluster = 0; cluster < inputs_.size(); ++cluster) {
-    auto& list = inputs_[cluster];
-    if (!std::binary_search(list.begin(), list.end(), from)) continue;
-    list.erase(std::lower_bound(list.begin(), list.end(), from));
-    if (static_cast<std::int32_t>(cluster) != to) order(to, static_cast<std::int32_t>(cluster));
-  }
-}
-
-void Reachability::order(std::int32_t before, std::int32_t after) {
-  auto& list = inputs_[static_cast<std::size_t>(after)];
-  const auto place = std::lower_bound(list.begin(), list.end(), before);
-  if (place == list.end() || *place != before) list.insert(place, before);
-}
-
-void Reachability::absorb(std::int32_t whole, std::int32_t part) {
-  auto& list = inputs_[static_cast<std::size_t>(whole)];
-  const auto& more = inputs_[static_cast<std::size_t>(part)];
-  list.insert(list.end(), more.begin(), more.end());
-  std::sort(list.begin(), list.end());
-  list.erase(std::unique(list.begin(), list.end()), list.end());
-  std::erase(list, whole);
-}
-
-bool Reachability::reaches(std::int32_t from, std::int32_t to, bool indirect_only) {
-  ++round_;
-  std::vector<std::int32_t> stack;
-  for (const std::int32_t input : inputs_[static_cast<std::size_t>(to)]) {
-    if (!(indirect_only && input == from)) stack.push_back(input);
-  }
-  while (!stack.empty()) {
-    const std::int32_t cluster = stack.back();
-    stack.pop_back();
-    if (cluster == from) return true;
-    if (seen_[static_cast<std::size_t>(cluster)] == round_) continue;
-    seen_[static_cast<std::size_t>(cluster)] = round_;
-    for (const std::int32_t input : inputs_[static_cast<std::size_t>(cluster)]) stack.push_back(input);
-  }
-  return false;
+bool is_member(const Cluster& cluster, ValueId id) {
+  return std::binary_search(cluster.members.begin(), cluster.members.end(), id);
 }
 
 const Strides* leading_strides(const Program& program, const Cluster& cluster) {
@@ -224,14 +175,6 @@ Group::Kind kind_of(const Program& program, const Cluster& cluster) {
   return row ? Group::Kind::row : Group::Kind::column;
 }
 
-namespace {
-
-bool is_member(const Cluster& cluster, ValueId id) {
-  return std::binary_search(cluster.members.begin(), cluster.members.end(), id);
-}
-
-}  // namespace
-
 std::vector<ValueId> reads_of(const Program& program, const Cluster& cluster) {
   std::vector<ValueId> read;
   for (const ValueId member : cluster.members) {
@@ -244,44 +187,30 @@ std::vector<ValueId> reads_of(const Program& program, const Cluster& cluster) {
   return read;
 }
 
-int count_accesses(const Program& program, const Cluster& cluster, int enough) {
-  const int loads = static_cast<int>(reads_of(program, cluster).size());
-  // Every member may be stored, unless that is too many: then it matters who reads them.
-  if (loads + static_cast<int>(cluster.members.size()) <= enough)
-    return loads + static_cast<int>(cluster.members.size());
-  std::vector<bool> stored(cluster.members.size(), false);
-  const auto mark = [&](ValueId id) {
-    const auto place = std::lower_bound(cluster.members.begin(), cluster.members.end(), id);
-    if (place != cluster.members.end() && *place == id)
-      stored[static_cast<std::size_t>(place - cluster.members.begin())] = true;
-  };
-  for (std::size_t id = 0; id < program.values.size(); ++id) {
-    if (program.values[id].leaf >= 0 || is_member(cluster, static_cast<ValueId>(id))) continue;
-    for (const ValueId input : program.values[id].inputs) {
-      if (input >= 0) mark(input);
-    }
-  }
-  for (const Output& output : program.outputs) mark(output.value);
-  return loads + static_cast<int>(std::count(stored.begin(), stored.end(), true));
-}
-
 namespace {
 
-/// Whether the device computes all members itself, or none.
-bool is_of_one_device(const Program& program, const Cluster& cluster, const Target& target) {
-  const auto computes = [&](ValueId member) {
-    const Value& value = value_at(program, member);
-    bool all = target.computes(value.dtype);
-    for (const ValueId input : value.inputs) all &= input < 0 || target.computes(value_at(program, input).dtype);
-    return all;
+/// At most how many places in memory the group's code reads and writes: values and views of them.
+int count_accesses(const Program& program, const Readers& readers, const Cluster& cluster, int enough) {
+  const int loads = static_cast<int>(reads_of(program, cluster).size());
+  // Every member may be stored, unless that is too many: then it matters who reads them.
+  const int members = static_cast<int>(cluster.members.size());
+  if (loads + members <= enough) return loads + members;
+  const auto is_inside = [&](ValueId reader) { return is_member(cluster, reader); };
+  const auto is_stored = [&](ValueId member) {
+    return readers.read_outside(member, cluster.members.size(), is_inside);
   };
-  return std::all_of(cluster.members.begin(), cluster.members.end(),
-                     [&](ValueId member) { return computes(member) == computes(cluster.members.front()); });
+  return loads + static_cast<int>(std::count_if(cluster.members.begin(), cluster.members.end(), is_stored));
 }
 
 }  // namespace
 
-bool is_runnable(const Program& program, const Cluster& cluster, const Target& target) {
+bool is_computed_by(const Program& program, const Value& value, const Target& target) {
+  return target.computes(value.dtype) && std::all_of(value.inputs.begin(), value.inputs.end(), [&](ValueId input) {
+           return input < 0 || target.computes(value_at(program, input).dtype);
+         });
+}
+
+bool is_runnable(const Program& program, const Readers& readers, const Cluster& cluster, const Target& target) {
   std::int64_t row = 1;
   for (int axis = 0; axis < cluster.space.rank(); ++axis) {
     if ((cluster.reduced >> axis) & 1U) row *= cluster.space[axis];
@@ -295,7 +224,12 @@ bool is_runnable(const Program& program, const Cluster& cluster, const Target& t
   // What a device says leaves room for the partial results of four reductions; further ones need memory of their own,
   // up to two places each.
   const int most = target.max_accesses() - 2 * std::max(static_cast<int>(reductions) - 4, 0);
-  if (count_accesses(program, cluster, most) > most || !is_of_one_device(program, cluster, target)) return false;
+  if (count_accesses(program, readers, cluster, most) > most) return false;
+  const auto is_computed = [&](ValueId member) { return is_computed_by(program, value_at(program, member), target); };
+  const bool all = is_computed(cluster.members.front());
+  if (std::any_of(cluster.members.begin(), cluster.members.end(), [&](ValueId id) { return is_computed(id) != all; })) {
+    return false;
+  }
   std::vector<ValueId> after;  // members that depend on a reduction of this group; ascending
   for (const ValueId member : cluster.members) {
     const Value& value = value_at(program, member);

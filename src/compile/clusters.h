@@ -1,6 +1,8 @@
 #pragma once
 // Questions that fusion asks about values and clusters.
+#include <algorithm>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "compile/program.h"
@@ -45,30 +47,32 @@ Shape padded(const Shape& shape, int rank);
 enum class Fit : std::uint8_t { full, reduced, uniform, none };
 Fit fit(const Shape& shape, const Cluster& cluster);
 
-/// Readers of each value, views looked through: (reader, ...) in ascending order; outputs are not readers.
-std::vector<std::vector<ValueId>> readers_of(const Program& program);
-
-/// Whether `from` must run before `to`: a path of reads from cluster `from` to cluster `to` that is longer than
-/// nothing, leaving out direct edges when `indirect_only`.
-class Reachability {
+/// Who reads each value.
+class Readers {
  public:
-  explicit Reachability(const Program& program);
-  /// Rebuilds the edges of a cluster after its members changed.
-  void refresh(std::int32_t cluster);
-  /// Says that `from` has become part of `to`.
-  void redirect(std::int32_t from, std::int32_t to);
-  /// Says that `after` waits for `before`, of which it reads nothing.
-  void order(std::int32_t before, std::int32_t after);
-  /// Says that `whole` now also reads what `part` reads.
-  void absorb(std::int32_t whole, std::int32_t part);
-  bool reaches(std::int32_t from, std::int32_t to, bool indirect_only);
+  enum class Views : std::uint8_t {
+    read,            // a view is a reader like any other
+    looked_through,  // its readers read what lies in memory behind it
+  };
+  Readers(const Program& program, Views views);
+  /// Ascending, each once. Outputs are no readers.
+  std::span<const ValueId> of(ValueId id) const;
+  /// Whether an output, or a value that `is_inside` says no of, reads the value. `inside`: of how many it says yes.
+  template <class IsInside>
+  bool read_outside(ValueId id, std::size_t inside, const IsInside& is_inside) const {
+    const std::span<const ValueId> all = of(id);
+    return is_output_[static_cast<std::size_t>(id)] || all.size() > inside ||
+           !std::all_of(all.begin(), all.end(), is_inside);
+  }
 
  private:
-  const Program& program_;
-  std::vector<std::vector<std::int32_t>> inputs_;  // clusters that each cluster reads or waits for, ascending
-  std::vector<std::uint32_t> seen_;
-  std::uint32_t round_ = 0;
+  std::vector<std::size_t> first_, end_;  // of each value's readers
+  std::vector<ValueId> readers_;
+  std::vector<bool> is_output_;
 };
+
+/// Whether the cluster computes the value.
+bool is_member(const Cluster& cluster, ValueId id);
 
 /// Memory strides of the first value that a member reads over the whole space; nullptr if there is none.
 const Strides* leading_strides(const Program& program, const Cluster& cluster);
@@ -78,11 +82,11 @@ Group::Kind kind_of(const Program& program, const Cluster& cluster);
 /// What a group loads: the values, and views of them, that its members read besides each other and free values;
 /// ascending.
 std::vector<ValueId> reads_of(const Program& program, const Cluster& cluster);
-/// At most how many places in memory the group's code reads and writes: values and views of them.
-int count_accesses(const Program& program, const Cluster& cluster, int enough);
+/// Whether the device computes the value itself, rather than leave it to another one.
+bool is_computed_by(const Program& program, const Value& value, const Target& target);
 /// Whether the code of the group is one that devices can run: no full value after a reduction in a column group or in
 /// a row too long, no more accesses than the target takes, nothing beside what the device leaves to another or what
-/// may fail.
-bool is_runnable(const Program& program, const Cluster& cluster, const Target& target);
+/// may fail. `readers`: views are readers.
+bool is_runnable(const Program& program, const Readers& readers, const Cluster& cluster, const Target& target);
 
 }  // namespace russet::compile

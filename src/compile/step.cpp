@@ -50,19 +50,13 @@ void for_each_access(const Step& step, Visitor visit) {
   if (const auto* group = std::get_if<Group>(&step)) return visit_group(*group, visit);
   if (const auto* primitive = std::get_if<Primitive>(&step)) return visit_primitive(*primitive, visit);
   if (const auto* stage = std::get_if<Stage>(&step)) return visit_stage(*stage, visit);
-  for (const Work& work : std::get<Bundle>(step).works) {
-    if (const auto* group = std::get_if<Group>(&work)) visit_group(*group, visit);
-    if (const auto* primitive = std::get_if<Primitive>(&work)) visit_primitive(*primitive, visit);
-    if (const auto* stage = std::get_if<Stage>(&work)) visit_stage(*stage, visit);
-  }
+  for (const Step& work : std::get<Bundle>(step).works) for_each_access(work, visit);
 }
 
 void for_each_work(const Step& step, base::FunctionRef<void(const Step&)> visit) {
   const auto* bundle = std::get_if<Bundle>(&step);
   if (bundle == nullptr) return visit(step);
-  for (const Work& work : bundle->works) {
-    visit(std::visit([](const auto& member) -> Step { return member; }, work));
-  }
+  for (const Step& work : bundle->works) visit(work);
 }
 
 const Group* group_of(const Step& step) {

@@ -60,17 +60,20 @@ struct Stage {
   bool operator==(const Stage&) const = default;
 };
 
-/// What may be a member of a bundle.
-using Work = std::variant<Group, Primitive, Stage>;
+struct Step;
 
-/// Works that neither read nor write what another one writes: one step runs them all, such as the updates of a model's
-/// parameters.
+/// Steps, other than bundles, that neither read nor write what another one writes: one step runs them all, such as the
+/// updates of a model's parameters.
 struct Bundle {
-  std::vector<Work> works;
-  bool operator==(const Bundle&) const = default;
+  std::vector<Step> works;
+  friend bool operator==(const Bundle& a, const Bundle& b);
 };
 
-using Step = std::variant<Group, Primitive, Stage, Bundle>;
+struct Step : std::variant<Group, Primitive, Stage, Bundle> {
+  using variant::variant;
+};
+
+inline bool operator==(const Bundle& a, const Bundle& b) { return a.works == b.works; }
 
 /// Calls visit(slot, writes) for each access of a step to a slot.
 void for_each_access(const Step& step, base::FunctionRef<void(std::int32_t, bool)> visit);

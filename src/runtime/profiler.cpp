@@ -105,8 +105,8 @@ std::string describe_bundle(const compile::Bundle& bundle) {
     std::set<std::string> sizes{};
   };
   std::vector<Kind> kinds;
-  for (const compile::Work& work : bundle.works) {
-    const std::string member = std::visit([](const auto& step) { return describe(step); }, work);
+  for (const compile::Step& work : bundle.works) {
+    const std::string member = describe(work);
     const std::string key = without_sizes(member);
     auto kind = std::ranges::find(kinds, key, &Kind::key);
     if (kind == kinds.end()) kind = kinds.insert(kind, {key, member});

@@ -6,12 +6,11 @@ namespace russet::test {
 namespace {
 
 using compile::Bundle;
-using compile::Work;
 
 /// Runs the works as one step; they must give the bytes that they give one by one. Returns the launches it took.
 int run_together(MachineDriver& driver, Works& works) {
   Memory alone = works.memory;
-  for (const Work& work : works.list) run_on(driver, *driver.target().compile(step_of(work)), alone, {});
+  for (const compile::Step& work : works.list) run_on(driver, *driver.target().compile(work), alone, {});
   Memory together = works.memory;
   const auto kernel = driver.target().compile(Bundle{works.list});
   const int before = driver.launches;
@@ -121,7 +120,7 @@ TEST(BundlesOfAPlan, ShareKernels) {
   const Kernels kernels = bundles_of(driver, works, {{1, 0}, {2, 1, 4}, {0, 3}, {3, 2}, {1, 1}});
   const std::vector<std::uint64_t> arguments = {std::bit_cast<std::uint64_t>(0.75)};
   Memory expected = works.memory;
-  for (const Work& work : works.list) run_on(driver, *driver.target().compile(step_of(work)), expected, arguments);
+  for (const compile::Step& work : works.list) run_on(driver, *driver.target().compile(work), expected, arguments);
   driver.target().share_code(kernels);
   const auto functions = functions_of(kernels);
   EXPECT_EQ(functions[0], functions[1]);
@@ -176,10 +175,10 @@ TEST(Stages, GiveWhatTheWholeStepGives) {
   MachineDriver driver;
   Works works;
   works.column(1000, 48);
-  const auto stages = driver.target().stages(step_of(works.list[0]));
+  const auto stages = driver.target().stages(works.list[0]);
   ASSERT_TRUE(stages.has_value());
   Memory whole = works.memory;
-  run_on(driver, *driver.target().compile(step_of(works.list[0])), whole, {});
+  run_on(driver, *driver.target().compile(works.list[0]), whole, {});
   const int parts = works.memory.add(stages->parts_bytes);
   for (int number = 0; number < 2; ++number) {
     compile::Stage stage;
@@ -199,7 +198,7 @@ TEST(Stages, AreNotMadeOfWhatIsOneLaunch) {
   Works works;
   works.column(20, 48);
   works.elementwise(20, 48, 48);
-  for (const Work& work : works.list) EXPECT_FALSE(driver.target().stages(step_of(work)).has_value());
+  for (const compile::Step& work : works.list) EXPECT_FALSE(driver.target().stages(work).has_value());
 }
 
 }  // namespace

@@ -103,10 +103,10 @@ struct Cutting : MachineDriver {
 TEST(Slices, OfGroupsAndTheirStages) {
   MachineDriver whole;
   Works works = works_of_every_kind(false);
-  for (const compile::Work& work : works.list) {
-    const auto kernel = whole.target().compile(step_of(work));
+  for (const compile::Step& work : works.list) {
+    const auto kernel = whole.target().compile(work);
     Cutting driver(longest_of(*kernel) / 3);
-    const auto cut = driver.target().compile(step_of(work));
+    const auto cut = driver.target().compile(work);
     EXPECT_GT(cut->launches(), kernel->launches());
     Memory expected = works.memory;
     run_on(whole, *kernel, expected, {});
@@ -155,10 +155,10 @@ TEST(Slices, HaveCommandBuffersOfTheirOwn) {
   works.elementwise(3, 10, 10);
   works.elementwise(100, 64, 64);
   MachineDriver whole;
-  const double seconds = longest_of(*whole.target().compile(step_of(works.list[1])));
+  const double seconds = longest_of(*whole.target().compile(works.list[1]));
   Cutting driver(seconds * 0.6);
-  const auto small = driver.target().compile(step_of(works.list[0]));
-  const auto cut = driver.target().compile(step_of(works.list[1]));
+  const auto small = driver.target().compile(works.list[0]);
+  const auto cut = driver.target().compile(works.list[1]);
   ASSERT_EQ(cut->launches(), 2);
   run_on(driver, *small, works.memory, {});
   run_on(driver, *small, works.memory, {});
@@ -171,8 +171,8 @@ TEST(Slices, HaveCommandBuffersOfTheirOwn) {
 TEST(Slices, AreNotMadeOfShortLaunches) {
   MachineDriver driver;
   Works works = works_of_every_kind(false);
-  for (const compile::Work& work : works.list) {
-    const auto kernel = driver.target().compile(step_of(work));
+  for (const compile::Step& work : works.list) {
+    const auto kernel = driver.target().compile(work);
     EXPECT_LE(kernel->launches(), 2);
     for (const gpu::Call& call : kernel_of(*kernel).calls()) EXPECT_FALSE(call.is_slice);
   }
@@ -183,7 +183,7 @@ TEST(Slices, OfOneThreadgroupThereAreNone) {
   Works works;
   works.elementwise(3, 10, 10);
   testing::internal::CaptureStderr();
-  for (int i = 0; i < 2; ++i) EXPECT_EQ(driver.target().compile(step_of(works.list[0]))->launches(), 1);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(driver.target().compile(works.list[0])->launches(), 1);
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_NE(said.find("cannot be cut"), std::string::npos) << said;
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;

@@ -90,7 +90,7 @@ class Works {
   }
 
   Memory memory;
-  std::vector<compile::Work> list;
+  std::vector<compile::Step> list;
 };
 
 inline std::vector<std::byte> bytes_of(Memory& memory) {
@@ -100,10 +100,6 @@ inline std::vector<std::byte> bytes_of(Memory& memory) {
     all.insert(all.end(), slots[i], slots[i] + memory.bytes(static_cast<int>(i)));
   }
   return all;
-}
-
-inline compile::Step step_of(const compile::Work& work) {
-  return std::visit([](const auto& member) -> compile::Step { return member; }, work);
 }
 
 }  // namespace russet::test

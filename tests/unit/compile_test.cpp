@@ -503,7 +503,7 @@ TEST(Passes, StagesLetResultsShareAStep) {
   EXPECT_EQ(parts.size(), 3U);
   const auto* bundle = std::get_if<compile::Bundle>(&plan.program.steps[3]);
   ASSERT_NE(bundle, nullptr);
-  for (const compile::Work& work : bundle->works) EXPECT_EQ(parts.erase(std::get<compile::Stage>(work).parts), 1U);
+  for (const compile::Step& work : bundle->works) EXPECT_EQ(parts.erase(std::get<compile::Stage>(work).parts), 1U);
   // The parts live together until the last step.
   EXPECT_GE(plan.program.arena_bytes, 3 * 1024U);
 }

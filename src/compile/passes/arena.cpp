@@ -2,6 +2,7 @@
 // small. Largest first, each at the lowest gap that fits (the "greedy by size" of Pisarchyk and Lee, "Efficient memory
 // management for deep neural net inference", 2020). Outputs take over the memory of leaves that end with the plan.
 #include <algorithm>
+#include <map>
 
 #include "compile/failure.h"
 #include "compile/passes/passes.h"
@@ -34,23 +35,55 @@ std::vector<Span> lifetimes(const Program& program) {
   return spans;
 }
 
-std::size_t place(std::vector<Span>& spans) {
+/// Which spans live at the same time as another: a tree over the steps, in which each span is kept at the few nodes
+/// that together make up its life.
+class Alive {
+ public:
+  explicit Alive(std::size_t steps) {
+    while (leaves_ < steps) leaves_ *= 2;
+    covering_.resize(2 * leaves_);
+    beginning_.resize(leaves_);
+  }
+
+  void add(const Span& span) {
+    beginning_[static_cast<std::size_t>(span.first)].push_back(&span);
+    auto low = leaves_ + static_cast<std::size_t>(span.first);
+    for (auto high = leaves_ + static_cast<std::size_t>(span.last) + 1; low < high; low /= 2, high /= 2) {
+      if (low % 2 == 1) covering_[low++].push_back(&span);
+      if (high % 2 == 1) covering_[--high].push_back(&span);
+    }
+  }
+
+  /// Those that live when the span begins, and those that begin before it ends.
+  void find(const Span& span, std::vector<const Span*>& found) const {
+    found.clear();
+    const auto add = [&](const std::vector<const Span*>& more) { found.insert(found.end(), more.begin(), more.end()); };
+    for (auto at = leaves_ + static_cast<std::size_t>(span.first); at > 0; at /= 2) add(covering_[at]);
+    for (auto step = span.first + 1; step <= span.last; ++step) add(beginning_[static_cast<std::size_t>(step)]);
+  }
+
+ private:
+  std::size_t leaves_ = 1;
+  std::vector<std::vector<const Span*>> covering_, beginning_;
+};
+
+std::size_t place(std::vector<Span>& spans, std::size_t steps) {
   std::sort(spans.begin(), spans.end(),
             [](const Span& a, const Span& b) { return a.bytes != b.bytes ? a.bytes > b.bytes : a.first < b.first; });
   std::size_t total = 0;
-  std::vector<Span*> placed;  // by offset
+  Alive placed(steps);
+  std::vector<const Span*> others;
   for (Span& span : spans) {
+    placed.find(span, others);
+    std::sort(others.begin(), others.end(), [](const Span* a, const Span* b) { return a->offset < b->offset; });
     std::size_t offset = 0;
-    for (const Span* other : placed) {
-      if (other->last < span.first || other->first > span.last) continue;
+    for (const Span* other : others) {
       if (other->offset >= offset + span.bytes) break;
       offset = std::max(offset, (other->offset + other->bytes + alignment - 1) / alignment * alignment);
     }
     span.offset = offset;
     total = std::max(total, offset + span.bytes);
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), &span,
-                                   [](const Span* a, const Span* b) { return a->offset < b->offset; }),
-                  &span);
+    placed.add(span);
   }
   return (total + alignment - 1) / alignment * alignment;
 }
@@ -108,63 +141,139 @@ bool reads_in_place(const Stage& stage, std::int32_t leaf, std::int32_t output) 
   return std::visit([&](const auto& whole) { return reads_in_place(whole, leaf, output); }, stage.whole);
 }
 
-/// Likewise for a step: of a bundle, whose members run in any order, one alone may touch the two.
-bool reads_in_place(const Step& step, bool epilogues, std::int32_t leaf, std::int32_t output) {
-  int touching = 0;
-  bool in_place = false;
-  for_each_work(step, [&](const Step& work) {
-    bool touches = false;
-    for_each_access(work, [&](std::int32_t slot, bool) { touches |= slot == leaf || slot == output; });
-    if (!touches) return;
-    ++touching;
-    const auto* group = std::get_if<Group>(&work);
-    const auto* primitive = std::get_if<Primitive>(&work);
-    const auto* stage = std::get_if<Stage>(&work);
-    in_place = (group != nullptr && reads_in_place(*group, leaf, output)) ||
-               (epilogues && primitive != nullptr && reads_in_place(*primitive, leaf, output)) ||
-               (epilogues && stage != nullptr && reads_in_place(*stage, leaf, output));
-  });
-  return touching == 1 && in_place;
+/// Likewise for a step that is no bundle.
+bool reads_in_place(const Step& work, bool epilogues, std::int32_t leaf, std::int32_t output) {
+  const auto* group = std::get_if<Group>(&work);
+  const auto* primitive = std::get_if<Primitive>(&work);
+  const auto* stage = std::get_if<Stage>(&work);
+  return (group != nullptr && reads_in_place(*group, leaf, output)) ||
+         (epilogues && primitive != nullptr && reads_in_place(*primitive, leaf, output)) ||
+         (epilogues && stage != nullptr && reads_in_place(*stage, leaf, output));
 }
 
-/// Outputs that may lie where a leaf lay: the leaf's last reader runs before the output's first writer, or is the same
+/// Which member of a step touches each slot: those of a bundle run in any order, so one alone may touch a leaf and what
+/// takes its memory.
+class Members {
+ public:
+  explicit Members(const Program& program) : toucher_(program.slots.size(), nobody) {}
+
+  void look_at(const Step& step) {
+    for (const std::int32_t slot : touched_) toucher(slot) = nobody;
+    touched_.clear();
+    works_.clear();
+    for_each_work(step, [&](const Step& work) {
+      const auto member = static_cast<std::int32_t>(works_.size());
+      for_each_access(work, [&](std::int32_t slot, bool) {
+        if (toucher(slot) == nobody) touched_.push_back(slot);
+        toucher(slot) = toucher(slot) == nobody || toucher(slot) == member ? member : several;
+      });
+      works_.push_back(&work);
+    });
+  }
+
+  /// The member that alone touches both; nullptr if there is none.
+  const Step* of(std::int32_t leaf, std::int32_t output) {
+    const std::int32_t member = toucher(leaf);
+    return member >= 0 && member == toucher(output) ? works_[static_cast<std::size_t>(member)] : nullptr;
+  }
+
+ private:
+  static constexpr std::int32_t nobody = -1;
+  static constexpr std::int32_t several = -2;
+
+  std::int32_t& toucher(std::int32_t slot) { return toucher_[static_cast<std::size_t>(slot)]; }
+
+  std::vector<std::int32_t> toucher_;
+  std::vector<std::int32_t> touched_;
+  std::vector<const Step*> works_;
+};
+
+/// Gives outputs the memory of leaves: the leaf's last reader runs before the output's first writer, or is the same
 /// step and reads in place; and nothing fails after that, or the leaf would be missed.
-void donate(Program& program, const std::vector<Span>& spans, const Target& target) {
-  const auto first = static_cast<std::int32_t>(first_sure_step(program, target));
-  std::vector<bool> taken(program.leaves.size(), false);
-  for (const Output& output : program.outputs) {
-    if (output.donor >= 0) taken[static_cast<std::size_t>(output.donor)] = true;
-  }
-  for (std::size_t slot = 0; slot < program.slots.size(); ++slot) {
-    if (program.slots[slot].kind != Slot::Kind::output || spans[slot].first < first) continue;
-    Output& output = program.outputs[static_cast<std::size_t>(program.slots[slot].index)];
-    if (output.donor >= 0) continue;
-    std::int32_t best = -1;
-    for (std::size_t leaf = 0; leaf < program.leaves.size(); ++leaf) {
-      if (!program.leaves[leaf].donatable || taken[leaf] || program.slots[leaf].bytes != program.slots[slot].bytes)
-        continue;
-      const Span& life = spans[leaf];
-      const bool same_step = life.last == spans[slot].first;
-      if (life.last > spans[slot].first) continue;
-      if (same_step &&
-          !reads_in_place(program.steps[static_cast<std::size_t>(life.last)], target.epilogues_update_in_place(),
-                          static_cast<std::int32_t>(leaf), static_cast<std::int32_t>(slot))) {
-        continue;
-      }
-      if (best < 0 || same_step) best = static_cast<std::int32_t>(leaf);
-      if (same_step) break;
+class Donation {
+ public:
+  Donation(Program& program, const std::vector<Span>& spans, const Target& target)
+      : program_(program), spans_(spans), in_place_(target.epilogues_update_in_place()), members_(program) {
+    sure_ = static_cast<std::int32_t>(first_sure_step(program, target));
+    std::vector<bool> taken(program.leaves.size(), false);
+    for (const Output& output : program.outputs) {
+      if (output.donor >= 0) taken[static_cast<std::size_t>(output.donor)] = true;
     }
-    if (best < 0) continue;
-    output.donor = best;
-    taken[static_cast<std::size_t>(best)] = true;
+    for (std::size_t leaf = 0; leaf < program.leaves.size(); ++leaf) {
+      if (!program.leaves[leaf].donatable || taken[leaf]) continue;
+      donors_[program.slots[leaf].bytes].ending[spans[leaf].last].push_back(static_cast<std::int32_t>(leaf));
+    }
   }
-}
+
+  void run() {
+    std::vector<std::int32_t> takers;
+    for (std::size_t slot = 0; slot < program_.slots.size(); ++slot) {
+      if (program_.slots[slot].kind == Slot::Kind::output && spans_[slot].first >= sure_ && output(slot).donor < 0) {
+        takers.push_back(static_cast<std::int32_t>(slot));
+      }
+    }
+    const auto first = [&](std::int32_t slot) { return spans_[static_cast<std::size_t>(slot)].first; };
+    std::stable_sort(takers.begin(), takers.end(), [&](auto a, auto b) { return first(a) < first(b); });
+    for (const std::int32_t slot : takers) find_donor(static_cast<std::size_t>(slot));
+  }
+
+ private:
+  /// Leaves of one size: by the step that reads them last, and those that no step reads any more.
+  struct Donors {
+    std::map<std::int32_t, std::vector<std::int32_t>> ending;
+    std::vector<std::int32_t> ended;
+  };
+
+  Output& output(std::size_t slot) { return program_.outputs[static_cast<std::size_t>(program_.slots[slot].index)]; }
+
+  void find_donor(std::size_t slot) {
+    const auto found = donors_.find(program_.slots[slot].bytes);
+    if (found == donors_.end()) return;
+    Donors& donors = found->second;
+    const std::int32_t now = spans_[slot].first;
+    while (!donors.ending.empty() && donors.ending.begin()->first < now) {
+      const std::vector<std::int32_t>& more = donors.ending.begin()->second;
+      donors.ended.insert(donors.ended.end(), more.begin(), more.end());
+      donors.ending.erase(donors.ending.begin());
+    }
+    if (take_in_place(slot, donors) || donors.ended.empty()) return;
+    output(slot).donor = donors.ended.back();
+    donors.ended.pop_back();
+  }
+
+  bool take_in_place(std::size_t slot, Donors& donors) {
+    const std::int32_t now = spans_[slot].first;
+    const auto ending = donors.ending.find(now);
+    if (ending == donors.ending.end()) return false;
+    if (now != looked_at_) {
+      members_.look_at(program_.steps[static_cast<std::size_t>(now)]);
+      looked_at_ = now;
+    }
+    for (std::size_t i = 0; i < ending->second.size(); ++i) {
+      const std::int32_t leaf = ending->second[i];
+      const Step* const member = members_.of(leaf, static_cast<std::int32_t>(slot));
+      if (!member || !reads_in_place(*member, in_place_, leaf, static_cast<std::int32_t>(slot))) continue;
+      output(slot).donor = leaf;
+      ending->second.erase(ending->second.begin() + static_cast<std::ptrdiff_t>(i));
+      return true;
+    }
+    return false;
+  }
+
+  Program& program_;
+  const std::vector<Span>& spans_;
+  bool in_place_;
+  std::int32_t sure_ = 0;
+  Members members_;  // of the step looked_at_
+  std::int32_t looked_at_ = -1;
+  std::map<std::size_t, Donors> donors_;  // by bytes
+};
 
 }  // namespace
 
 void arena(Program& program, const Target& target) {
   std::vector<Span> spans = lifetimes(program);
-  donate(program, spans, target);
+  Donation(program, spans, target).run();
   std::vector<Span> temporaries;
   for (const Span& span : spans) {
     if (program.slots[static_cast<std::size_t>(span.slot)].kind == Slot::Kind::temporary && span.first >= 0) {
@@ -177,7 +286,7 @@ void arena(Program& program, const Target& target) {
     const auto at = static_cast<std::int32_t>(step);
     temporaries.push_back({-1 - at, program.scratch[step], at, at});
   }
-  program.arena_bytes = place(temporaries);
+  program.arena_bytes = place(temporaries, program.steps.size());
   for (const Span& span : temporaries) {
     if (span.slot >= 0) {
       program.slots[static_cast<std::size_t>(span.slot)].offset = span.offset;

@@ -16,12 +16,6 @@
 namespace russet::compile::passes {
 namespace {
 
-Work work_of(Step step) {
-  if (auto* group = std::get_if<Group>(&step)) return std::move(*group);
-  if (auto* primitive = std::get_if<Primitive>(&step)) return std::move(*primitive);
-  return std::get<Stage>(std::move(step));
-}
-
 class Bundler {
  public:
   Bundler(Program& program, const Target& target)
@@ -235,9 +229,7 @@ class Bundler {
       done_.push_back(std::move(bundle.members.front()));
       return;
     }
-    Bundle closed;
-    for (Step& member : bundle.members) closed.works.push_back(work_of(std::move(member)));
-    done_.emplace_back(std::move(closed));
+    done_.emplace_back(Bundle{std::move(bundle.members)});
   }
 
   Program& program_;

@@ -2,7 +2,9 @@
 //   c = matmul(a, b); y = relu(c + bias)      ->      y = matmul(a, b) with epilogue (+ bias, relu)
 //   c = convolution(x, w); s = sum(c)         ->      c, s = convolution(x, w) with epilogue (sum)
 #include <algorithm>
+#include <unordered_map>
 
+#include "compile/cluster_order.h"
 #include "compile/clusters.h"
 #include "compile/emit.h"
 #include "compile/passes/passes.h"
@@ -13,7 +15,7 @@ namespace {
 
 class Epilogues {
  public:
-  Epilogues(Program& program, const Target& target) : program_(program), target_(target), reach_(program) {
+  Epilogues(Program& program, const Target& target) : program_(program), target_(target), order_(program) {
     // Slots do not exist yet; a value's own number stands for its memory.
     for (std::size_t id = 0; id < program.values.size(); ++id) places_.push_back(static_cast<std::int32_t>(id));
     outputs_.assign(program.values.size(), false);
@@ -21,38 +23,55 @@ class Epilogues {
   }
 
   void run() {
+    find_readings();
     for (std::size_t id = 0; id < program_.clusters.size(); ++id) {
       const Cluster& cluster = program_.clusters[id];
       if (cluster.dead || cluster.kind != Cluster::Kind::primitive) continue;
       const ValueId result = cluster.members.front();
-      const ops::Family family = ops::row(value_at(program_, result).op).family;
-      if (family == ops::Family::contraction || family == ops::Family::window) {
-        consider(static_cast<std::int32_t>(id), result);
-      }
+      if (takes_epilogue(result)) consider(static_cast<std::int32_t>(id), result);
     }
   }
 
  private:
+  /// A cluster that reads a value, itself or through views.
+  struct Reading {
+    std::int32_t cluster;
+    bool itself;
+  };
   /// The groups that read the result itself, and whether anything else does: a view, a primitive, the outside.
   struct Readers {
     std::vector<std::int32_t> groups;
     bool others = false;
   };
-  Readers readers_of(ValueId result) const {
-    Readers readers;
-    readers.others = outputs_[static_cast<std::size_t>(result)];
+
+  void find_readings() {
     for (std::size_t id = 0; id < program_.clusters.size(); ++id) {
       const Cluster& cluster = program_.clusters[id];
       if (cluster.dead) continue;
-      bool reads = false;
       for (const ValueId member : cluster.members) {
         for (const ValueId input : value_at(program_, member).inputs) {
-          if (input < 0 || base_of(program_, input) != result) continue;
-          reads |= input == result && cluster.kind == Cluster::Kind::group;
-          readers.others |= input != result || cluster.kind != Cluster::Kind::group;
+          if (input < 0) continue;
+          const ValueId base = base_of(program_, input);
+          if (!takes_epilogue(base)) continue;
+          readings_[base].push_back({static_cast<std::int32_t>(id), input == base});
         }
       }
-      if (reads) readers.groups.push_back(static_cast<std::int32_t>(id));
+    }
+  }
+
+  bool takes_epilogue(ValueId result) const {
+    const ops::Family family = ops::row(value_at(program_, result).op).family;
+    return family == ops::Family::contraction || family == ops::Family::window;
+  }
+
+  Readers readers_of(ValueId result) {
+    Readers readers;
+    readers.others = outputs_[static_cast<std::size_t>(result)];
+    for (const auto& [id, itself] : readings_[result]) {
+      const Cluster& cluster = program_.clusters[static_cast<std::size_t>(id)];
+      const bool by_group = itself && !cluster.dead && cluster.kind == Cluster::Kind::group;
+      readers.others |= !by_group;
+      if (by_group && (readers.groups.empty() || readers.groups.back() != id)) readers.groups.push_back(id);
     }
     return readers;
   }
@@ -68,7 +87,7 @@ class Epilogues {
   /// Whether the group can be the epilogue. Without sums it stores values of the result's shape, whose only reader it
   /// is, such as a parameter and its momentum. With sums one value of that shape is stored: the group's, if nobody else
   /// reads the result, or the result, if the group gives sums alone.
-  bool fits(std::int32_t producer, ValueId result, std::int32_t group, bool sole) const {
+  bool fits(std::int32_t producer, ValueId result, std::int32_t group, bool sole) {
     const Cluster& tail = program_.clusters[static_cast<std::size_t>(group)];
     const Value& value = value_at(program_, result);
     if (tail.kind != Cluster::Kind::group || tail.space != value.shape) return false;
@@ -82,9 +101,9 @@ class Epilogues {
     }
     if (tail.reduced == 0 && (!sole || full != tail.stores.size())) return false;
     if (tail.reduced != 0 && (full > (sole ? 1 : 0) || reads_through_view(tail, result))) return false;
-    if (reach_.reaches(producer, group, true)) return false;
     const Cluster whole = with_output(tail, result);
-    return target_.accepts_epilogue(emit_primitive(program_, result, {&whole, {}}, places_));
+    return target_.accepts_epilogue(emit_primitive(program_, result, {&whole, {}}, places_)) &&
+           order_.can_merge(producer, group);
   }
 
   bool reads_through_view(const Cluster& tail, ValueId result) const {
@@ -117,13 +136,13 @@ class Epilogues {
       }
     }
     tail.dead = true;
-    reach_.redirect(group, producer);
-    reach_.absorb(producer, group);
+    order_.merge(producer, group);
   }
 
   Program& program_;
   const Target& target_;
-  mutable Reachability reach_;  // searches mark what they have seen
+  ClusterOrder order_;
+  std::unordered_map<ValueId, std::vector<Reading>> readings_;  // of what takes epilogues
   std::vector<std::int32_t> places_;
   std::vector<bool> outputs_;
 };

@@ -5,87 +5,12 @@
 //   y = a / s
 // A value joins the group of one of its inputs, and groups of several inputs become one, where no path through other
 // steps leads from the group back into it.
-#include <algorithm>
-#include <optional>
-
 #include "compile/clusters.h"
+#include "compile/passes/fusion.h"
 #include "compile/passes/passes.h"
 
 namespace russet::compile::passes {
 namespace {
-
-class Fuser {
- public:
-  Fuser(Program& program, const Target& target) : program_(program), target_(target), reach_(program) {}
-
-  void grow() {
-    for (std::size_t id = 0; id < program_.values.size(); ++id) {
-      const std::int32_t own = program_.owner[id];
-      if (own < 0 || cluster(own).kind != Cluster::Kind::group) continue;
-      for (const ValueId input : program_.values[id].inputs) {
-        if (input < 0) continue;
-        const std::int32_t other = program_.owner[static_cast<std::size_t>(input)];
-        if (other >= 0) try_merge(other, program_.owner[id]);
-      }
-    }
-  }
-
-  /// Groups over the same space that read the same values: one sweep serves both.
-  void merge_siblings() {
-    const auto readers = readers_of(program_);
-    for (std::size_t id = 0; id < readers.size(); ++id) {
-      if (is_free(program_.values[id]) || numel(program_.values[id].shape) <= 1) continue;
-      for (std::size_t i = 1; i < readers[id].size(); ++i) {
-        const std::int32_t a = program_.owner[static_cast<std::size_t>(readers[id][i - 1])];
-        const std::int32_t b = program_.owner[static_cast<std::size_t>(readers[id][i])];
-        if (a >= 0 && b >= 0 && a != b && fit(program_.values[id].shape, cluster(a)) == Fit::full) try_merge(a, b);
-      }
-    }
-  }
-
- private:
-  Cluster& cluster(std::int32_t id) { return program_.clusters[static_cast<std::size_t>(id)]; }
-
-  /// Merges b into a, or a into b; whichever space is the larger one stays.
-  void try_merge(std::int32_t a, std::int32_t b) {
-    if (a == b || cluster(a).kind != Cluster::Kind::group || cluster(b).kind != Cluster::Kind::group) return;
-    std::optional<Cluster> merged = combine(cluster(a), cluster(b));
-    if (!merged || merged->members.size() > 512) return;
-    if (reach_.reaches(a, b, true) || reach_.reaches(b, a, true)) return;
-    if (!is_runnable(program_, *merged, target_)) return;
-    cluster(a) = std::move(*merged);
-    for (const ValueId member : cluster(b).members) program_.owner[static_cast<std::size_t>(member)] = a;
-    cluster(b) = {};
-    cluster(b).dead = true;
-    reach_.refresh(a);
-    reach_.refresh(b);
-    reach_.redirect(b, a);
-  }
-
-  static std::optional<Cluster> combine(const Cluster& a, const Cluster& b) {
-    Cluster merged;
-    const bool a_larger = numel(a.space) >= numel(b.space);
-    const Cluster& large = a_larger ? a : b;
-    const Cluster& small = a_larger ? b : a;
-    if (numel(large.space) == 0 && large.space != small.space) return std::nullopt;
-    merged.space = large.space;
-    merged.reduced = large.reduced;
-    if (large.space == small.space) {
-      if (large.reduced && small.reduced && large.reduced != small.reduced) return std::nullopt;
-      merged.reduced |= small.reduced;
-    } else {
-      // The smaller one lives on what the reductions give.
-      if (small.reduced || !large.reduced || fit(small.space, large) != Fit::reduced) return std::nullopt;
-    }
-    std::merge(a.members.begin(), a.members.end(), b.members.begin(), b.members.end(),
-               std::back_inserter(merged.members));
-    return merged;
-  }
-
-  Program& program_;
-  const Target& target_;
-  Reachability reach_;
-};
 
 /// Whether a view of a view may read the memory behind both.
 bool sees_through(const Program& program, const Value& view) {
@@ -178,9 +103,9 @@ void find_stores(Program& program) {
 
 void fuse(Program& program, const Target& target) {
   start_clusters(program);
-  Fuser fuser(program, target);
-  fuser.grow();
-  fuser.merge_siblings();
+  Fusion fusion(program, target);
+  fusion.merge_along_reads();
+  fusion.merge_siblings();
   find_stores(program);
 }
 

@@ -2,6 +2,7 @@
 // needs the base.
 #include <algorithm>
 
+#include "compile/clusters.h"
 #include "compile/emit.h"
 #include "compile/failure.h"
 #include "compile/passes/passes.h"
@@ -16,6 +17,11 @@ class Lowering {
  public:
   Lowering(Program& program, const Target& target) : program_(program), target_(target) {
     slot_of_.assign(program.values.size(), -1);
+    is_shared_.assign(program.values.size(), false);
+    output_of_.assign(program.values.size(), -1);
+    for (std::size_t i = program.outputs.size(); i-- > 0;) {
+      output_of_[static_cast<std::size_t>(program.outputs[i].value)] = static_cast<std::int32_t>(i);
+    }
   }
 
   void run() {
@@ -66,16 +72,13 @@ class Lowering {
     const auto sure = program_.order.begin() + static_cast<std::ptrdiff_t>(first_sure_cluster());
     std::vector<bool> is_sure(program_.clusters.size(), false);
     for (auto id = sure; id != program_.order.end(); ++id) is_sure[static_cast<std::size_t>(*id)] = true;
-    std::vector<std::int32_t> uses(program_.values.size(), 0);
-    const auto readers = readers_of(program_);
-    for (std::size_t id = 0; id < readers.size(); ++id) uses[id] = static_cast<std::int32_t>(readers[id].size());
-    for (const Output& output : program_.outputs) ++uses[static_cast<std::size_t>(output.value)];
+    const Readers readers(program_, Readers::Views::looked_through);
     for (std::size_t id = 0; id < program_.values.size(); ++id) {
       const Value& v = program_.values[id];
       if (v.op != Op::overwrite || program_.owner[id] < 0) continue;
       const ValueId base = v.inputs[0];
       const Value& source = value(base);
-      if (is_view(source) || uses[static_cast<std::size_t>(base)] != 1) continue;
+      if (is_view(source) || readers.of(base).size() != 1 || root_output(base) >= 0) continue;
       if (source.leaf >= 0 && !program_.leaves[static_cast<std::size_t>(source.leaf)].donatable) continue;
       if (source.leaf >= 0 && root_output(static_cast<ValueId>(id)) < 0) continue;
       if (source.leaf >= 0 && !is_sure[static_cast<std::size_t>(program_.owner[id])]) continue;
@@ -84,12 +87,7 @@ class Lowering {
   }
 
   /// The output that ends a chain of overwrites in one memory, or -1.
-  std::int32_t root_output(ValueId id) const {
-    for (std::size_t i = 0; i < program_.outputs.size(); ++i) {
-      if (program_.outputs[i].value == id) return static_cast<std::int32_t>(i);
-    }
-    return -1;
-  }
+  std::int32_t root_output(ValueId id) const { return output_of_[static_cast<std::size_t>(id)]; }
 
   void share_slots() {
     // From the last overwrite of a chain to the first: all take the last one's slot.
@@ -98,13 +96,13 @@ class Lowering {
       if (value(base).leaf >= 0) {
         const std::int32_t output = root_output(result);
         program_.outputs[static_cast<std::size_t>(output)].donor = value(base).leaf;
-        shared_.push_back(result);
+        is_shared_[static_cast<std::size_t>(result)] = true;
         slot_of(result) = slot_of(base);
         continue;
       }
       if (slot_of(result) < 0) new_slot(result, Slot::Kind::temporary, -1);
       slot_of(base) = slot_of(result);
-      shared_.push_back(result);
+      is_shared_[static_cast<std::size_t>(result)] = true;
     }
   }
 
@@ -130,7 +128,7 @@ class Lowering {
     const Value& v = value(id);
     const Value& base = value(v.inputs[0]);
     const Value& source = value(v.inputs[1]);
-    if (std::find(shared_.begin(), shared_.end(), id) == shared_.end() && base.op != Op::empty) {
+    if (!is_shared_[static_cast<std::size_t>(id)] && base.op != Op::empty) {
       emit(emit_copy(v.shape, access_of(program_, v.inputs[0], slot_of_), {slot_of(id), v.dtype, 0, -1, v.strides}));
     }
     const ops::View& view = std::get<ops::View>(v.attributes);
@@ -142,7 +140,8 @@ class Lowering {
   const Target& target_;
   std::vector<std::int32_t> slot_of_;
   std::vector<std::pair<ValueId, ValueId>> next_;
-  std::vector<ValueId> shared_;
+  std::vector<bool> is_shared_;          // by value: an overwrite that takes its base's memory
+  std::vector<std::int32_t> output_of_;  // by value; -1 for none
 };
 
 }  // namespace

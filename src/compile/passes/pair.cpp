@@ -3,6 +3,7 @@
 //   the gradients of an attention for key and value            ->      one step
 #include <algorithm>
 
+#include "compile/cluster_order.h"
 #include "compile/clusters.h"
 #include "compile/passes/passes.h"
 #include "ops/attention.h"
@@ -53,7 +54,7 @@ void pair(Program& program, const Target&) {
     if (op == Op::attention_logsumexp || op == Op::attention_value_gradient) parts.push_back(static_cast<ValueId>(id));
   }
   if (wholes.empty() || parts.empty()) return;
-  Reachability reach(program);
+  ClusterOrder order(program);
   for (const ValueId part : parts) {
     const std::int32_t second = program.owner[static_cast<std::size_t>(part)];
     for (const ValueId whole : wholes) {
@@ -62,11 +63,9 @@ void pair(Program& program, const Target&) {
           (value_at(program, part).op == Op::attention_logsumexp) == (value_at(program, whole).op == Op::attention);
       if (!belongs || program.clusters[static_cast<std::size_t>(first)].members.size() > 1) continue;
       if (!reads_the_same(value_at(program, whole), value_at(program, part))) continue;
-      if (reach.reaches(first, second, false) || reach.reaches(second, first, false)) continue;
+      if (!order.can_merge(first, second)) continue;
       merge(program, first, second);
-      reach.refresh(first);
-      reach.refresh(second);
-      reach.redirect(second, first);
+      order.merge(first, second);
       break;
     }
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compile/cluster_order.h"
 #include "compile/clusters.h"
 #include "compile/emit.h"
 #include "compile/passes/passes.h"
@@ -57,7 +58,7 @@ void drop_empty_prologues(Program& program) {
 class Storing {
  public:
   Storing(Program& program, const Target& target)
-      : program_(program), target_(target), reach_(program), places_(program.values.size()) {
+      : program_(program), target_(target), order_(program), places_(program.values.size()) {
     std::iota(places_.begin(), places_.end(), 0);  // slots do not exist yet
   }
 
@@ -79,11 +80,10 @@ class Storing {
     const ValueId value = value_at(program_, whole.members.front()).inputs[input];
     const std::int32_t group = program_.owner[static_cast<std::size_t>(value)];
     if (group < 0 || !is_storable(cluster(group), value) || reads_more(whole, input, group)) return;
-    if (reach_.reaches(group, head, true)) return;
     Attached attached = attached_to(program_, whole);
     attached.prologues[input] = &cluster(group);
     if (!target_.accepts_epilogue(emit_primitive(program_, whole.members.front(), attached, places_))) return;
-    absorb(head, input, group);
+    if (order_.can_merge(group, head)) absorb(head, input, group);
   }
 
   bool is_storable(const Cluster& group, ValueId value) const {
@@ -121,13 +121,12 @@ class Storing {
       if (owner == group) owner = head;
     }
     part.dead = true;
-    reach_.redirect(group, head);
-    reach_.refresh(head);
+    order_.merge(head, group);
   }
 
   Program& program_;
   const Target& target_;
-  Reachability reach_;
+  ClusterOrder order_;
   std::vector<std::int32_t> places_;
 };
 

@@ -67,7 +67,11 @@ void drop_unused(const Program& program, Cluster& own) {
 }  // namespace
 
 Recomputation::Recomputation(Program& program, const Target& target, Scope scope)
-    : program_(program), target_(target), scope_(scope), places_(program.values.size()) {
+    : program_(program),
+      target_(target),
+      scope_(scope),
+      reads_(program, Readers::Views::read),
+      places_(program.values.size()) {
   std::iota(places_.begin(), places_.end(), 0);
   in_memory_.assign(program.values.size(), false);
   pinned_.assign(program.values.size(), false);
@@ -253,7 +257,7 @@ void Recomputation::retire(std::int32_t id) {
 /// Whether the reader, or the primitive that it is part of, can be what it has grown to.
 bool Recomputation::accepts(std::int32_t reader, const Grown& grown) const {
   const Cluster& own = grown.at(reader);
-  if (own.members.size() > most_members || !is_runnable(program_, own, target_)) return false;
+  if (own.members.size() > most_members || !is_runnable(program_, reads_, own, target_)) return false;
   const std::int32_t head = heads_[static_cast<std::size_t>(reader)];
   if (head < 0) return true;
   const auto now = [&](std::int32_t part) -> const Cluster* {

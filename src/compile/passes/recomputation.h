@@ -54,6 +54,7 @@ class Recomputation {
   Program& program_;
   const Target& target_;
   Scope scope_;
+  Readers reads_;
   std::vector<std::int32_t> places_;  // of values; slots do not exist yet, their own numbers stand for them
   std::vector<std::int32_t> heads_;   // of each cluster: the primitive that it is part of, or -1
   std::vector<bool> in_memory_;

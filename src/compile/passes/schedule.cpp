@@ -6,6 +6,7 @@
 #include <queue>
 #include <span>
 
+#include "compile/cluster_order.h"
 #include "compile/clusters.h"
 #include "compile/emit.h"
 #include "compile/passes/lives.h"
@@ -18,7 +19,7 @@ class Scheduler {
  public:
   explicit Scheduler(Program& program)
       : program_(program),
-        reach_(program),
+        order_(program),
         count_(program.clusters.size()),
         readers_(count_),
         waits_(count_, 0),
@@ -90,9 +91,9 @@ class Scheduler {
       for (const ValueId input : value_at(program_, member).inputs) {
         if (input < 0 || !overwrites(cluster(static_cast<std::size_t>(id)), value_at(program_, input))) continue;
         for (const std::int32_t reader : leaf_readers_[static_cast<std::size_t>(value_at(program_, input).leaf)]) {
-          if (reader == id || reach_.reaches(id, reader, false)) continue;
+          if (reader == id || order_.reaches(id, reader)) continue;
           add_edge(reader, id);
-          reach_.order(reader, id);
+          order_.order(reader, id);
         }
       }
     }
@@ -141,7 +142,7 @@ class Scheduler {
   }
 
   Program& program_;
-  Reachability reach_;
+  ClusterOrder order_;
   std::size_t count_;
   std::vector<std::vector<std::int32_t>> readers_;       // by cluster: those that wait for it
   std::vector<std::int32_t> waits_;                      // by cluster: for how many it waits

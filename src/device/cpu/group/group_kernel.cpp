@@ -100,7 +100,7 @@ class DirectKernel final : public compile::Kernel {
 class BundleKernel final : public compile::Kernel {
  public:
   explicit BundleKernel(const compile::Bundle& bundle) : workers_(base::thread_count()) {
-    for (const compile::Work& work : bundle.works) {
+    for (const compile::Step& work : bundle.works) {
       const auto& group = std::get<compile::Group>(work);
       kernels_.emplace_back(tiles::plan_group(group, tiles::full_follows_reduction(group)), group);
       const DirectKernel& kernel = kernels_.back();

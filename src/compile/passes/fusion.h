@@ -1,0 +1,61 @@
+#pragma once
+// Fusion: what the pass fuse merges. Groups grow by one another as long as the device can run what they become.
+#include <optional>
+#include <vector>
+
+#include "compile/cluster_order.h"
+#include "compile/clusters.h"
+
+namespace russet::compile::passes {
+
+class Fusion {
+ public:
+  Fusion(Program& program, const Target& target);
+
+  /// Merges groups with those that they read.
+  void merge_along_reads();
+  /// Merges groups over the same space that read the same values: one sweep serves both.
+  void merge_siblings();
+
+ private:
+  /// What the question whether a group is runnable asks of its members, so that growing by one member does not cost a
+  /// look at all of them.
+  struct Summary {
+    std::vector<ValueId> reads;   // values and views of other groups that members read, ascending
+    std::vector<ValueId> viewed;  // values in memory that members read through views, ascending
+    int stored = 0;               // members that others read
+    bool reduces = false;
+    bool fails = false;     // may, so it stays alone
+    bool computed = false;  // by the device itself
+  };
+  struct Space {
+    Shape sizes;
+    std::uint32_t reduced = 0;
+  };
+  /// Of a group that two would become: what Summary says of it that is not plain.
+  struct Union {
+    std::vector<ValueId> reads;
+    int stored = 0;
+  };
+
+  Cluster& cluster(std::int32_t id) { return program_.clusters[static_cast<std::size_t>(id)]; }
+  const Cluster& cluster(std::int32_t id) const { return program_.clusters[static_cast<std::size_t>(id)]; }
+  Summary& summary(std::int32_t id) { return summaries_[static_cast<std::size_t>(id)]; }
+  const Summary& summary(std::int32_t id) const { return summaries_[static_cast<std::size_t>(id)]; }
+  std::int32_t owner(ValueId id) const { return program_.owner[static_cast<std::size_t>(id)]; }
+  Summary summary_of(const Cluster& own) const;
+  void try_merge(std::int32_t a, std::int32_t b);
+  static std::optional<Space> common_space(const Cluster& a, const Cluster& b);
+  bool views_meet(std::int32_t a, std::int32_t b) const;
+  Union unite(std::int32_t a, std::int32_t b) const;
+  bool is_runnable_as_one(std::int32_t a, std::int32_t b, const Space& space, const Union& both) const;
+  void merge(std::int32_t whole, std::int32_t part, Space space, Union both);
+
+  Program& program_;
+  const Target& target_;
+  ClusterOrder order_;
+  Readers readers_;
+  std::vector<Summary> summaries_;
+};
+
+}  // namespace russet::compile::passes
