@@ -97,8 +97,8 @@ Extras read_extras(const Primitive& primitive, int bias_axis) {
         }
         const bool add = op.kind == PostOp::Kind::add;
         if (add && i == 0 && is_row(op.operand, sizes, bias_axis)) {
-          Sizes dims(bias_axis == 1 && sizes.rank() == 4 && primitive.op != Op::matmul ? 1U : sizes.size(), 1);
-          dims.back() = sizes[bias_axis];
+          Sizes dims(bias_axis == 1 && sizes.rank() == 4 && primitive.op != Op::matmul ? 0U : sizes.size() - 1, 1);
+          dims.push_back(sizes[bias_axis]);
           const Desc desc(dims, onednn::type_of(op.operand.dtype), Sizes(dims.size(), 1));
           extras.bias = Argument{DNNL_ARG_BIAS, desc, Place::operand(op.operand)};
           break;
