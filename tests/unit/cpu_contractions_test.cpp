@@ -83,6 +83,20 @@ TEST(CpuMatmul, EveryTypeAndLayout) {
   }
 }
 
+/// A row or a column whose elements do not lie side by side: oneDNN 3.7 takes them to.
+TEST(CpuMatmul, VectorsWithGaps) {
+  for (const DType type : {DType::float32, DType::bfloat16}) {
+    for (const Shape& sizes : {Shape{1, 45, 1}, Shape{1, 45, 33}, Shape{17, 45, 1}, Shape{17, 1, 1}}) {
+      for (const Layout layout : {Layout::row_major, Layout::gaps}) {
+        const std::int64_t m = sizes[0], k = sizes[1], n = sizes[2];
+        check_matmul({m, k}, {k, n}, {m, n}, type, layout);
+        check_matmul({3, m, k}, {3, k, n}, {3, m, n}, type, layout);
+        check_matmul({3, m, k}, {k, n}, {3, m, n}, type, layout);
+      }
+    }
+  }
+}
+
 TEST(CpuMatmul, BatchAxesBroadcast) {
   for (const DType type : {DType::float32, DType::bfloat16, DType::float64}) {
     check_matmul({4, 1, 5, 6}, {3, 6, 7}, {4, 3, 5, 7}, type, Layout::row_major);

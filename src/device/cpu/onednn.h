@@ -30,6 +30,12 @@ inline bool usable(std::string_view implementation) {
          implementation.find("simple") == std::string_view::npos;
 }
 
+/// The version that is loaded, which may be later than the one that was compiled with: 3007 is 3.7.
+inline int version() {
+  const dnnl_version_t& loaded = *dnnl_version();
+  return loaded.major * 1000 + loaded.minor;
+}
+
 inline void append_eltwise(dnnl::post_ops& ops, dnnl::algorithm algorithm, float alpha, float beta) {
 #if DNNL_VERSION_MAJOR >= 3
   ops.append_eltwise(algorithm, alpha, beta);

@@ -158,6 +158,25 @@ std::optional<Desc> matrix_desc(const Operand& operand, int rank) {
   return Desc(dims, onednn::type_of(operand.access.dtype), strides);
 }
 
+/// What the loaded version of oneDNN gets wrong, or nothing: elements of a vector with gaps between them are taken to
+/// lie side by side. Seen with 3.7.2 (not with 2.6 and 3.1); the other versions are those whose sources say the same.
+std::string why_onednn_errs(const Primitive& primitive) {
+  const int version = onednn::version();
+  const auto has_gaps = [](const Operand& operand, int axis) {
+    const int at = operand.sizes.rank() + axis;
+    return operand.sizes[at] > 1 && operand.access.strides[at] != 1;
+  };
+  const Shape& sizes = primitive.output.sizes;
+  const int rank = sizes.rank();
+  if (version >= 3003 && version < 3011 && sizes[rank - 2] == 1 && has_gaps(primitive.inputs[0], -1)) {
+    return "this version of oneDNN misreads a single row with gaps between its elements";
+  }
+  if (version >= 3007 && version < 3009 && rank == 2 && sizes[1] == 1 && has_gaps(primitive.output, -2)) {
+    return "this version of oneDNN does not leave the gaps in a single column that it writes";
+  }
+  return {};
+}
+
 KernelPtr build_matmul(const Primitive& primitive, const dnnl::matmul::primitive_desc& description,
                        const Extras& extras, const Desc& a, const Desc& b, const Desc& c) {
   auto kernel = std::make_unique<onednn::Kernel>(fmt::format("onednn:{}", description.impl_info_str()));
@@ -369,6 +388,7 @@ std::string why_not_onednn(const Primitive& primitive) {
 
 Verdict judge_onednn_matmul(const Primitive& primitive) {
   if (std::string reason = why_not_onednn(primitive); !reason.empty()) return decline(std::move(reason));
+  if (std::string reason = why_onednn_errs(primitive); !reason.empty()) return decline(std::move(reason));
   const int rank = primitive.output.sizes.rank();
   if (rank > 6) return decline("oneDNN takes at most six axes here");
   const Extras extras = read_extras(primitive, rank - 1);
