@@ -296,6 +296,24 @@ TEST(CpuEpilogue, ReluKeepsNan) {
   }
 }
 
+TEST(CpuEpilogue, ReluLeavesNoNegativeZero) {
+  for (const DType type : {DType::float32, DType::float64}) {
+    Array a(type, {3, 4});
+    Array b(type, {4, 40});
+    Array c(type, {3, 40});
+    a.write();
+    b.randomise();
+    Primitive primitive = step(Op::matmul);
+    EpilogueCode code({3, 40});
+    code.group.accesses[0].dtype = type;
+    const std::int16_t negated = code.compute(Op::mul, code.load(0), code.number(-1), type);
+    code.store(2, type, {40, 1}, code.compute(Op::maximum, negated, code.number(0), type));
+    primitive.epilogue = code.group;
+    const Ran ran = run(primitive, {&a, &b}, c);
+    for (const double value : c.values) EXPECT_FALSE(std::signbit(value)) << ran.kernel;
+  }
+}
+
 TEST(CpuEpilogue, WhatIsNotUnderstoodIsDeclined) {
   Primitive primitive = step(Op::matmul);
   primitive.inputs = {{{0, DType::float32, 0, -1, {4, 1}}, {3, 4}}, {{1, DType::float32, 0, -1, {5, 1}}, {4, 5}}};

@@ -127,8 +127,8 @@ inline double real_op(ops::Op op, double a, double b) {
     case Op::fmod: return std::fmod(a, b);
     case Op::pow: return std::pow(a, b);
     case Op::atan2: return std::atan2(a, b);
-    case Op::maximum: return a != a || b != b ? NAN : std::fmax(a, b);
-    case Op::minimum: return a != a || b != b ? NAN : std::fmin(a, b);
+    case Op::maximum: return a != a || b != b ? NAN : a > b || (a == b && std::signbit(b)) ? a : b;
+    case Op::minimum: return a != a || b != b ? NAN : a < b || (a == b && std::signbit(a)) ? a : b;
     default: throw std::logic_error("no such operator on floating numbers");
   }
 }
@@ -341,9 +341,11 @@ class GroupReference {
                           : x.integer;
       } else {
         const bool largest = op == Op::amax || op == Op::argmax;
-        const bool beats = real
-                               ? (largest ? x.real > r.real : x.real < r.real) || (x.real != x.real && r.real == r.real)
-                               : (largest ? x.integer > r.integer : x.integer < r.integer);
+        // Of equal numbers the first one is found, but of zeros -0 is the smaller one.
+        const bool zero = (op == Op::amax && std::signbit(r.real)) || (op == Op::amin && std::signbit(x.real));
+        const bool beats = real ? (largest ? x.real > r.real : x.real < r.real) ||
+                                      (x.real != x.real && r.real == r.real) || (x.real == r.real && zero)
+                                : (largest ? x.integer > r.integer : x.integer < r.integer);
         if (!r.any || beats) r = {true, x.real, x.integer, where};
       }
       r.any = true;

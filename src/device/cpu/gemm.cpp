@@ -328,8 +328,8 @@ class ProductKernel final : public compile::Kernel {
       case PostOp::Kind::scale: return each(block, sums, [&](T value) { return value * number; });
       case PostOp::Kind::shift: return each(block, sums, [&](T value) { return value + number; });
       case PostOp::Kind::relu:
-        // NaN stays NaN.
-        return each(block, sums, [](T value) { return value < T{} ? T{} : value; });
+        // NaN stays NaN, -0 becomes 0.
+        return each(block, sums, [](T value) { return value > T{} || value != value ? value : T{}; });
       default: throw InternalError("the epilogue was declined");
     }
   }

@@ -1,6 +1,7 @@
 #pragma once
 // Call: what one run of a primitive sees, its operands as dense arrays.
 #include <russet/error.h>
+#include <cmath>
 
 #include "compile/step.h"
 #include "device/reference/array.h"
@@ -123,6 +124,15 @@ bool greater(T a, T b) {
 template <class T>
 bool less(T a, T b) {
   return a < b || (is_nan(a) && !is_nan(b));
+}
+/// The larger and the smaller of two numbers, or NaN; -0 is smaller than 0.
+template <class T>
+T larger(T a, T b) {
+  return is_nan(a) || a > b || (a == b && std::signbit(b)) ? a : b;
+}
+template <class T>
+T smaller(T a, T b) {
+  return is_nan(a) || a < b || (a == b && std::signbit(a)) ? a : b;
 }
 
 }  // namespace russet::reference

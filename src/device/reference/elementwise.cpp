@@ -74,9 +74,6 @@ Int power(Int base, Int exponent) {
   return result;
 }
 
-double larger(double a, double b) { return std::isnan(a) || a > b ? a : b; }
-double smaller(double a, double b) { return std::isnan(a) || a < b ? a : b; }
-
 Int shift_left(Int a, Int count) { return count < 0 || count > 63 ? 0 : wrap(bits(a) << count); }
 Int shift_right(Int a, Int count) { return a >> (count < 0 || count > 63 ? 63 : count); }
 
@@ -116,8 +113,8 @@ constexpr Expression expressions[] = {
     {Op::fmod, [](double a, double b) { return std::fmod(a, b); }, remainder},
     {Op::pow, [](double a, double b) { return std::pow(a, b); }, power},
     {Op::atan2, [](double a, double b) { return std::atan2(a, b); }},
-    {Op::maximum, larger, [](Int a, Int b) { return a > b ? a : b; }},
-    {Op::minimum, smaller, [](Int a, Int b) { return a < b ? a : b; }},
+    {Op::maximum, larger<double>, larger<Int>},
+    {Op::minimum, smaller<double>, smaller<Int>},
     {Op::eq, [](double a, double b) { return a == b ? 1.0 : 0.0; }, [](Int a, Int b) { return Int{a == b}; }},
     {Op::ne, [](double a, double b) { return a != b ? 1.0 : 0.0; }, [](Int a, Int b) { return Int{a != b}; }},
     {Op::lt, [](double a, double b) { return a < b ? 1.0 : 0.0; }, [](Int a, Int b) { return Int{a < b}; }},

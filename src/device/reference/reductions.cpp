@@ -58,8 +58,8 @@ Array<T> reduce(const Call& call) {
   switch (call.op()) {
     case Op::sum: return fold<T>(call, 0, [](T a, T b) { return plus(a, b); });
     case Op::prod: return fold<T>(call, 1, [](T a, T b) { return times(a, b); });
-    case Op::amax: return fold<T>(call, lowest<T>(), [](T a, T b) { return greater(b, a) ? b : a; });
-    case Op::amin: return fold<T>(call, highest<T>(), [](T a, T b) { return less(b, a) ? b : a; });
+    case Op::amax: return fold<T>(call, lowest<T>(), larger<T>);
+    case Op::amin: return fold<T>(call, highest<T>(), smaller<T>);
     case Op::squared_deviations: return squared_deviations<T>(call);
     default: break;
   }

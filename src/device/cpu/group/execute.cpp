@@ -73,14 +73,17 @@ void fold(Op op, const T* from, const std::int64_t* positions, std::int64_t base
         to[i] *= from[i];
       }
     }
+  } else if (op == Op::amax) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = larger<A>(to[i], from[i]);
+  } else if (op == Op::amin) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = smaller<A>(to[i], from[i]);
   } else {
-    const bool maximum = is_maximum(op);
+    const bool maximum = op == Op::argmax;
     for (std::int64_t i = 0; i < count; ++i) {
       // A position below 0 says that nothing has come yet: then even a number that only equals the identity counts.
-      const bool first = to_positions != nullptr && to_positions[i] < 0;
-      if (!first && !beats<A>(maximum, from[i], to[i])) continue;
+      if (to_positions[i] >= 0 && !beats<A>(maximum, from[i], to[i])) continue;
       to[i] = from[i];
-      if (to_positions != nullptr) to_positions[i] = positions[i] + base;
+      to_positions[i] = positions[i] + base;
     }
   }
 }

@@ -250,15 +250,19 @@ HWY_INLINE V power(D d, V x, V y) {
   return hn::IfThenElse(hn::Or(hn::Eq(x, one), hn::Eq(y, hn::Zero(d))), one, r);
 }
 
+// The larger and the smaller of two numbers, or NaN. -0 is smaller than 0: of two zeros the signs decide, not the
+// order.
 template <class D, class V>
 HWY_INLINE V larger(D d, V a, V b) {
   if constexpr (std::is_integral_v<Element<D>>) return hn::Max(a, b);
-  return hn::IfThenElse(hn::Or(hn::Gt(a, b), is_nan(d, a)), a, b);
+  const V otherwise = hn::IfThenElse(hn::Eq(a, b), hn::And(a, b), b);
+  return hn::IfThenElse(hn::Or(hn::Gt(a, b), is_nan(d, a)), a, otherwise);
 }
 template <class D, class V>
 HWY_INLINE V smaller(D d, V a, V b) {
   if constexpr (std::is_integral_v<Element<D>>) return hn::Min(a, b);
-  return hn::IfThenElse(hn::Or(hn::Lt(a, b), is_nan(d, a)), a, b);
+  const V otherwise = hn::IfThenElse(hn::Eq(a, b), hn::Or(a, b), b);
+  return hn::IfThenElse(hn::Or(hn::Lt(a, b), is_nan(d, a)), a, otherwise);
 }
 
 /// Loads `count` elements, fewer than a vector; the rest is `rest`. Touches no memory beyond them.

@@ -77,6 +77,13 @@ struct Product {
   }
 };
 
+/// Lanes whose sign is set, -0 among them. Which of two zeros Highway's Max- and MinOfLanes take differs by version.
+template <class D, class V>
+HWY_INLINE auto are_negative(D, V v) {
+  const hn::RebindToSigned<D> bits;
+  return hn::Lt(hn::BitCast(bits, v), hn::Zero(bits));
+}
+
 struct Maximum {
   template <class T>
   static T identity() {
@@ -95,7 +102,11 @@ struct Maximum {
     if constexpr (std::is_floating_point_v<Element<D>>) {
       if (HWY_UNLIKELY(!hn::AllFalse(d, hn::IsNaN(v)))) return std::numeric_limits<Element<D>>::quiet_NaN();
     }
-    return hn::GetLane(hn::MaxOfLanes(d, v));
+    const Element<D> found = hn::GetLane(hn::MaxOfLanes(d, v));
+    if constexpr (std::is_floating_point_v<Element<D>>) {
+      if (found == 0) return hn::AllTrue(hn::RebindToSigned<D>(), are_negative(d, v)) ? -Element<D>{0} : Element<D>{0};
+    }
+    return found;
   }
 };
 
@@ -117,7 +128,11 @@ struct Minimum {
     if constexpr (std::is_floating_point_v<Element<D>>) {
       if (HWY_UNLIKELY(!hn::AllFalse(d, hn::IsNaN(v)))) return std::numeric_limits<Element<D>>::quiet_NaN();
     }
-    return hn::GetLane(hn::MinOfLanes(d, v));
+    const Element<D> found = hn::GetLane(hn::MinOfLanes(d, v));
+    if constexpr (std::is_floating_point_v<Element<D>>) {
+      if (found == 0) return hn::AllFalse(hn::RebindToSigned<D>(), are_negative(d, v)) ? Element<D>{0} : -Element<D>{0};
+    }
+    return found;
   }
 };
 

@@ -14,6 +14,16 @@ constexpr T wrapping_multiply(T a, T b) {
   return static_cast<T>(static_cast<U>(a) * static_cast<U>(b));
 }
 
+// The larger and the smaller of two numbers, or NaN; -0 is smaller than 0.
+template <class T>
+T larger(T a, T b) {
+  return a != a || a > b || (a == b && std::signbit(b)) ? a : b;
+}
+template <class T>
+T smaller(T a, T b) {
+  return a != a || a < b || (a == b && std::signbit(a)) ? a : b;
+}
+
 template <class T>
 T floored_quotient(T a, T b) {
   if constexpr (std::is_integral_v<T>) {

@@ -24,9 +24,9 @@ inline float sign_of(float x) { return float(int(x > 0.0f) - int(x < 0.0f)); }
 inline int sign_of(int x) { return int(x > 0) - int(x < 0); }
 inline long sign_of(long x) { return long(int(x > 0) - int(x < 0)); }
 
-// NaN passes.
-inline float larger(float a, float b) { return a != a || a > b ? a : b; }
-inline float smaller(float a, float b) { return a != a || a < b ? a : b; }
+// NaN passes; -0 is smaller than 0.
+inline float larger(float a, float b) { return a != a || a > b || (a == b && as_type<int>(b) < 0) ? a : b; }
+inline float smaller(float a, float b) { return a != a || a < b || (a == b && as_type<int>(a) < 0) ? a : b; }
 inline int larger(int a, int b) { return a > b ? a : b; }
 inline int smaller(int a, int b) { return a < b ? a : b; }
 inline long larger(long a, long b) { return a > b ? a : b; }
