@@ -15,5 +15,5 @@ find_program(RUSSET_SIMULATOR_CLANG NAMES clang++-14 clang++ DOC "clang++, with 
 if(NOT RUSSET_SIMULATOR_CLANG)
   set_property(CACHE RUSSET_SIMULATOR_CLANG PROPERTY VALUE "")
 endif()
-set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/device/gpu/simulator/clang.cpp APPEND PROPERTY COMPILE_DEFINITIONS
+set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/device/gpu/simulator/prelude.cpp APPEND PROPERTY COMPILE_DEFINITIONS
              RUSSET_SIMULATOR_CLANG="${RUSSET_SIMULATOR_CLANG}")

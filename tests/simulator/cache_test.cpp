@@ -1,4 +1,4 @@
-// The cache of compiled kernels stays within its bound, whoever uses it meanwhile.
+// The cache of compiled kernels stays within its bound and serves, whoever uses or damages it meanwhile.
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "device/gpu/simulator/cache.h"
+#include "device/gpu/simulator/process.h"
 #include "launcher.h"
 
 namespace russet::simulator {
@@ -20,7 +21,11 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-const fs::path folder = fs::temp_directory_path() / ("russet-cache-test-" + std::to_string(getpid()));
+/// A process that a test starts is told which folder its own is.
+constexpr const char* told = "RUSSET_CACHE_TEST";
+const fs::path folder = std::getenv(told) != nullptr
+                            ? fs::path(std::getenv(told))
+                            : fs::temp_directory_path() / ("russet-cache-test-" + std::to_string(getpid()));
 const int set = setenv("RUSSET_CACHE", folder.c_str(), 1);
 
 class Cache : public testing::Test {
@@ -86,6 +91,13 @@ std::string kernel(int number) {
   return "KERNEL(" + name + ", 32, OUT(float, y, 0)) { y[thread_id] = " + std::to_string(number) + "; }";
 }
 
+void compile_and_run(int number) {
+  const Compiled compiled(kernel(number), "k" + std::to_string(number), false);
+  std::vector<float> y(32, -1);
+  EXPECT_EQ(reports_of(compiled.dispatch(1, 32, {out(y)})), std::vector<std::string>{});
+  EXPECT_EQ(y, std::vector<float>(32, static_cast<float>(number)));
+}
+
 /// Threads that trim the cache to nothing, over and over.
 class Trimmers {
  public:
@@ -109,16 +121,12 @@ class Trimmers {
 TEST_F(Cache, ServesWhileItIsTrimmed) {
   const Trimmers trimmers;
   for (int i = 0; i < 6; ++i) {
-    const int number = i % 3;
     for (const auto& entry : fs::recursive_directory_iterator(folder)) {
       const bool kernel = entry.path().extension() == ".so" || entry.path().extension() == ".metal";
       std::error_code gone;
       if (kernel) fs::last_write_time(entry.path(), fs::file_time_type::clock::now() - 5h, gone);
     }
-    const Compiled compiled(kernel(number), "k" + std::to_string(number), false);
-    std::vector<float> y(32, -1);
-    EXPECT_EQ(reports_of(compiled.dispatch(1, 32, {out(y)})), std::vector<std::string>{});
-    EXPECT_EQ(y, std::vector<float>(32, static_cast<float>(number)));
+    compile_and_run(i % 3);
   }
 }
 
@@ -137,6 +145,83 @@ TEST_F(Cache, MarksWhatItServesAsUsed) {
   EXPECT_GT(age_of_objects(), 2h);
   { const Compiled again(kernel(7), "k7", false); }
   EXPECT_LT(age_of_objects(), 1h);
+}
+
+std::vector<fs::path> preludes() {
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.path().filename() == "prelude.pch") found.push_back(entry.path());
+  }
+  return found;
+}
+
+TEST_F(Cache, DoesNotKnowByWhichPathItWasReached) {
+  const fs::path link = folder.string() + "-link";
+  fs::create_directory_symlink(folder, link);
+  setenv("RUSSET_CACHE", link.c_str(), 1);
+  compile_and_run(11);
+  setenv("RUSSET_CACHE", folder.c_str(), 1);
+  fs::remove(link);
+  ASSERT_EQ(preludes().size(), 1);
+  EXPECT_EQ(read_file(preludes()[0]).find(link.string()), std::string::npos);
+  compile_and_run(12);
+  EXPECT_EQ(preludes().size(), 1);
+}
+
+TEST_F(Cache, MakesAPreludeAnewThatClangRefuses) {
+  compile_and_run(21);
+  ASSERT_EQ(preludes().size(), 1);
+  const fs::path prelude = preludes()[0];
+  const std::string whole = read_file(prelude);
+  write_file(prelude, "damaged");
+  compile_and_run(22);
+  EXPECT_EQ(read_file(prelude).size(), whole.size());
+  write_file(prelude, whole.substr(0, whole.size() / 2));
+  compile_and_run(23);
+  // A header that is not the one it was made of.
+  const fs::path header = prelude.parent_path() / "prelude/simulator.h";
+  write_file(header, read_file(header) + "\n");
+  compile_and_run(24);
+  fs::remove_all(prelude.parent_path() / "prelude");
+  compile_and_run(25);
+}
+
+/// What two test runs do that begin at once. Asked for by the test below alone.
+TEST(Child, DISABLED_CompilesAndRuns) {
+  for (int number = 31; number < 37; ++number) compile_and_run(number);
+}
+
+/// Runs several processes on the cache as it is.
+void run_children() {
+  std::vector<std::thread> children;
+  for (int i = 0; i < 3; ++i) {
+    children.emplace_back([] {
+      const std::string words[] = {"/usr/bin/env", told + ("=" + folder.string()),
+                                   fs::read_symlink("/proc/self/exe").string(), "--gtest_also_run_disabled_tests",
+                                   "--gtest_filter=Child.*"};
+      const Finished finished = run_program(words);
+      EXPECT_EQ(finished.status, 0) << finished.output;
+    });
+  }
+  for (std::thread& child : children) child.join();
+}
+
+TEST_F(Cache, ServesProcessesThatBeginAtOnce) {
+  run_children();
+  ASSERT_EQ(preludes().size(), 1);
+  for (const auto& entry : fs::directory_iterator(preludes()[0].parent_path())) {
+    const std::string kind = entry.path().extension().string();
+    EXPECT_TRUE(std::set<std::string>({".so", ".metal", ".pch", ""}).contains(kind)) << "left over: " << entry.path();
+  }
+}
+
+TEST_F(Cache, ServesProcessesThatMeetADamagedPreludeAtOnce) {
+  compile_and_run(31);
+  write_file(preludes()[0], "damaged");
+  for (const auto& entry : fs::directory_iterator(preludes()[0].parent_path())) {
+    if (entry.path().extension() == ".metal") fs::remove(entry.path());
+  }
+  run_children();
 }
 
 }  // namespace

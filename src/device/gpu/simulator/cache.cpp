@@ -1,7 +1,10 @@
 #include "cache.h"
 
 #include <fmt/format.h>
+#include <russet/error.h>
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
@@ -53,6 +56,18 @@ bool is_text(const fs::path& path) { return path.extension() == ".metal"; }
 fs::path cache_folder() {
   const fs::path folder = base::cache_folder();
   return folder.empty() ? fs::temp_directory_path() / "russet-simulator" : folder / "simulator";
+}
+
+std::string read_file(const fs::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+void write_file(const fs::path& path, std::string_view text) {
+  std::ofstream stream(path, std::ios::binary);
+  stream.write(text.data(), static_cast<std::streamsize>(text.size()));
+  stream.close();
+  if (!stream) throw FileError(fmt::format("simulated GPU: cannot write {}", path.string()));
 }
 
 void touch(const fs::path& path) {

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <string>
+#include <string_view>
 
 namespace russet::simulator {
 
@@ -14,6 +16,11 @@ inline constexpr std::uint64_t cache_limit = std::uint64_t{1} << 30;
 
 /// What was used more recently is never removed.
 inline constexpr std::chrono::minutes cache_grace{10};
+
+/// What a file holds; nothing if it cannot be read.
+std::string read_file(const std::filesystem::path& path);
+/// Throws FileError.
+void write_file(const std::filesystem::path& path, std::string_view text);
 
 /// Marks a file as used now: those that were not used for longest are removed first. Missing files are ignored.
 void touch(const std::filesystem::path& path);
