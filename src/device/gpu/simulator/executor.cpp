@@ -58,7 +58,8 @@ void Executor::reset() {
   for (std::uint32_t i = max_threads; i > 0; --i) free_stacks_.push_back(static_cast<std::uint16_t>(i - 1));
 }
 
-void Executor::run_checked_group(const Entry& entry, std::uint32_t serial) {
+void Executor::run_checked_group(const Entry& entry, std::span<const std::byte> module, std::uint32_t serial) {
+  module_ = module;
   shadow_.begin(call_, serial);
   run(entry, true);
 }

@@ -3,7 +3,9 @@
 // or in a function of its simdgroup; then another one runs. A thread that never waits costs no switch, and its stack
 // serves the next one.
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -34,8 +36,8 @@ class Executor {
 
   /// Executes one threadgroup of `entry`. The caller has filled in `call`'s bindings, group and number of threads.
   void run_group(const Entry& entry) { run(entry, false); }
-  /// As run_group, for a checked module; `serial` is the group's number in the dispatch.
-  void run_checked_group(const Entry& entry, std::uint32_t serial);
+  /// As run_group, for a checked module, which lies at `module`; `serial` is the group's number in the dispatch.
+  void run_checked_group(const Entry& entry, std::span<const std::byte> module, std::uint32_t serial);
   Call& call() { return call_; }
   const Call& call() const { return call_; }
   const Entry& entry() const { return *entry_; }
@@ -49,6 +51,10 @@ class Executor {
   [[noreturn]] void abandon();
 
   bool owns_stack(const void* address) const { return stacks_.hold(address); }
+  /// Whether the address lies in the module that runs: its constants.
+  bool in_module(std::uintptr_t address) const {
+    return address - reinterpret_cast<std::uintptr_t>(module_.data()) < module_.size();
+  }
 
  private:
   static constexpr std::uint32_t max_threads = russet_simulator::max_group_threads;
@@ -83,6 +89,7 @@ class Executor {
 
   Call call_{};
   const Entry* entry_ = nullptr;
+  std::span<const std::byte> module_;
   Stacks stacks_;
   Context main_ = nullptr;
   bool abandoned_ = false;

@@ -48,11 +48,6 @@ std::string line_of(const void* site) {
   return entry->second;
 }
 
-bool in_module(const void* address) {
-  Dl_info module;
-  return dladdr(address, &module) != 0;
-}
-
 std::string group_name(const russet_simulator::Call& call) {
   return fmt::format("({}, {}, {})", call.group_id[0], call.group_id[1], call.group_id[2]);
 }

@@ -10,9 +10,6 @@ namespace russet::simulator {
 /// its module, which takes some milliseconds the first time. The address itself where there is none.
 std::string line_of(const void* site);
 
-/// Whether the address lies in a module that is loaded.
-bool in_module(const void* address);
-
 /// "(3, 0, 0)".
 std::string group_name(const russet_simulator::Call& call);
 

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <link.h>
 #include <russet/error.h>
 #include <algorithm>
 #include <map>
@@ -14,6 +15,30 @@
 namespace russet::simulator {
 namespace {
 
+/// The memory of the module that holds this address.
+std::span<const std::byte> module_around(const void* address) {
+  struct Search {
+    std::uintptr_t wanted, begin = 0, end = 0;
+  };
+  Search search{reinterpret_cast<std::uintptr_t>(address)};
+  const auto look = [](dl_phdr_info* info, std::size_t, void* data) {
+    Search& search = *static_cast<Search*>(data);
+    std::uintptr_t begin = UINTPTR_MAX, end = 0;
+    for (int i = 0; i < info->dlpi_phnum; ++i) {
+      const auto& segment = info->dlpi_phdr[i];
+      if (segment.p_type != PT_LOAD) continue;
+      begin = std::min<std::uintptr_t>(begin, info->dlpi_addr + segment.p_vaddr);
+      end = std::max<std::uintptr_t>(end, info->dlpi_addr + segment.p_vaddr + segment.p_memsz);
+    }
+    if (search.wanted < begin || search.wanted >= end) return 0;
+    search.begin = begin;
+    search.end = end;
+    return 1;
+  };
+  dl_iterate_phdr(look, &search);
+  return {reinterpret_cast<const std::byte*>(search.begin), search.end - search.begin};
+}
+
 class LoadedModule final : public Module {
  public:
   LoadedModule(const std::filesystem::path& object, bool checked) : checked_(checked) {
@@ -22,6 +47,7 @@ class LoadedModule final : public Module {
     auto* const address = static_cast<void***>(dlsym(handle_, "russet_table_address"));
     if (address == nullptr) throw DeviceError(fmt::format("simulated GPU: {} is damaged", object.string()));
     fill_table(*address, checked);
+    memory_ = module_around(address);
   }
   ~LoadedModule() override { dlclose(handle_); }
 
@@ -33,7 +59,7 @@ class LoadedModule final : public Module {
     if (symbol == nullptr) return nullptr;
     const auto& entry = *static_cast<const russet_simulator::Entry*>(symbol);
     if (entry.run == nullptr) return nullptr;
-    return &kernels_.emplace(name, Kernel(entry, checked_)).first->second;
+    return &kernels_.emplace(name, Kernel(entry, memory_, checked_)).first->second;
   }
 
   std::vector<FunctionConstant> constants() const override {
@@ -49,6 +75,7 @@ class LoadedModule final : public Module {
 
  private:
   void* handle_ = nullptr;
+  std::span<const std::byte> memory_;
   bool checked_;
   mutable std::mutex mutex_;
   mutable std::map<std::string, Kernel, std::less<>> kernels_;

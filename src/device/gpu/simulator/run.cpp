@@ -32,6 +32,7 @@ void judge_group_memory(const Dispatch& dispatch, const Call& call) {
 
 void run_on_this_core(const Dispatch& dispatch, const Bound& bound, std::atomic<std::uint64_t>& next,
                       std::uint64_t last, std::uint64_t chunk) {
+  const Kernel& kernel = *dispatch.kernel;
   Executor& executor = Executor::mine();
   Call& call = executor.call();
   call.buffers = bound.buffers.data();
@@ -42,10 +43,10 @@ void run_on_this_core(const Dispatch& dispatch, const Bound& bound, std::atomic<
   for (std::uint64_t begin; (begin = next.fetch_add(chunk)) < last;) {
     for (std::uint64_t group = begin; group < std::min(begin + chunk, last); ++group) {
       place(call, dispatch, group);
-      if (dispatch.kernel->checked) {
-        executor.run_checked_group(*dispatch.kernel->entry, static_cast<std::uint32_t>(group));
+      if (kernel.checked) {
+        executor.run_checked_group(*kernel.entry, kernel.module, static_cast<std::uint32_t>(group));
       } else {
-        executor.run_group(*dispatch.kernel->entry);
+        executor.run_group(*kernel.entry);
       }
       if (group == 0) judge_group_memory(dispatch, call);
     }

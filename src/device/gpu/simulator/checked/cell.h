@@ -73,6 +73,33 @@ inline Conflict touch(Cell& cell, Clock& clock, Toucher who, Cell& old) {
   return touch_live(cell, old, clock, who);
 }
 
+/// The common cases of touch(), in few instructions: what becomes of a record where no conflict can be, which is stored
+/// in `now`. False where that takes more thought. `mine` is the record of who comes.
+inline bool touch_quickly(Cell old, Cell mine, const Clock& clock, Toucher who, Cell& now) {
+  constexpr std::uint32_t writes = cell_wrote | cell_sub_wrote | cell_write;
+  now = mine;
+  if (old == mine || old < clock.first << cell_id_shift) return true;
+  if ((old & cell_divided) != 0) return false;
+  // The same thread, no barrier later.
+  if (((old ^ mine) & ~writes) == 0) {
+    now = mine | (old & writes);
+    return true;
+  }
+  const std::uint32_t id = cell_id(old);
+  // A barrier of the whole group lies between.
+  if (id < clock.base &&
+      (clock.owners == nullptr || clock.owners[id].load(std::memory_order_relaxed) == clock.serial)) {
+    now = mine | (old & cell_wrote);
+    return true;
+  }
+  // Reads by many, of whom this is one more: which of them came last is of no interest.
+  now = old;
+  if (who.write || who.atomic) return false;
+  if ((old & (cell_atomic | cell_sub_wrote | cell_write | cell_many)) != cell_many) return false;
+  if ((old & cell_across) != 0) return id == clock.base || (clock.owners != nullptr && id == clock.first);
+  return cell_thread(old) / 32 == who.thread / 32 && id == clock.now[who.thread / 32];
+}
+
 /// Notes that a thread touched one byte of the two, the first or the second. Divided cells keep less: fingerprints of
 /// (interval, thread), and of several readers the last, so some races on single bytes stay unseen; none is invented.
 Conflict touch_byte(Cell& cell, std::uint32_t second, Clock& clock, Toucher who);

@@ -117,12 +117,6 @@ bool allowed(const Window& window, const Access& access) {
   if (!shadow.group.exhausted) touch_all(&shadow.cell(offset), shadow.group, access, call.current);
 }
 
-/// Constants of the kernel's own module may be read.
-[[gnu::noinline]] void check_elsewhere(const Access& access) {
-  if (!access.write && in_module(reinterpret_cast<const void*>(access.address))) return;
-  refuse(access);
-}
-
 [[gnu::noinline]] void check(Access access) {
   if (space->holds(access.address)) return check_device(access);
   Executor& executor = Executor::running();
@@ -132,34 +126,80 @@ bool allowed(const Window& window, const Access& access) {
   }
   const std::size_t offset = access.address - reinterpret_cast<std::uintptr_t>(executor.call().group_memory);
   if (offset < GroupShadow::memory_bytes) return check_group(executor, access, offset);
-  check_elsewhere(access);
+  if (access.write || !executor.in_module(access.address)) refuse(access);
 }
 
-/// The common case of check(), in few instructions: within a window that needs no further thought, and cells that
-/// nobody else has touched. Whether it was one; if not, check() begins again.
+// The common cases of check(), in few instructions: bytes that lie whole in one variable, and cells that nobody else
+// has touched. Each says whether it was one; if not, check() begins again.
+
+/// Whether all cells are common cases.
 template <std::uint32_t bytes, bool write>
-[[gnu::always_inline]] inline bool simple(std::uintptr_t address) {
-  if (!space->holds(address)) return false;
+[[gnu::always_inline]] inline bool simple_cells(Cell* first, const Clock& clock, std::uint32_t thread) {
+  if constexpr (bytes < 4) return false;
+  const Toucher who{thread, write, false};
+  const Cell mine = record_of(clock, who);
+  // Two at a time: those of one number are alike.
+  auto* const cells = reinterpret_cast<std::uint64_t*>(first);
+  constexpr std::uint64_t both = (std::uint64_t{1} << 32) + 1;
+  for (std::uint32_t i = 0; i < bytes / 4; ++i) {
+    const std::uint64_t old = __atomic_load_n(cells + i, __ATOMIC_RELAXED);
+    const auto low = static_cast<Cell>(old);
+    const auto high = static_cast<Cell>(old >> 32);
+    Cell now;
+    if (low != high && (low | high) >= clock.first << cell_id_shift) return false;
+    if (!touch_quickly(low, mine, clock, who, now)) return false;
+    if (old != now * both) __atomic_store_n(cells + i, now * both, __ATOMIC_RELAXED);
+  }
+  return true;
+}
+
+/// A window that needs no further thought.
+template <std::uint32_t bytes, bool write>
+[[gnu::always_inline]] inline bool simple_device(std::uintptr_t address) {
   const Window& window = space->window_at(address);
   if (address < window.begin || address + bytes > window.end || !(write ? window.simple_write : window.simple_read)) {
     return false;
   }
   if (!window.recorded) return true;
-  if constexpr (bytes < 4) return false;
   Executor& executor = Executor::running();
   const Clock& clock = executor.shadow().device;
-  if (clock.exhausted) return true;
-  constexpr std::uint64_t both = (std::uint64_t{1} << 32) + 1;
-  const std::uint64_t mine = record_of(clock, {executor.call().current, write, false}) * both;
-  const Cell live = clock.first << cell_id_shift;
-  auto* const cells = reinterpret_cast<std::uint64_t*>(&space->cell(address));
-  for (std::uint32_t i = 0; i < bytes / 4; ++i) {
-    const std::uint64_t old = __atomic_load_n(cells + i, __ATOMIC_RELAXED);
-    if (old == mine) continue;
-    if (static_cast<Cell>(old) >= live || static_cast<Cell>(old >> 32) >= live) return false;
-    __atomic_store_n(cells + i, mine, __ATOMIC_RELAXED);
+  return clock.exhausted || simple_cells<bytes, write>(&space->cell(address), clock, executor.call().current);
+}
+
+/// An array of the threadgroup, of which all that is read has been written.
+template <std::uint32_t bytes, bool write>
+[[gnu::always_inline]] inline bool simple_group(Executor& executor, std::size_t offset) {
+  const auto index = static_cast<std::uint32_t>(offset / russet_simulator::group_window_bytes);
+  const Call& call = executor.call();
+  const std::size_t inside = offset - russet_simulator::group_array_offset(index);
+  if (index >= call.group_arrays || inside >= call.arrays[index].bytes || inside + bytes > call.arrays[index].bytes) {
+    return false;
   }
-  return true;
+  GroupShadow& shadow = executor.shadow();
+  if constexpr (bytes <= 8) {
+    const auto mask = static_cast<std::uint8_t>(((1u << bytes) - 1) << offset % 8);
+    std::uint8_t& bits = *shadow.bits(offset);
+    if ((bits & mask) != mask) {
+      if (!write) return false;
+      bits |= mask;
+    }
+  } else {
+    auto& bits = *reinterpret_cast<std::uint16_t*>(shadow.bits(offset));
+    if (bits != 0xffff) {
+      if (!write) return false;
+      bits = 0xffff;
+    }
+  }
+  return shadow.group.exhausted || simple_cells<bytes, write>(&shadow.cell(offset), shadow.group, call.current);
+}
+
+template <std::uint32_t bytes, bool write>
+[[gnu::always_inline]] inline bool simple(std::uintptr_t address) {
+  if (space->holds(address)) return simple_device<bytes, write>(address);
+  Executor& executor = Executor::running();
+  if (executor.owns_stack(reinterpret_cast<const void*>(address))) return !Stacks::misses(address, bytes);
+  const std::size_t offset = address - reinterpret_cast<std::uintptr_t>(executor.call().group_memory);
+  return offset < GroupShadow::memory_bytes && simple_group<bytes, write>(executor, offset);
 }
 
 template <std::uint32_t bytes, bool write, bool aligned>
@@ -173,6 +213,11 @@ void hook(std::uintptr_t address) {
 
 void check_range(const void* begin, std::size_t bytes, bool write, const void* site) {
   auto address = reinterpret_cast<std::uintptr_t>(begin);
+  const Executor& executor = Executor::running();
+  if (bytes > 0 && executor.owns_stack(begin) && executor.owns_stack(static_cast<const char*>(begin) + bytes - 1) &&
+      !Stacks::misses(address, bytes)) {
+    return;
+  }
   while (bytes > 0) {
     std::uint32_t part = 16;
     while (part > bytes || address % part != 0) part /= 2;

@@ -25,7 +25,7 @@ class Stacks {
   void forget();
 
   /// Whether an access to a stack touches what is no variable.
-  static bool misses(std::uintptr_t address, std::uint32_t bytes) {
+  static bool misses(std::uintptr_t address, std::size_t bytes) {
     const auto* const first = reinterpret_cast<const std::int8_t*>(address / 8 + offset_);
     const auto* const last = reinterpret_cast<const std::int8_t*>((address + bytes - 1) / 8 + offset_);
     for (const std::int8_t* known = first; known < last; ++known) {
