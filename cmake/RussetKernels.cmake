@@ -11,7 +11,7 @@ target_sources(russet PRIVATE ${russet_embedded})
 
 # The compiler that the simulated GPU runs kernels with. Another one may be named when russet runs, by the environment
 # variable of the same name.
-find_program(RUSSET_SIMULATOR_CLANG NAMES clang++-14 clang++ DOC "clang++, with which the simulated GPU compiles kernels")
+find_program(RUSSET_SIMULATOR_CLANG NAMES clang++ clang++-14 DOC "clang++, with which the simulated GPU compiles kernels")
 if(NOT RUSSET_SIMULATOR_CLANG)
   set_property(CACHE RUSSET_SIMULATOR_CLANG PROPERTY VALUE "")
 endif()

@@ -130,7 +130,7 @@ def check(clang, path):
 
 
 def main():
-    clang = os.environ.get("RUSSET_DIALECT_CLANG") or shutil.which("clang-14") or shutil.which("clang")
+    clang = os.environ.get("RUSSET_DIALECT_CLANG") or shutil.which("clang") or shutil.which("clang-14")
     if not clang:
         print("dialect: no clang, nothing was checked")
         return 77

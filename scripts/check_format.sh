@@ -1,17 +1,24 @@
 #!/usr/bin/env bash
-# scripts/check_format.sh [--fix]: every C++ file is formatted as .clang-format says (by version 14, others differ).
+# scripts/check_format.sh [--fix|--find]: every C++ file is formatted as .clang-format says, by version 14: others differ.
+# --fix formats them, --find only says which formatter serves.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+version=$(sed -n 's/^clang-format==\([0-9.]*\) .*/\1/p' scripts/clang_format.txt)
 formatter=""
-for candidate in clang-format-14 clang-format /opt/homebrew/opt/llvm@14/bin/clang-format /usr/local/opt/llvm@14/bin/clang-format; do
-  if command -v "$candidate" >/dev/null && "$candidate" --version | grep -q 'version 14\.'; then
+for candidate in clang-format clang-format-14 \
+  "${XDG_CACHE_HOME:-$HOME/.cache}/russet/clang-format-$version/clang-format"; do
+  if command -v "$candidate" >/dev/null && "$candidate" --version | grep -q "version ${version%%.*}\."; then
     formatter=$candidate
     break
   fi
 done
 if [ -z "$formatter" ]; then
-  echo "check_format: clang-format 14 is missing: scripts/setup.sh format" >&2
+  echo "check_format: clang-format ${version%%.*} is missing: scripts/setup.sh format" >&2
   exit 1
+fi
+if [ "${1:-}" = --find ]; then
+  echo "$formatter"
+  exit
 fi
 mode=(--dry-run --Werror)
 [ "${1:-}" = --fix ] && mode=(-i)

@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 jobs=$1
 shift
-tidy=$(command -v clang-tidy-14 || command -v clang-tidy || echo /opt/homebrew/opt/llvm@14/bin/clang-tidy)
+tidy=$(command -v clang-tidy || command -v clang-tidy-14 || echo "$(brew --prefix llvm)/bin/clang-tidy")
 cmake --preset release >/dev/null
 list() {
   if [ $# -gt 0 ]; then printf '%s\0' "$@"; else find src apps -name '*.cpp' -print0; fi

@@ -2,8 +2,8 @@
 # scripts/chroot_test.sh [TARGET...]: proves that a fresh machine is enough. Makes a minimal Debian with git, make and
 # ca-certificates alone, clones HEAD into it and runs `make TARGET` for each (demo and test if none is named).
 #   CHROOT=DIR     where the system is made (default: a new folder, removed at the end)
-#   KEEP=1         keeps it
-#   MIRROR, SUITE  the Debian mirror (default: the first one of this machine's apt) and release (bookworm)
+#   KEEP=1         keeps it; a kept one is used again, without the caches of before
+#   MIRROR, SUITE  the Debian mirror (default: the first one of this machine's apt) and release (bookworm, or trixie)
 #   PACKAGES=DIR   a folder of .deb files that apt may take instead of loading them
 # Needs root and debootstrap.
 set -euo pipefail
@@ -60,7 +60,7 @@ for mount in proc sys dev; do
   mountpoint -q "$root/$mount" || mount --bind "/$mount" "$root/$mount"
 done
 
-rm -rf "$root/root/russet"
+rm -rf "$root/root/russet" "$root/root/.cache"
 git clone -q --no-hardlinks . "$root/root/russet"
 for target in "${targets[@]}"; do
   inside sh -c "cd /root/russet && make $target"

@@ -6,28 +6,8 @@ cd "$(dirname "$0")"
 version=$(sed -n 's/^mlx-metal==\([0-9.]*\) .*/\1/p' metal_cpp.txt)
 target=${XDG_CACHE_HOME:-$HOME/.cache}/russet/metal-cpp-$version
 [ -e "$target/Metal/Metal.hpp" ] && exit 0
-
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
 echo "setup: loading metal-cpp's headers"
-if ! python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes \
-  --platform macosx_14_0_arm64 --dest "$folder" --requirement metal_cpp.txt; then
-  echo "setup: metal-cpp's headers could not be loaded; russet is built without the device mps" >&2
-  exit 0
-fi
 # Only the headers: the wheel holds 40 MiB of other things.
-python3 - "$folder" <<'PYTHON'
-import pathlib, sys, zipfile
-folder = pathlib.Path(sys.argv[1])
-prefix = "mlx/include/metal_cpp/"
-with zipfile.ZipFile(next(folder.glob("*.whl"))) as wheel:
-    for name in wheel.namelist():
-        part = name.removeprefix(prefix)
-        if name.startswith(prefix) and part.split("/")[0] in ("Foundation", "Metal", "QuartzCore", "LICENSE.txt"):
-            target = folder / "headers" / part
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(wheel.read(name))
-PYTHON
-mkdir -p "$(dirname "$target")"
-rm -rf "$target"
-mv "$folder/headers" "$target"
+./fetch_wheel.sh metal_cpp.txt "$target" mlx/include/metal_cpp/ "Foundation Metal QuartzCore LICENSE.txt" \
+  --platform macosx_14_0_arm64 ||
+  echo "setup: metal-cpp's headers could not be loaded; russet is built without the device mps" >&2

@@ -70,3 +70,6 @@ fi
 case " $kinds " in
   *" build "*) "$(dirname "$0")/fetch_metal_cpp.sh" ;;
 esac
+case " $kinds " in
+  *" format "* | *" check "*) "$(dirname "$0")/fetch_clang_format.sh" ;;
+esac
