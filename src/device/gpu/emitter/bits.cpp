@@ -37,7 +37,10 @@ class Moves {
     for (std::size_t i = 0; i < moved_.size(); ++i) moved_[i] = may_move(group.code[i]);
     for (bool changes = true; changes;) {
       changes = false;
-      for (std::size_t i = 0; i < moved_.size(); ++i) changes |= check_inputs(i) | check_access(i);
+      for (std::size_t i = 0; i < moved_.size(); ++i) {
+        changes |= check_inputs(i);
+        changes |= check_access(i);
+      }
     }
   }
 
