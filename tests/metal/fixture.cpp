@@ -6,6 +6,8 @@
 #include <array>
 #include <cstdlib>
 
+#include "device/gpu/simulator/cache.h"
+
 namespace russet::metal_test {
 
 std::vector<std::string> reports() {
@@ -17,7 +19,11 @@ std::vector<std::string> reports() {
 }
 
 Metal::Metal() : cache_(std::filesystem::temp_directory_path() / fmt::format("russet_metal_{}", getpid())) {
-  std::filesystem::create_directories(cache_);
+  // What clang compiled before serves here, too; archives and finds are this test's own.
+  static const std::filesystem::path compiled = simulator::cache_folder();
+  std::filesystem::create_directories(compiled);
+  std::filesystem::create_directories(cache_ / "russet");
+  std::filesystem::create_directory_symlink(compiled, cache_ / "russet/simulator");
   setenv("XDG_CACHE_HOME", cache_.c_str(), 1);
   unsetenv("RUSSET_CACHE");
   reports();

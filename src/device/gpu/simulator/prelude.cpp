@@ -53,6 +53,11 @@ Words language_flags(bool checked) {
     flags.insert(flags.end(),
                  {"-O1", "-DRUSSET_CHECKED", "-ftrivial-auto-var-init=pattern", "-fno-vectorize", "-fno-slp-vectorize",
                   "-fsanitize=thread,shift,integer-divide-by-zero,float-cast-overflow,array-bounds,local-bounds"});
+    // Most kernels run for less time than it takes to compile them: instructions are selected by the quick way. Equal
+    // ends of branches stay two: a report tells barriers apart by where they are called.
+    for (const char* option : {"-fast-isel", "-disable-lsr", "-enable-tail-merge=false"}) {
+      flags.insert(flags.end(), {"-mllvm", option});
+    }
     // Of the address sanitizer the red zones between variables alone: accesses are seen already. clang's driver refuses
     // two sanitizers of memory, its compiler does not.
     flags.insert(flags.end(), {"-Xclang", "-fsanitize=kernel-address"});
