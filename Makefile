@@ -1,38 +1,44 @@
 # What a person types. `make help` lists it.
 JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
-# More options for CMake (-DNAME=VALUE), and a pattern of ctest's names for `test`, `asan` and `tsan`.
+# More options for CMake (-DNAME=VALUE), and a pattern of ctest's names for `test`, `asan`, `tsan` and `clang`.
 CMAKE_FLAGS ?=
 TESTS ?=
 FUZZ_SECONDS ?= 60
 # The command that `make demo` ends with.
 DEMO = build/bin/russet train lenet5 --data shapes --batch 32 --epochs 5 --out demo
 
-.PHONY: help setup build demo test bench check asan tsan clang fuzz clean
+.PHONY: help setup build demo test test-all bench check asan tsan clang fuzz clean
 
 help:
-	@echo 'make demo    sets everything up, builds, trains a small network on the embedded data set in a minute'
-	@echo 'make test    sets everything up, builds, runs all tests (TESTS=conformance for a part)'
-	@echo 'make setup   installs what is missing: apt on Debian and Ubuntu, brew on macOS'
-	@echo 'make build   builds the library, the command line (build/bin/russet), tests, benchmarks, examples'
-	@echo 'make bench   builds and runs the benchmark programs'
-	@echo 'make check   format, layering, clang-tidy'
-	@echo 'make asan    the tests under the address and undefined-behaviour sanitizers'
-	@echo 'make tsan    the tests under the thread sanitizer'
-	@echo 'make clang   the tests, built with clang'
-	@echo 'make fuzz    each fuzz target for FUZZ_SECONDS=60'
-	@echo 'make clean   removes what was built'
+	@echo 'make demo      sets everything up, builds the command line, trains a small network on the embedded data set'
+	@echo 'make test      sets everything up, builds, runs the tests (TESTS=conformance: those of such names)'
+	@echo 'make test-all  the tests that take minutes, too'
+	@echo 'make setup     installs what is missing: apt on Debian and Ubuntu, brew on macOS'
+	@echo 'make build     builds the library, the command line (build/bin/russet), tests, benchmarks, examples'
+	@echo 'make bench     builds and runs the benchmark programs'
+	@echo 'make check     format, layering, clang-tidy'
+	@echo 'make asan      all tests under the address and undefined-behaviour sanitizers'
+	@echo 'make tsan      all tests under the thread sanitizer'
+	@echo 'make clang     all tests, built with clang'
+	@echo 'make fuzz      each fuzz target for FUZZ_SECONDS=60'
+	@echo 'make clean     removes what was built'
 
 setup:
 	@scripts/setup.sh build
 
 build: setup
-	@scripts/build.sh release $(JOBS) $(CMAKE_FLAGS)
+	@scripts/build.sh release $(JOBS) all $(CMAKE_FLAGS)
 
-demo: build
+# Only what it runs.
+demo: setup
+	@scripts/build.sh release $(JOBS) russet-cli $(CMAKE_FLAGS)
 	$(DEMO)
 
 test: build
 	@scripts/test.sh build '$(TESTS)'
+
+test-all: build
+	@scripts/test.sh build --all
 
 bench: build
 	@for program in build/bench/*_bench; do echo "== $$program"; $$program || exit 1; done
@@ -45,12 +51,12 @@ check: setup
 
 asan tsan clang: setup
 	@if [ $@ = clang ]; then scripts/setup.sh fuzz; fi
-	@scripts/build.sh $@ $(JOBS) $(CMAKE_FLAGS)
-	@scripts/test.sh build/$@ '$(TESTS)'
+	@scripts/build.sh $@ $(JOBS) all $(CMAKE_FLAGS)
+	@scripts/test.sh build/$@ '$(or $(TESTS),--all)'
 
 fuzz: setup
 	@scripts/setup.sh fuzz
-	@scripts/build.sh fuzz $(JOBS) $(CMAKE_FLAGS)
+	@scripts/build.sh fuzz $(JOBS) all $(CMAKE_FLAGS)
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
 
 clean:

@@ -112,5 +112,32 @@ class Summary(Tree):
         self.assertEqual(status, 1)
 
 
+class Selection(Tree):
+    """Which tests scripts/test.sh runs of a build."""
+
+    def ran(self, *arguments):
+        self.write(
+            "CTestTestfile.cmake",
+            'add_test(unit/short "true")\nadd_test(kernels/long "true")\nadd_test(kernels/longer_name "true")\n'
+            'set_tests_properties(kernels/long PROPERTIES LABELS "kernels;long")\n'
+            'set_tests_properties(kernels/longer_name PROPERTIES LABELS "along")\n',
+        )
+        done = subprocess.run([SCRIPTS / "test.sh", self.root, *arguments], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def test_long_ones_are_left_out(self):
+        text = self.ran()
+        self.assertIn("kernels/longer_name", text)
+        self.assertTrue(text.endswith("2 passed, 0 failed, 0 skipped\n"), text)
+
+    def test_all_are_all(self):
+        self.assertTrue(self.ran("--all").endswith("3 passed, 0 failed, 0 skipped\n"))
+
+    def test_a_name_finds_long_ones_too(self):
+        self.assertTrue(self.ran("kernels").endswith("2 passed, 0 failed, 0 skipped\n"))
+        self.assertTrue(self.ran("unit").endswith("1 passed, 0 failed, 0 skipped\n"))
+
+
 if __name__ == "__main__":
     unittest.main()
