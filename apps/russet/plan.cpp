@@ -98,10 +98,9 @@ void print_as_json(const russet::train::Forecast& forecast, const russet::train:
 }
 
 void run(const Arguments& arguments) {
-  if (!arguments.chip.empty()) russet::chip_of(arguments.chip);
-  const russet::Device device = require_device(arguments.workload.device);
+  const russet::Device device(arguments.workload.device);
   const auto workload = workload_of(arguments.workload.model, arguments.workload.precision, arguments.workload.batch);
-  const auto forecast = russet::train::forecast(workload, device, phase_of(arguments.workload.phase));
+  const auto forecast = russet::train::forecast(workload, device, phase_of(arguments.workload.phase), arguments.chip);
   if (arguments.json) {
     print_as_json(forecast, workload, arguments);
   } else {
@@ -116,8 +115,9 @@ void add_plan(CLI::App& program) {
   CLI::App* command = program.add_subcommand("plan", "What a step would do and need, without running it");
   auto arguments = std::make_shared<Arguments>();
   add_workload_options(*command, arguments->workload);
-  command->add_option("--chip", arguments->chip,
-                      "Model what each step takes at least on an Apple GPU: m1, m1-pro, ...");
+  command->add_option(
+      "--chip", arguments->chip,
+      "For --device mps: plan for the GPU of this chip (m1, m1-pro, ...), and model what each step takes at least");
   command->add_flag("--steps", arguments->steps, "List every step");
   command->add_flag("--json", arguments->json, "A JSON object");
   command->callback([arguments] { run(*arguments); });

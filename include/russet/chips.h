@@ -8,7 +8,8 @@ namespace russet {
 struct Chip {
   std::string_view name;  // "m1-pro"
   double gigabytes_a_second = 0;
-  double teraflops = 0;  // float32
+  double teraflops = 0;     // float32
+  std::string_view family;  // of GPUs, as Metal counts them: "apple7"
 };
 
 /// Those that there is a model of; the first is the slowest.

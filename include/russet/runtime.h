@@ -71,8 +71,10 @@ struct DeviceInfo {
 std::vector<DeviceInfo> devices();
 
 /// The null device compiles as if it were `device` from now on: with a program's tensors on Device("null"), counters,
-/// plans and peak_memory(Device("null")) tell what the program would need there, without running it.
-void plan_null_as(Device device);
+/// plans and peak_memory(Device("null")) tell what the program would need there, without running it. `chip`: as if it
+/// were the GPU of this chip (russet/chips.h); an mps that is not there is by default that of the first one. Throws
+/// DeviceError if nothing is known of the device, ValueError if nothing is known of the chip.
+void plan_null_as(Device device, std::string_view chip = {});
 
 /// One step of a plan: times are 0 where nothing ran.
 struct StepInfo {

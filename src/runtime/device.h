@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compile/step.h"
@@ -63,11 +64,18 @@ using DriverFactory = std::function<std::unique_ptr<DeviceDriver>()>;
 /// Called by static initialisers of src/device: adding a device is adding a folder. The driver is made when the device
 /// is first used.
 void register_device(DeviceType type, DriverFactory make);
+/// Makes a driver that plans for a device with a chip of this name ("": any) and runs nothing. Throws ValueError if
+/// nothing is known of the chip.
+using PlannerFactory = std::function<std::unique_ptr<DeviceDriver>(std::string_view chip)>;
+void register_planner(DeviceType type, PlannerFactory make);
 /// The driver of a device, made if it was not; nullptr if there is none.
 DeviceDriver* driver_of(DeviceType type);
 /// Why there is none (`russet devices` prints it).
 std::string unavailable_reason(DeviceType type);
 /// The driver; throws DeviceError that says why there is none.
 DeviceDriver& require_driver(Device device);
+/// What plans for the device: where a chip is named or the device is not available a planner of its own, else its
+/// driver. Throws DeviceError if there is neither, ValueError if there is nothing of that chip.
+DeviceDriver& require_planner(Device device, std::string_view chip);
 
 }  // namespace russet::runtime

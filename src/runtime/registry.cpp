@@ -3,6 +3,7 @@
 #include <russet/error.h>
 
 #include <array>
+#include <map>
 
 #include "runtime/engine.h"
 
@@ -15,6 +16,8 @@ struct Entry {
   DriverFactory make;
   std::string reason = "this build does not have it";
   std::unique_ptr<DeviceDriver> driver;
+  PlannerFactory make_planner;
+  std::map<std::string, std::unique_ptr<DeviceDriver>, std::less<>> planners;  // by chip
   std::atomic<Engine*> engine{nullptr};
 };
 
@@ -54,6 +57,12 @@ void register_device(DeviceType type, DriverFactory make) {
   entry.make = std::move(make);
 }
 
+void register_planner(DeviceType type, PlannerFactory make) {
+  Entry& entry = entry_of(type);
+  const std::lock_guard lock(entry.mutex);
+  entry.make_planner = std::move(make);
+}
+
 DeviceDriver* driver_of(DeviceType type) {
   Entry& entry = entry_of(type);
   const std::lock_guard lock(entry.mutex);
@@ -72,6 +81,21 @@ DeviceDriver& require_driver(Device device) {
   const std::string reason = driver == nullptr ? unavailable_reason(device.type) : "there is one of its kind, number 0";
   throw DeviceError(fmt::format("the device {} is not available: {}. `russet devices` lists what there is.",
                                 to_string(device), reason));
+}
+
+DeviceDriver& require_planner(Device device, std::string_view chip) {
+  Entry& entry = entry_of(device.type);
+  {
+    const std::lock_guard lock(entry.mutex);
+    if (entry.make_planner && device.index == 0 && (!chip.empty() || driver_in(entry) == nullptr)) {
+      const auto known = entry.planners.find(chip);
+      if (known != entry.planners.end()) return *known->second;
+      return *entry.planners.emplace(chip, entry.make_planner(chip)).first->second;
+    }
+  }
+  if (!chip.empty())
+    throw ValueError(fmt::format("of the device {} no chips are known; of mps they are", to_string(device)));
+  return require_driver(device);
 }
 
 Engine& engine_of(Device device) {

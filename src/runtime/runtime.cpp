@@ -59,8 +59,8 @@ std::string why_compiled() {
   return reason;
 }
 
-void plan_null_as(Device device) {
-  runtime::engine_of(Device(DeviceType::null)).set_target(runtime::require_driver(device).target());
+void plan_null_as(Device device, std::string_view chip) {
+  runtime::engine_of(Device(DeviceType::null)).set_target(runtime::require_planner(device, chip).target());
 }
 
 void start_profile() { runtime::Profiler::activate(std::make_shared<runtime::Profiler>()); }

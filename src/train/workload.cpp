@@ -128,9 +128,9 @@ Tensor Workbench::eval_step() {
   return output;
 }
 
-Forecast forecast(const Workload& workload, Device device, Phase phase) {
+Forecast forecast(const Workload& workload, Device device, Phase phase, std::string_view chip) {
   const Device null(DeviceType::null);
-  plan_null_as(device);
+  plan_null_as(device, chip);
   reset_peak_memory(null);
   const std::size_t before = memory_in_use(null);
   Workbench bench(workload, null);

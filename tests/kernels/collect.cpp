@@ -5,13 +5,12 @@
 #include <russet/train/workload.h>
 
 #include <set>
-#include <stdexcept>
 
 #include "autograd/tape.h"
 #include "conformance/cases.h"
 #include "device/gpu/gpu_kernel.h"
+#include "device/gpu/planning.h"
 #include "device/gpu/target.h"
-#include "runtime/device.h"
 #include "runtime/engine.h"
 #include "unit/group_fuzzer.h"
 
@@ -20,38 +19,12 @@ namespace {
 
 const Device null{DeviceType::null};
 
-/// A GPU that plans are made for and that runs nothing.
-class PlanningDriver final : public gpu::Driver {
- public:
-  runtime::DeviceProperties properties() const override { return {}; }
-  const compile::Target& target() const override { return *target_; }
-  bool runs() const override { return false; }
-  gpu::Properties gpu_properties() const override { return {"apple9", 1024, 32768}; }
-  std::byte* allocate(std::size_t) override { throw std::logic_error("a GPU that only plans has no memory"); }
-  void release(std::byte*, std::size_t) override {}
-  void upload(std::byte*, std::span<const std::byte>) override {}
-  void download(std::span<std::byte>, const std::byte*) override {}
-  std::vector<std::shared_ptr<const gpu::Pipeline>> build(std::span<const gpu::Unit>) override { return {}; }
-  void launch(const gpu::Launch&) override {}
-  const void* block_of(const std::byte*, std::size_t) const override { return nullptr; }
-  void barrier() override {}
-  void commit() override {}
+/// An Apple9 GPU: in that family products of different shapes share their launches.
+constexpr std::string_view chip = "m3-max";
 
- private:
-  std::unique_ptr<compile::Target> target_ = gpu::make_target(*this, DeviceType::mps);
-};
-
-/// The driver, as the device mps that the null device plans for.
-PlanningDriver& planning_driver() {
-  static PlanningDriver& driver = []() -> PlanningDriver& {
-    auto made = std::make_unique<PlanningDriver>();
-    PlanningDriver& result = *made;
-    runtime::register_device(DeviceType::mps, [&] { return std::move(made); });
-    runtime::driver_of(DeviceType::mps);
-    plan_null_as(Device(DeviceType::mps));
-    return result;
-  }();
-  return driver;
+gpu::Driver& planning_driver() {
+  static const std::unique_ptr<runtime::DeviceDriver> driver = gpu::make_planning_driver(chip);
+  return static_cast<gpu::Driver&>(*driver);
 }
 
 const gpu::Context& context() {
@@ -92,7 +65,7 @@ class Collection {
 /// What `work` makes the null device plan.
 template <class Work>
 std::vector<gpu::FunctionPtr> functions_of_plans(const Work& work) {
-  planning_driver();
+  plan_null_as(Device(DeviceType::mps), chip);
   Collection collection;
   runtime::Engine& engine = runtime::engine_of(null);
   engine.set_observer([&](const compile::Plan& plan) {

@@ -72,6 +72,6 @@ struct Forecast {
 };
 enum class Phase : std::uint8_t { train, eval, both };
 /// both: the steps are training's, the peak that of training and evaluation.
-Forecast forecast(const Workload& workload, Device device, Phase phase);
+Forecast forecast(const Workload& workload, Device device, Phase phase, std::string_view chip = {});
 
 }  // namespace russet::train

@@ -10,10 +10,10 @@ namespace {
 
 /// Memory bandwidth as Apple's press releases and technical specifications state it. Arithmetic likewise for M1 (2.6),
 /// M1 Pro (5.2), M1 Ultra (21) and M2 (3.6); for M3 Max (40 cores) and M4 (10 cores) it is 128 multiply-adds a core and
-/// clock at 1.4 and 1.5 GHz, as Apple states none.
+/// clock at 1.4 and 1.5 GHz, as Apple states none. Families by Apple's Metal feature set tables.
 constexpr Chip known[] = {
-    {"m1", 68.25, 2.6}, {"m1-pro", 200, 5.2},  {"m1-ultra", 800, 21},
-    {"m2", 100, 3.6},   {"m3-max", 400, 14.3}, {"m4", 120, 3.8},
+    {"m1", 68.25, 2.6, "apple7"}, {"m1-pro", 200, 5.2, "apple7"},  {"m1-ultra", 800, 21, "apple7"},
+    {"m2", 100, 3.6, "apple8"},   {"m3-max", 400, 14.3, "apple9"}, {"m4", 120, 3.8, "apple9"},
 };
 
 const Chip* find(std::string_view name) {

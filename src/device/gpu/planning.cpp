@@ -1,0 +1,50 @@
+#include "device/gpu/planning.h"
+
+#include <russet/error.h>
+
+#include "device/gpu/target.h"
+
+namespace russet::gpu {
+namespace {
+
+/// What all of Apple's GPUs grant a threadgroup.
+constexpr std::uint32_t max_threads = 1024;
+constexpr std::uint32_t group_memory = 32768;
+
+class PlanningDriver final : public Driver {
+ public:
+  explicit PlanningDriver(const Chip& chip) : chip_(chip), target_(make_target(*this, DeviceType::mps)) {}
+  runtime::DeviceProperties properties() const override { return {}; }
+  const compile::Target& target() const override { return *target_; }
+  bool runs() const override { return false; }
+  Properties gpu_properties() const override {
+    return {
+        .family = std::string(chip_.family), .max_threads = max_threads, .group_memory = group_memory, .chip = chip_};
+  }
+  std::byte* allocate(std::size_t) override { throw InternalError("a GPU that only plans has no memory"); }
+  void release(std::byte*, std::size_t) override {}
+  void upload(std::byte*, std::span<const std::byte>) override {}
+  void download(std::span<std::byte>, const std::byte*) override {}
+  std::vector<std::shared_ptr<const Pipeline>> build(std::span<const Unit>) override { return {}; }
+  void launch(const Launch&) override {}
+  const void* block_of(const std::byte*, std::size_t) const override { return nullptr; }
+  void barrier() override {}
+  void commit() override {}
+
+ private:
+  Chip chip_;
+  std::unique_ptr<compile::Target> target_;
+};
+
+const bool registered = [] {
+  runtime::register_planner(DeviceType::mps, make_planning_driver);
+  return true;
+}();
+
+}  // namespace
+
+std::unique_ptr<runtime::DeviceDriver> make_planning_driver(std::string_view chip) {
+  return std::make_unique<PlanningDriver>(chip.empty() ? chips().front() : chip_of(chip));
+}
+
+}  // namespace russet::gpu
