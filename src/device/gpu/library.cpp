@@ -99,7 +99,7 @@ std::vector<Unit> make_units(std::span<const FunctionPtr> functions) {
 }
 
 void Library::build(std::span<const FunctionPtr> functions) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(building_);
   std::vector<FunctionPtr> wanted;
   std::set<const Function*> seen;
   for (const FunctionPtr& function : functions) {

@@ -55,7 +55,8 @@ class Library {
 
  private:
   Driver& driver_;
-  std::mutex mutex_;
+  std::mutex mutex_;                                                    // of functions_
+  std::mutex building_;                                                 // of their pipelines, while they are missing
   std::unordered_map<std::string, std::weak_ptr<Function>> functions_;  // by name
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <mutex>
 
 #include "base/cache_folder.h"
 #include "compile/as_groups.h"
@@ -201,9 +202,9 @@ class Target final : public compile::Target {
   std::uint64_t key() const override { return std::hash<std::string>()(context().properties.family); }
 
  private:
-  /// The driver is complete when the first question comes, not when its target is made.
+  /// The driver is complete when the first question comes, not when its target is made. Several threads may ask first.
   const Context& context() const {
-    if (!tuner_) {
+    std::call_once(asked_, [this] {
       context_.properties = driver_.gpu_properties();
       const std::filesystem::path caches = base::cache_folder();
       tuner_ = std::make_unique<Tuner>(
@@ -211,7 +212,7 @@ class Target final : public compile::Target {
             return Tuner::Memory{runtime::engine_of(Device(type_)).memory(), Device(type_)};
           });
       context_.tiles = tuner_.get();
-    }
+    });
     return context_;
   }
 
@@ -291,6 +292,7 @@ class Target final : public compile::Target {
   mutable Stream stream_;
   mutable Context context_;
   mutable std::unique_ptr<Tuner> tuner_;
+  mutable std::once_flag asked_;
   Driver& driver_;
   DeviceType type_;
 };

@@ -21,25 +21,17 @@ std::byte* map(std::size_t bytes) {
 
 }  // namespace
 
-constinit thread_local Executor* Executor::current_ = nullptr;
-
 Executor& Executor::mine() {
-  if (current_ == nullptr) {
-    thread_local const std::unique_ptr<Executor> own = std::make_unique<Executor>();
-    current_ = own.get();
-  }
-  return *current_;
+  thread_local const std::unique_ptr<Executor> own = std::make_unique<Executor>();
+  return *own;
 }
 
-Executor::Executor() {
+Executor::Executor() : stacks_(*this) {
   call_.group_memory = reinterpret_cast<char*>(map(GroupShadow::memory_bytes));
   free_stacks_.reserve(max_threads);
 }
 
-Executor::~Executor() {
-  munmap(call_.group_memory, GroupShadow::memory_bytes);
-  current_ = nullptr;
-}
+Executor::~Executor() { munmap(call_.group_memory, GroupShadow::memory_bytes); }
 
 void Executor::reset() {
   call_.next = call_.current = call_.finished = 0;
@@ -82,7 +74,7 @@ void Executor::start_fiber(Context* from) {
 }
 
 void Executor::fiber() {
-  Executor& executor = *current_;
+  Executor& executor = running();
   const std::uint16_t stack = executor.free_stacks_.back();
   executor.free_stacks_.pop_back();
   executor.entry_->run(executor.call_);

@@ -26,8 +26,9 @@ class Executor {
  public:
   /// The executor of the calling thread; made when first asked for.
   static Executor& mine();
-  /// The same, for those who know that it was made.
-  static Executor& running() { return *current_; }
+  /// The same, from a simulated thread. Hooks ask for it at every access, so that it is found by the stack: a variable
+  /// of each thread costs a call where a library may be loaded late (dlopen).
+  static Executor& running() { return *Stacks::owner_of(__builtin_frame_address(0)); }
 
   Executor();
   ~Executor();
@@ -80,12 +81,6 @@ class Executor {
   void report_divergence(std::string_view what, const void* one, const void* other);
   std::uint32_t simdgroup() const { return call_.current / lanes; }
   std::uint32_t lane_bit() const { return 1u << (call_.current % lanes); }
-
-#ifdef __ELF__
-  // Hooks ask for it at every access: no call for its address.
-  __attribute__((tls_model("initial-exec")))
-#endif
-  static thread_local constinit Executor* current_;
 
   Call call_{};
   const Entry* entry_ = nullptr;

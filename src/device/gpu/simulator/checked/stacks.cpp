@@ -9,9 +9,6 @@
 namespace russet::simulator {
 namespace {
 
-/// Executors at a time: threads that run kernels.
-constexpr std::size_t most = 512;
-
 std::byte* reserve(std::size_t bytes) {
   void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw OutOfMemoryError(fmt::format("simulated GPU: no {} bytes of address space", bytes));
@@ -21,6 +18,8 @@ std::byte* reserve(std::size_t bytes) {
 }  // namespace
 
 std::uintptr_t Stacks::offset_ = 0;
+std::byte* Stacks::all_ = nullptr;
+std::array<Executor*, Stacks::most> Stacks::owners_{};
 
 /// Address space for all stacks, so that their shadow lies at one offset.
 struct Stacks::Room {
@@ -31,6 +30,7 @@ struct Stacks::Room {
 
   Room() {
     for (std::size_t i = most; i > 0; --i) free.push_back(i - 1);
+    all_ = stacks;
     offset_ = reinterpret_cast<std::uintptr_t>(shadow) - reinterpret_cast<std::uintptr_t>(stacks) / 8;
   }
 };
@@ -45,11 +45,12 @@ std::uintptr_t Stacks::shadow_offset() {
   return offset_;
 }
 
-Stacks::Stacks() {
+Stacks::Stacks(Executor& owner) {
   Room& all = room();
   const std::lock_guard lock(all.mutex);
   if (all.free.empty()) throw OutOfMemoryError(fmt::format("simulated GPU: more than {} threads run kernels", most));
   begin_ = all.stacks + all.free.back() * area;
+  owners_[all.free.back()] = &owner;
   all.free.pop_back();
 }
 

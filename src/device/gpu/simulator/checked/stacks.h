@@ -2,17 +2,20 @@
 // Stacks of simulated threads. Checked kernels are compiled so that red zones lie between the variables of a thread
 // (the stack's part of clang's address sanitizer); a function marks its own when it begins, in the shadow of its stack:
 // one byte says of 8 whether all of them are a variable's (0), the first so many (1 to 7) or none (negative).
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
 namespace russet::simulator {
+
+class Executor;
 
 /// The stacks of one executor.
 class Stacks {
  public:
   static constexpr std::size_t area = std::size_t{64} << 20;
 
-  Stacks();
+  explicit Stacks(Executor& owner);
   ~Stacks();
   Stacks(const Stacks&) = delete;
   Stacks& operator=(const Stacks&) = delete;
@@ -20,6 +23,10 @@ class Stacks {
   std::byte* begin() const { return begin_; }
   bool hold(const void* address) const {
     return static_cast<std::uintptr_t>(static_cast<const std::byte*>(address) - begin_) < area;
+  }
+  /// Whose stacks this address lies in.
+  static Executor* owner_of(const void* address) {
+    return owners_[static_cast<std::uintptr_t>(static_cast<const std::byte*>(address) - all_) / area];
   }
   /// Forgets the variables of functions that never returned.
   void forget();
@@ -39,7 +46,12 @@ class Stacks {
  private:
   struct Room;
   static Room& room();
-  static std::uintptr_t offset_;  // set before the first stack is made
+  /// Executors at a time: threads that run kernels.
+  static constexpr std::size_t most = 512;
+  // Set before the first stack is made.
+  static std::uintptr_t offset_;
+  static std::byte* all_;
+  static std::array<Executor*, most> owners_;
   std::byte* begin_;
 };
 

@@ -252,7 +252,7 @@ std::vector<std::size_t> order_of(const Passes& passes) {
       if (!after[j][i]) check_conflict(*passes[i], *passes[j]);
     }
   }
-  thread_local std::mt19937 random{54321};
+  thread_local std::minstd_rand random{54321};
   std::vector<std::size_t> order;
   std::vector<bool> done(count);
   while (order.size() < count) {

@@ -14,7 +14,7 @@ namespace {
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 void lie_around() {
-  thread_local std::mt19937 random{12345};
+  thread_local std::minstd_rand random{12345};
   const long most = settings().delay.count();
   if (most > 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % static_cast<unsigned long>(most)));
 }
