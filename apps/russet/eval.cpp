@@ -28,7 +28,7 @@ void run(const Arguments& arguments) {
   const russet::train::Card card = russet::train::card_of(file, options.model);
   options = russet::train::with_defaults(options);  // checks the numbers
   const russet::train::Task task = russet::train::open_task(options, card);
-  russet::models::Model model = russet::train::load_model(card, file, device);
+  russet::models::Model model = russet::train::load_model(task.card, file, device);
   russet::data::LoaderOptions loading;
   const auto dataset = task.test ? task.test : task.train;
   loading.batch = std::min<std::int64_t>(*options.batch, dataset->size());
@@ -36,7 +36,7 @@ void run(const Arguments& arguments) {
   loading.device = device;
   russet::data::DataLoader loader(dataset, loading);
   russet::train::Progress progress(loader.batches(), 0, loading.batch);
-  const auto result = russet::train::evaluate(model, loader, card, lower, [&](std::int64_t done) {
+  const auto result = russet::train::evaluate(model, loader, task.card, lower, [&](std::int64_t done) {
     if (progress.due()) progress.show(done, "evaluating");
   });
   progress.clear();

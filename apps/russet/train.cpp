@@ -57,7 +57,7 @@ void add_options(CLI::App& command, Arguments& arguments) {
   command.add_option("--dropout", o.dropout, "The probability of dropout [the model's own]");
   command.add_option("--width", o.width, "Multiplies the widths of the model's hidden layers, such as 0.125 [1]");
   command.add_option("--augment", o.augment, "standard: random crops and flips of folder: data; or none [standard]");
-  command.add_option("--holdout", o.holdout, "The share of the training data that is kept for evaluation, by seed");
+  command.add_option("--holdout", o.holdout, "The share of the training data that is kept for evaluation, by seed [0]");
   command.add_option("--seed", o.seed, "The seed of all that is random [0]");
   command.add_option("--workers", o.workers, "Threads that prepare batches [by the number of cores]");
   command.add_flag("--no-shuffle", arguments.no_shuffle, "Go through the data in its own order");
@@ -98,7 +98,11 @@ void print_start(Trainer& trainer) {
   const auto& task = trainer.task();
   fmt::print("{}: {} parameters, {} classes; {}: {} samples to train on", options.model,
              trainer.model().num_parameters(), task.card.num_classes, options.data, task.train->size());
-  if (task.test) fmt::print(", {} to evaluate", task.test->size());
+  if (task.test) {
+    fmt::print(", {} to evaluate", task.test->size());
+  } else {
+    fmt::print(", nothing is evaluated (--holdout 0.2 would keep a share for that)");
+  }
   fmt::print("\n{} steps of {} samples on {} in {}, {} with learning rate {:g}\n", trainer.steps(),
              *options.batch * *options.accumulate, *options.device, *options.precision, *options.optimizer,
              *options.lr);

@@ -48,6 +48,7 @@ Card card_from_shapes(const io::SafetensorsFile& file, const std::string& model)
                                          [&](const Landmarks& marks) { return marks.model == model; });
   if (found == std::end(landmarks)) throw ValueError(fmt::format("{}: the model {} is not known", file.name(), model));
   Card card;
+  card.assumed = true;
   card.model = model;
   card.num_classes = size_along(file, found->classifier, 0);
   if (found->stem.empty()) return card;

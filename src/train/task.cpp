@@ -107,9 +107,30 @@ Card card_for(const Options& options, const data::Dataset& dataset) {
   return card;
 }
 
-/// A card of a file of weights is kept, if the data fits it.
-Card reconcile(const Card& known, const Card& wanted, const Options& options) {
-  const bool inputs = wanted.image || wanted.in_channels == known.in_channels;
+/// Throws ValueError if the weights take other inputs than the data has.
+void require_inputs(const Card& known, const Card& wanted, const Options& options) {
+  if (!wanted.image && wanted.in_channels != known.in_channels) {
+    throw ValueError(fmt::format("{}: samples have {} channels or numbers, but the weights take {}", options.data,
+                                 wanted.in_channels.value_or(0), known.in_channels.value_or(0)));
+  }
+  if (wanted.image && !known.image) {
+    throw ValueError(fmt::format("{}: the weights were trained on tensors, not on images: use tensors:FILE.safetensors",
+                                 options.data));
+  }
+  if (!wanted.image && known.image) {
+    throw ValueError(
+        fmt::format("{}: the weights were trained on images that were scaled to {} x {} and normalised: "
+                    "use folder:DIR, or weights without russet's metadata",
+                    options.data, known.image->size, known.image->size));
+  }
+}
+
+/// A card of a file of weights is kept, if the data fits it. What it only assumes of inputs, tensors tell.
+Card reconcile(Card known, const Card& wanted, const Options& options) {
+  if (known.assumed && !wanted.image) {
+    known.image.reset();
+    known.image_size = wanted.image_size;
+  }
   if (wanted.num_classes > known.num_classes || wanted.regression != known.regression) {
     throw ValueError(fmt::format("{} has {} classes, but the weights are for {}", options.data, wanted.num_classes,
                                  known.num_classes));
@@ -118,9 +139,8 @@ Card reconcile(const Card& known, const Card& wanted, const Options& options) {
     throw ValueError(fmt::format("--width {}: the weights are those of a model of width {}", *wanted.width,
                                  known.width.value_or(1)));
   }
-  if (!inputs || wanted.image.has_value() != known.image.has_value()) {
-    throw ValueError(fmt::format("{}: the weights were trained on inputs of another form", options.data));
-  }
+  require_inputs(known, wanted, options);
+  known.assumed = false;
   return known;
 }
 

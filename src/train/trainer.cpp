@@ -324,12 +324,6 @@ Trainer::Trainer(const Options& options) {
   models::describe(state.options.model);
   if (options.weights) card = card_of(io::SafetensorsFile(*options.weights), options.model);
   Task task = open_task(state.options, card);
-  if (!task.test && !options.holdout) {
-    throw ValueError(
-        fmt::format("{} has one part only: say which share to keep for evaluation (--holdout 0.2), or "
-                    "--holdout 0 for none",
-                    options.data));
-  }
   if (state.options.out.empty()) state.options.out = new_folder(state.options.model);
   state.card = task.card;
   run_ = std::make_unique<Run>(std::move(state), std::move(task), std::nullopt, "");

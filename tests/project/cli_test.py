@@ -122,6 +122,17 @@ class Help(Case):
         (larger,) = self.lines("plan", "mlp", "--batch", "2048")
         self.assertGreater(larger["peak_bytes"], line["peak_bytes"])
 
+    def test_plans_for_chips_that_are_not_here(self):
+        plans = {chip: self.good("plan", "lenet5", "--device", "mps", "--chip", chip) for chip in ("m1", "m3-max")}
+        for chip, text in plans.items():
+            self.assertIn(f"A model of {chip}", text)
+            self.assertIn("tiles", text)  # products of our own
+        (line,) = self.lines("plan", "lenet5", "--device", "mps")
+        self.assertGreater(line["launches"], 0)
+        self.mistake("plan", "lenet5", "--device", "mps", "--chip", "z80", says="m3-max")
+        self.mistake("plan", "lenet5", "--chip", "m1", says="mps")
+        self.mistake("plan", "lenet5", "--device", "abacus", says="abacus")
+
 
 class Mistakes(Case):
     def test_words(self):
@@ -165,11 +176,6 @@ class Mistakes(Case):
         self.mistake("train", "--resume", "nowhere", says="nowhere")
         self.mistake("eval", "lenet5", "--data", "shapes", "--weights", "nowhere", says="nowhere")
         self.mistake("predict", "lenet5", "--weights", "nowhere", "--image", "a.png", says="nowhere")
-
-    def test_one_part_wants_a_holdout(self):
-        x = safetensors({"x": ("F32", [4, 8], floats([0.0] * 32)), "y": ("I64", [4], integers([0, 1, 0, 1]))})
-        self.write("d.safetensors", x)
-        self.mistake("train", "mlp", "--data", "tensors:d.safetensors", "--out", "run", says="--holdout")
 
     def test_data_that_does_not_fit_the_model(self):
         self.mistake("train", "bert_base", "--data", "shapes", "--out", "run", says="token ids")
@@ -266,6 +272,36 @@ class Runs(Case):
         header, _ = read_safetensors(self.folder / "y.safetensors")
         self.assertEqual(header["y"]["shape"], [rows, 2])
         self.assertEqual(header["y"]["dtype"], "F32")
+
+    def test_one_part_trains_without_evaluation(self):
+        x = safetensors({"x": ("F32", [4, 8], floats([0.5] * 32)), "y": ("I64", [4], integers([0, 1, 0, 1]))})
+        self.write("d.safetensors", x)
+        text = self.good("train", "mlp", "--data", "tensors:d.safetensors", "--epochs", "2", "--out", "run")
+        self.assertIn("nothing is evaluated", text)
+        self.assertNotIn("accuracy", text)
+
+    def test_weights_from_elsewhere_start_a_run_on_tensors(self):
+        rows, side = 6, 28
+        x = [float((row + 3 * pixel) % 7) / 7 for row in range(rows) for pixel in range(side * side)]
+        self.write("d.safetensors", safetensors({"x": ("F32", [rows, 1, side, side], floats(x)),
+                                                 "y": ("I64", [rows], integers([0, 1, 2, 0, 1, 2]))}))
+        run = ["--data", "tensors:d.safetensors", "--batch", "6", "--no-shuffle", "--schedule", "none"]
+        self.good("train", "lenet5", *run, "--steps", "3", "--lr", "0.01", "--out", "run")
+        header, data = read_safetensors(self.folder / "run/model.safetensors")
+        header.pop("__metadata__")  # as torch's files come
+        self.write("elsewhere.safetensors", safetensors(
+            {name: (entry["dtype"], entry["shape"], data[slice(*entry["data_offsets"])])
+             for name, entry in header.items()}))
+        for weights in ("run/model.safetensors", "elsewhere.safetensors"):
+            self.good("train", "lenet5", *run, "--steps", "1", "--weights", weights, "--out", "second")
+            log = (self.folder / "second/log.jsonl").read_text()
+            (loss,) = [line["loss"] for line in map(json.loads, log.splitlines()) if "loss" in line and "step" in line]
+            (score,) = self.lines("eval", "lenet5", "--data", "tensors:d.safetensors", "--weights", weights)
+            self.assertAlmostEqual(score["loss"], loss, places=4)
+        self.write("e.safetensors", safetensors({"x": ("F32", [2, 3, side, side], floats([0.0] * 6 * side * side)),
+                                                 "y": ("I64", [2], integers([0, 1]))}))
+        self.mistake("train", "lenet5", "--data", "tensors:e.safetensors", "--weights", "elsewhere.safetensors",
+                     "--out", "third", says="3 channels")
 
     def test_bench_and_profile(self):
         (line,) = self.lines("bench", "lenet5", "--phase", "train", "--precision", "fp32", "--seconds", "0")

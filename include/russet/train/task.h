@@ -31,6 +31,8 @@ struct Card {
   std::optional<ImageForm> image{};
   std::vector<std::string> class_names{};
   bool regression = false;
+  /// The weights came without a card: what their shapes do not tell is the usual, and may be otherwise.
+  bool assumed = false;
 
   models::Options model_options(Device device = {}) const;
 };
