@@ -69,6 +69,9 @@ Desc operand_desc(const Access& operand, const Shape& sizes) {
   return {dims, onednn::type_of(operand.dtype), strides};
 }
 
+/// What oneDNN does after a contraction; for one more it says that memory is out.
+constexpr int most_post_ops = 32;
+
 Extras read_extras(const Primitive& primitive, int bias_axis) {
   Extras extras;
   const Epilogue epilogue = read_epilogue(primitive);
@@ -87,6 +90,10 @@ Extras read_extras(const Primitive& primitive, int bias_axis) {
   };
   for (std::size_t i = 0; i < epilogue.ops.size(); ++i) {
     const PostOp& op = epilogue.ops[i];
+    if (ops.len() + 2 > most_post_ops) {  // relu takes two
+      extras.refusal = "the epilogue has more operations than oneDNN takes";
+      return extras;
+    }
     const bool typed = op.operand.dtype == DType::float32 || op.operand.dtype == DType::bfloat16;
     switch (op.kind) {
       case PostOp::Kind::add:

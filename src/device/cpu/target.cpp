@@ -25,20 +25,31 @@ using compile::Primitive;
 using ops::Family;
 using ops::Op;
 
+/// What oneDNN throws while it is asked is a refusal.
+template <Verdict judge(const Primitive&)>
+Verdict asked(const Primitive& primitive) {
+  try {
+    return judge(primitive);
+  } catch (const dnnl::error& error) {
+    onednn::require_memory(error);
+    return decline(fmt::format("oneDNN: {}", error.what()));
+  }
+}
+
 constexpr Implementation matmuls[] = {
     {"openblas, preferred", judge_faster_blas},
-    {"onednn", judge_onednn_matmul},
-    {"onednn packed", judge_onednn_packed},
+    {"onednn", asked<judge_onednn_matmul>},
+    {"onednn packed", asked<judge_onednn_packed>},
     {"openblas", judge_blas},
     {"tiles", judge_product},
 };
 constexpr Implementation convolutions[] = {
     {"batch lanes, preferred", judge_faster_batch_lanes},
     {"depthwise", judge_depthwise_weight},
-    {"columns", judge_faster_columns},
-    {"onednn blocked, preferred", judge_faster_blocked},
-    {"onednn", judge_onednn_convolution},
-    {"onednn blocked", judge_onednn_blocked},
+    {"columns", asked<judge_faster_columns>},
+    {"onednn blocked, preferred", asked<judge_faster_blocked>},
+    {"onednn", asked<judge_onednn_convolution>},
+    {"onednn blocked", asked<judge_onednn_blocked>},
     {"batch lanes", judge_batch_lanes},
     {"tiles", judge_product},
 };
