@@ -26,6 +26,8 @@ ERRORS = [
     ("unused", r"appears to not have been used in the graph"),
     ("overlap", r"more than one element of the written-to tensor"),
     ("flag", r"you can only change requires_grad flags of leaf"),
+    ("index", r"index out of range"),
+    ("division", r"ZeroDivisionError"),
 ]
 LARGEST = 1e4  # of values that are multiplied
 
@@ -67,7 +69,8 @@ class Program:
         self.hidden = set()
         self.views = set()  # handles that view operations made
         self.gradients_seen = set()  # storages of .grad: their versions count how PyTorch's engine adds up
-        self.freed, self.detached = False, set()
+        self.gaps = set()  # storages with lost writes, which russet's versions count
+        self.freed, self.freed_by_write, self.detached = False, False, set()
 
     # What is known of the handles.
     def pick(self, wanted=lambda t: True, hidden=False):
@@ -85,7 +88,7 @@ class Program:
         alias = next(i for i, other in enumerate(self.handles) if self.storage(other) == self.storage(t))
         flags = ("r" if t.requires_grad else "-") + {True: "l", False: "-", None: "?"}[is_leaf(t)]
         flags = "??" if index in self.hidden or is_leaf(t) is None else flags
-        version = "*" if self.storage(t) in self.gradients_seen else t._version
+        version = "*" if self.storage(t) in self.gradients_seen | self.gaps else t._version
         strides = join(t.stride()) if t.numel() else "?"  # what PyTorch gives empty results follows no rule
         return f"{join(t.shape)};{strides};{t.storage_offset()};{flags};{version};{alias}"
 
@@ -267,6 +270,53 @@ class Program:
         else:
             self.make(f"contiguous {a}", x.contiguous)
 
+    def shared(self):
+        """Two tensors used up to 100 times."""
+        a, count = self.pick(), self.random.choice([2, 3, 5, 10, 34, 50, 100])
+        x = self.handles[a]
+        b = self.pick(lambda t: t.shape == x.shape)
+        if b is None or not x.numel() or self.largest(a) * self.largest(b) > 100:
+            return
+        self.make(f"shared {a} {b} {count}", lambda: use_often(x, self.handles[b], count))
+
+    def index(self):
+        """Rows by numbers that are computed. Where one names nothing, what depends on it has not happened."""
+        a, r = self.pick(lambda t: t.dim() and t.numel()), self.random
+        if a is None:
+            return
+        x = self.handles[a]
+        axis = r.randrange(x.dim())
+        numbers = [r.randrange(x.shape[axis]) for _ in range(r.randrange(1, 4))]
+        select = lambda: torch.index_select(x, axis, torch.tensor(numbers))
+        text = f"{a} {axis} "
+        if r.random() < 0.5:
+            self.make(f"index_select {text}{join(numbers)}", select)
+            return
+        numbers[r.randrange(len(numbers))] = r.choice([x.shape[axis], x.shape[axis] + 2, -1])
+        text += join(numbers)
+        kind = r.choice(["lost_select", "lost_write", "lost_backward"])
+        if kind == "lost_select":
+            self.fail(f"lost_select {text}", select)
+        elif kind == "lost_write":
+            if not x.requires_grad and not self.overlaps(x) and a not in self.hidden:
+                self.fail(f"lost_write {text}", lambda: x.add_(select().sum()))
+                self.gaps.add(self.storage(x))
+        elif x.requires_grad and not self.no_grad and not self.freed:
+            self.fail(f"lost_backward {text}", lambda: select().square().sum().backward(retain_graph=True))
+
+    def divide(self):
+        a = self.pick(lambda t: t.numel())
+        x = self.handles[a]
+        self.fail(f"lost_quotient {a}", lambda: x.detach().long() // torch.zeros_like(x, dtype=torch.int64))
+
+    def fail(self, text, call):
+        try:
+            call()
+        except (IndexError, RuntimeError) as error:
+            self.lines.append(f"{text} !{kind_of(error)}")
+        else:
+            raise AssertionError(text)
+
     def in_place(self):
         r = self.random
         careful = r.random() > 0.08 and not self.no_grad
@@ -339,10 +389,11 @@ class Program:
             x.backward(gradient, retain_graph=retain)
             self.lines.append(f"{text} = ok")
             self.freed |= not retain
+            self.freed_by_write |= not retain and meets_write(x.grad_fn)
         except RuntimeError as error:
             kind = kind_of(error)
             self.over = kind == "freed"  # gradients may have been accumulated in part
-            if kind == "freed" and meets_write(x.grad_fn):
+            if kind == "freed" and (self.freed_by_write or meets_write(x.grad_fn)):
                 kind = "freed-write"
             self.lines.append(f"{text} !{kind}")
 
@@ -403,7 +454,7 @@ class Program:
         self.leaf()
         steps = [(self.leaf, 4), (self.view, 26), (self.arithmetic, 22), (self.in_place, 24), (self.mode, 5),
                  (self.require, 3), (self.backward, 12), (self.gradients, 4), (self.take_grad, 4), (self.drop_grad, 1),
-                 (self.read, 4)]
+                 (self.read, 4), (self.shared, 3), (self.index, 8), (self.divide, 1)]
         for _ in range(self.random.randrange(8, 26)):
             if not self.over:
                 self.random.choices([s for s, _ in steps], [w for _, w in steps])[0]()
@@ -424,6 +475,14 @@ def meets_write(function):
         found.add(node)
         waiting += [next_node for next_node, _ in node.next_functions]
     return False
+
+
+def use_often(a, b, count):
+    """Products by element and by row, numbers that stay exact: every use counts in the gradients of a and b."""
+    result = a * b
+    for i in range(1, count):
+        result = result + (a * b) * (1 + i % 2) + torch.matmul(a.reshape(1, -1), b.reshape(-1, 1)).reshape(()) * 0.5
+    return result
 
 
 def broadcasts(a, b):

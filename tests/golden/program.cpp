@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 #include <russet/functional.h>
 #include <russet/nn_functional.h>
+#include <russet/runtime.h>
 
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 
@@ -39,12 +41,24 @@ std::string compare_values(const Tensor& found, const std::string& text) {
   return {};
 }
 
+/// As use_often() of scripts/golden/random_programs.py.
+Tensor used_often(const Tensor& a, const Tensor& b, std::int64_t count) {
+  Tensor result = a * b;
+  for (std::int64_t i = 1; i < count; ++i) {
+    const Tensor product = russet::matmul(a.reshape({1, -1}), b.reshape({-1, 1})).reshape({});
+    result = result + (a * b) * (1 + i % 2) + product * 0.5;
+  }
+  return result;
+}
+
 /// What kind of exception stands for a kind of PyTorch's error.
 bool stands_for(const russet::Error& error, const std::string& kind) {
   if (kind == "shape") {
     return dynamic_cast<const russet::ShapeError*>(&error) || dynamic_cast<const russet::IndexError*>(&error) ||
            dynamic_cast<const russet::ValueError*>(&error);
   }
+  if (kind == "index") return dynamic_cast<const russet::IndexError*>(&error) != nullptr;
+  if (kind == "division") return dynamic_cast<const russet::ValueError*>(&error) != nullptr;
   if (kind == "overlap" || kind == "any") return dynamic_cast<const russet::InternalError*>(&error) == nullptr;
   return dynamic_cast<const russet::AutogradError*>(&error) != nullptr;
 }
@@ -77,6 +91,8 @@ Tensor Program::integers(std::uint64_t offset, const russet::Shape& shape, std::
 }
 
 std::string Program::run(const Step& step) {
+  std::optional<russet::NoGrad> no_grad;
+  if (!grad_mode_) no_grad.emplace();
   try {
     const std::string found = outcome_of(step);
     if (step.error == "freed-write") return {};
@@ -90,12 +106,8 @@ std::string Program::run(const Step& step) {
 }
 
 std::string Program::outcome_of(const Step& step) {
-  if (step.name == "no_grad") {
-    no_grad_ = std::make_unique<russet::NoGrad>();
-    return {};
-  }
-  if (step.name == "grad_mode") {
-    no_grad_.reset();
+  if (step.name == "no_grad" || step.name == "grad_mode") {
+    grad_mode_ = step.name == "grad_mode";
     return {};
   }
   if (step.name == "read") return compare_values(tensor(step, 0), step.outcome);
@@ -118,6 +130,7 @@ std::string Program::outcome_of(const Step& step) {
       return fmt::format("it is {}", gradient.defined() ? "defined" : "none");
     return gradient.defined() ? add(gradient, step) : "";
   }
+  if (lose(step)) return {};
   if (write(step)) return compare_meta(handle(step, 0), step.outcome);
   Tensor made;
   if (step.name == "leaf") {
@@ -212,10 +225,55 @@ bool Program::make_value(const Step& step, Tensor& made) const {
     made = russet::sum(x, number(step, 1));
   } else if (name == "clone") {
     made = x.clone();
+  } else if (name == "index_select") {
+    made = selected(step);
+  } else if (name == "shared") {
+    made = used_often(x, tensor(step, 1), number(step, 2));
   } else {
     return false;
   }
   return true;
+}
+
+/// Rows by numbers that the host does not see when it is asked.
+Tensor Program::selected(const Step& step) const {
+  const Dims numbers = dims_of(step.arguments.at(2));
+  const Tensor given = Tensor::from(std::vector<std::int64_t>(numbers.begin(), numbers.end()),
+                                    {static_cast<std::int64_t>(numbers.size())}, device_);
+  return russet::index_select(tensor(step, 0), number(step, 1), given + Tensor::from<std::int64_t>({0}, {1}, device_));
+}
+
+/// Steps that PyTorch refuses at once, and russet when they are computed, with all that is pending.
+bool Program::lose(const Step& step) {
+  if (!step.name.starts_with("lost_")) return false;
+  const Tensor x = tensor(step, 0);
+  if (step.name == "lost_select") {
+    lost_.push_back(selected(step));
+  } else if (step.name == "lost_write") {
+    x.add_(russet::sum(selected(step)));
+  } else if (step.name == "lost_backward") {
+    const Tensor loss = russet::sum(russet::square(selected(step)));
+    loss.backward({}, true);
+  } else {
+    const Tensor zeros = russet::zeros_like(x, {.dtype = russet::DType::int64});
+    const Tensor ones = russet::sum(zeros) * 0;
+    lost_.push_back(russet::floor_divide(x.detach().to(russet::DType::int64), zeros + ones));
+  }
+  russet::flush();
+  return true;
+}
+
+std::string Program::read_lost() const {
+  for (const Tensor& tensor : lost_) {
+    for (int times = 0; times < 2; ++times) {
+      try {
+        tensor.to_vector<double>();
+        return "a value that was lost is there";
+      } catch (const russet::Error&) {
+      }
+    }
+  }
+  return {};
 }
 
 bool Program::write(const Step& step) const {

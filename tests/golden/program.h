@@ -3,7 +3,6 @@
 #include <russet/autograd.h>
 #include <russet/tensor.h>
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,8 +22,11 @@ class Program {
  public:
   explicit Program(std::uint64_t seed, russet::Device device) : seed_(seed), device_(device) {}
 
-  /// Runs a step; an empty string if its outcome is PyTorch's, else what differs.
+  /// Runs a step; an empty string if its outcome is PyTorch's, else what differs. Steps may run in several threads, one
+  /// after another.
   std::string run(const Step& step);
+  /// Whether what was lost is refused at each read, whatever happened since: empty, or what is wrong.
+  std::string read_lost() const;
 
  private:
   using Numbers = std::vector<std::int64_t>;
@@ -37,6 +39,8 @@ class Program {
   bool make_view(const Step& step, russet::Tensor& made) const;
   bool make_value(const Step& step, russet::Tensor& made) const;
   bool write(const Step& step) const;
+  bool lose(const Step& step);
+  russet::Tensor selected(const Step& step) const;
   std::string gradients(const Step& step) const;
   std::string add(const russet::Tensor& made, const Step& step);
   std::string compare_meta(std::size_t index, const std::string& expected) const;
@@ -45,7 +49,8 @@ class Program {
   russet::Device device_;
   std::uint64_t leaves_ = 0;
   std::vector<russet::Tensor> handles_;
-  std::unique_ptr<russet::NoGrad> no_grad_;
+  std::vector<russet::Tensor> lost_;  // what failing operators would have made
+  bool grad_mode_ = true;
 };
 
 }  // namespace golden
