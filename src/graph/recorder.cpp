@@ -207,6 +207,19 @@ void Recorder::for_each_restorable(base::FunctionRef<void(Node&)> visit) {
   }
 }
 
+namespace {
+
+/// A value that an executor neither computes nor says to have failed would be asked for again and again.
+void refuse_omissions(const Work& work, Outcome& outcome) {
+  for (std::size_t i = 0; i < work.entries.size(); ++i) {
+    if (work.entries[i].output && !outcome.results[i]) outcome.culprits.push_back(static_cast<std::int32_t>(i));
+  }
+  if (outcome.culprits.empty()) return;
+  outcome.failure = std::make_exception_ptr(InternalError("a device left out a value that it was to compute"));
+}
+
+}  // namespace
+
 void Recorder::compute_collected() {
   Scratch& s = *scratch_;
   const auto restorable = [this](base::FunctionRef<void(Node&)> visit) { for_each_restorable(visit); };
@@ -220,6 +233,7 @@ void Recorder::compute_collected() {
     } catch (...) {
       s.outcome.failure = std::current_exception();
     }
+    if (!s.outcome.failure) refuse_omissions(work, s.outcome);
     if (s.outcome.failure) s.outcome.failure = as_error(s.outcome.failure);
     if (s.outcome.failure && s.outcome.culprits.empty()) {
       // Nobody knows what it was: whatever fails alone.

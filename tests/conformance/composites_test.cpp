@@ -164,10 +164,19 @@ class Composites : public testing::TestWithParam<Group> {
     return error.find(" is out of range for ") != std::string::npos;
   }
 
+  /// GPUs have a value for what the others refuse (conformance/indices_test knows it).
+  bool has_a_value_here(const std::string& error) const {
+    return compiles_kernels(GetParam().device) && error.find("integer division by zero") != std::string::npos;
+  }
+
   /// Results, or errors, must be alike.
   void compare_results(const std::vector<Task>& tasks) {
     run(tasks, &Attempt::record, [&](const Attempt& actual, const Attempt& expected, const Task& task) {
       const std::string where = describe(task);
+      if (has_a_value_here(expected.error())) {
+        EXPECT_EQ(actual.error(), "") << where;
+        return;
+      }
       ASSERT_EQ(actual.kind_of_error(), expected.kind_of_error())
           << where << ": " << actual.error() << " | " << expected.error();
       ASSERT_EQ(actual.results().size(), expected.results().size()) << where;

@@ -23,6 +23,8 @@ def touches_activation(step):
     """Whether it may: second launches that add up columns do not; of others the bytes are counted with the first."""
     if re.fullmatch(r"(column|tiles [\dx]+), results", step["kernel"]):
         return False
+    if re.fullmatch(r"bundle of \d+: (\d+ results of [^;]*(; )?)+", step["step"]):
+        return False
     return step["bytes"] == 0 or step["bytes"] > SMALL
 
 

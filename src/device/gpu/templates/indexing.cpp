@@ -1,4 +1,6 @@
 // Launches of elements by index.
+#include <algorithm>
+
 #include "compile/views.h"
 #include "device/gpu/templates/sort.h"
 #include "device/gpu/templates/templates.h"
@@ -52,7 +54,8 @@ struct Index {
       tensor.entries.start = placed.first;
       tensors.push_back(std::move(tensor));
     }
-    for (int i = 0; i < lead.rank(); ++i) along.add_axis(lead[i], along_steps[i]);
+    const bool adds_nothing = std::ranges::all_of(along_steps, [](std::int64_t step) { return step == 0; });
+    for (int i = 0; i < lead.rank() && !adds_nothing; ++i) along.add_axis(lead[i], along_steps[i]);
   }
 
   /// Statements that add to `sum` what entry `entry` names, and say in `inside` whether all of it is there.
