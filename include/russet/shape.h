@@ -12,7 +12,9 @@ namespace russet {
 /// The largest number of axes of a tensor.
 inline constexpr int max_rank = 8;
 
+class Dims;
 [[noreturn]] void throw_rank_error(std::size_t rank);
+[[noreturn]] void throw_size_error(const Dims& shape);
 
 /// An inline list of at most max_rank numbers. Throws ShapeError beyond that.
 class Dims {
@@ -22,8 +24,11 @@ class Dims {
   explicit constexpr Dims(std::span<const std::int64_t> values) {
     for (const std::int64_t value : values) push_back(value);
   }
-  constexpr Dims(int rank, std::int64_t value) {
-    for (int axis = 0; axis < rank; ++axis) push_back(value);
+  /// The same number `rank` times.
+  static constexpr Dims filled(int rank, std::int64_t value) {
+    Dims dims;
+    for (int axis = 0; axis < rank; ++axis) dims.push_back(value);
+    return dims;
   }
 
   constexpr int rank() const { return rank_; }
@@ -63,16 +68,21 @@ class Dims {
 using Shape = Dims;
 using Strides = Dims;
 
-/// The number of elements of a shape (1 for a scalar).
+/// The number of elements of a shape (1 for a scalar). Throws ShapeError if it, or what it would be if axes of size 0
+/// had one element, does not fit 63 bits.
 constexpr std::int64_t numel(const Shape& shape) {
   std::int64_t count = 1;
-  for (const std::int64_t size : shape) count *= size;
-  return count;
+  bool is_empty = false;
+  for (const std::int64_t size : shape) {
+    is_empty |= size == 0;
+    if (size != 0 && __builtin_mul_overflow(count, size, &count)) throw_size_error(shape);
+  }
+  return is_empty ? 0 : count;
 }
 
 /// Strides, in elements, of a contiguous (row-major) tensor; axes of size 0 count as 1, as in PyTorch.
 constexpr Strides contiguous_strides(const Shape& shape) {
-  Strides strides(shape.rank(), 1);
+  Strides strides = Strides::filled(shape.rank(), 1);
   for (int axis = shape.rank() - 2; axis >= 0; --axis) {
     strides[axis] = strides[axis + 1] * std::max<std::int64_t>(shape[axis + 1], 1);
   }

@@ -8,6 +8,7 @@
 #include <russet/shape.h>
 #include <cstring>
 #include <initializer_list>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,6 +22,18 @@ struct TensorState;
 }
 
 class Tensor;
+
+[[noreturn]] void throw_no_host_memory(std::size_t bytes);
+
+/// `count` elements in the host's memory. Throws OutOfMemoryError if there is none for them.
+template <class T>
+std::vector<T> host_vector(std::size_t count) {
+  try {
+    return std::vector<T>(count);
+  } catch (const std::bad_alloc&) {
+    throw_no_host_memory(count * sizeof(T));
+  }
+}
 
 /// Type and device of a new tensor.
 struct TensorOptions {
@@ -82,11 +95,11 @@ class Tensor {
   bool is_pending() const;
 
   // Reading. These wait for the value.
-  /// All elements in row-major order, converted to T.
+  /// All elements in row-major order, converted to T. Throws OutOfMemoryError if the host has no memory for them.
   template <class T>
   std::vector<T> to_vector() const {
     const std::vector<std::byte> bytes = to_bytes();
-    std::vector<T> values(static_cast<std::size_t>(numel()));
+    auto values = host_vector<T>(static_cast<std::size_t>(numel()));
     visit_dtype(dtype(), [&]<class Element>() {
       for (std::size_t i = 0; i < values.size(); ++i) {
         Element element;
@@ -96,7 +109,7 @@ class Tensor {
     });
     return values;
   }
-  /// All elements in row-major order, as they are stored.
+  /// All elements in row-major order, as they are stored. Throws OutOfMemoryError as to_vector does.
   std::vector<std::byte> to_bytes() const;
   /// As to_bytes, into memory of exactly numel() * size_of(dtype()) bytes.
   void copy_to(std::span<std::byte> bytes) const;

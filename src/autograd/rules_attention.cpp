@@ -35,7 +35,7 @@ Tensor product(const Tensor& a, const Tensor& b) { return apply(Op::matmul, {a, 
 
 /// 0, 1, ... along an axis of the scores.
 Tensor positions(const Tensor& scores, int axis) {
-  Shape sizes(scores.dim(), 1);
+  Shape sizes = Shape::filled(scores.dim(), 1);
   sizes[axis] = scores.sizes()[axis];
   graph::NodeInfo info;
   info.dtype = DType::int64;

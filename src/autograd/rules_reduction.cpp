@@ -33,7 +33,7 @@ Gradients prod_gradient(const Context& c, const Tensor& g) {
   const auto& axes = std::get<ops::Axes>(c.node.attributes);
   if (x.numel() == 0) return one(constant(g, 0, x.sizes()));
   Dims kept_first;
-  Dims back(x.dim(), 0);
+  Dims back = Dims::filled(x.dim(), 0);
   for (const bool reduced : {false, true}) {
     for (int axis = 0; axis < x.dim(); ++axis) {
       if (axes.contains(axis) != reduced) continue;

@@ -423,6 +423,7 @@ Tensor with_gradient(std::string_view name, const std::vector<Tensor>& inputs, c
 }
 
 Tensor alias(const Tensor& tensor, graph::Geometry geometry) {
+  numel(geometry.sizes);  // throws if there are too many
   const Ref<History> history = require_history(tensor);
   const graph::TensorState& state = *tensor.state();
   if (is_grad_enabled()) {

@@ -8,6 +8,10 @@ void throw_rank_error(std::size_t rank) {
   throw ShapeError(fmt::format("a tensor has at most {} axes, not {}", max_rank, rank));
 }
 
+void throw_size_error(const Dims& shape) {
+  throw ShapeError(fmt::format("a tensor of sizes {} has too many elements: 2^63 or more", to_string(shape)));
+}
+
 std::string to_string(const Dims& dims) { return fmt::format("[{}]", fmt::join(dims.begin(), dims.end(), ", ")); }
 
 Shape broadcast(const Shape& a, const Shape& b) {

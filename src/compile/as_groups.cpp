@@ -81,7 +81,7 @@ class Writer {
 /// An operand seen over the axes of `sizes`: repeated where it lacks an axis or has a single element along it.
 Access broadcast_access(const Operand& operand, const Shape& sizes) {
   Access access = operand.access;
-  access.strides = Strides(sizes.rank(), 0);
+  access.strides = Strides::filled(sizes.rank(), 0);
   const Strides& own = operand.access.strides;
   const int missing = sizes.rank() - own.rank();
   for (int axis = 0; axis < own.rank(); ++axis) {

@@ -100,7 +100,7 @@ bool reads_through_view(const Value& primitive, int input, const Value& view) {
 }
 
 Shape padded(const Shape& shape, int rank) {
-  Shape result(rank - shape.rank(), 1);
+  Shape result = Shape::filled(rank - shape.rank(), 1);
   for (const std::int64_t size : shape) result.push_back(size);
   return result;
 }

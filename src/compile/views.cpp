@@ -6,7 +6,7 @@ namespace {
 /// The index in `base` of row-major position `position`.
 Dims unravel(std::int64_t position, const Shape& base) {
   const Strides order = contiguous_strides(base);
-  Dims index(base.rank(), 0);
+  Dims index = Dims::filled(base.rank(), 0);
   for (int axis = 0; axis < base.rank(); ++axis) {
     if (base[axis] == 1) continue;
     index[axis] = position / order[axis];
@@ -98,7 +98,7 @@ bool is_identity(const ops::View& view, const Shape& sizes, const Shape& base) {
 }
 
 Strides broadcast_strides(const Shape& from, const Strides& strides, const Shape& to) {
-  Strides result(to.rank(), 0);
+  Strides result = Strides::filled(to.rank(), 0);
   const int added = to.rank() - from.rank();
   for (int axis = 0; axis < from.rank(); ++axis) {
     if (from[axis] != 1) result[axis + added] = strides[axis];

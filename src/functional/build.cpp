@@ -44,7 +44,7 @@ Tensor constant(Scalar value, DType dtype, Device device, const Shape& sizes) {
 Tensor iota(const Shape& sizes, Device device) { return source(Op::iota, described(DType::int64, device, sizes)); }
 
 Tensor iota_along(int axis, int rank, std::int64_t size, Device device) {
-  Shape sizes(rank, 1);
+  Shape sizes = Shape::filled(rank, 1);
   sizes[axis] = size;
   return iota(sizes, device);
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <tuple>
 
 #include "functional/build.h"
@@ -43,6 +44,8 @@ Tensor constant_tensor(const char* function, double value, const Shape& sizes, c
 }
 
 // ceil((end - start) / step), exactly for integers.
+constexpr double too_long = 0x1p63;
+
 std::int64_t range_length(const Scalar& start, const Scalar& end, const Scalar& step, bool integers) {
   if (step.to_double() == 0) throw ValueError("arange: the step is 0");
   if (!std::isfinite(start.to_double()) || !std::isfinite(end.to_double())) {
@@ -54,9 +57,16 @@ std::int64_t range_length(const Scalar& start, const Scalar& end, const Scalar& 
     throw ValueError(fmt::format("arange: a step of {} does not lead from {} to {}", step.to_double(),
                                  start.to_double(), end.to_double()));
   }
-  if (!integers) return static_cast<std::int64_t>(std::ceil((end.to_double() - start.to_double()) / step.to_double()));
-  const std::int64_t distance = end.to_int64() - start.to_int64();
-  return distance / step.to_int64() + (distance % step.to_int64() != 0);
+  if (!integers) {
+    const double length = std::ceil((end.to_double() - start.to_double()) / step.to_double());
+    if (length < too_long) return static_cast<std::int64_t>(length);
+  } else {
+    const __int128 distance = static_cast<__int128>(end.to_int64()) - start.to_int64();
+    const __int128 length = distance / step.to_int64() + (distance % step.to_int64() != 0);
+    if (length <= std::numeric_limits<std::int64_t>::max()) return static_cast<std::int64_t>(length);
+  }
+  throw ValueError(fmt::format("arange: from {} to {} by {} are too many numbers", start.to_double(), end.to_double(),
+                               step.to_double()));
 }
 
 /// Whether numbers up to `bound` are computed without float64, which not every device has.

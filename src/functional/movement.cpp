@@ -146,7 +146,7 @@ std::vector<Tensor> meshgrid(const std::vector<Tensor>& vectors, bool xy) {
   }
   std::vector<Tensor> grids;
   for (int axis = 0; axis < sizes.rank(); ++axis) {
-    Shape own(sizes.rank(), 1);
+    Shape own = Shape::filled(sizes.rank(), 1);
     own[axis] = sizes[axis];
     const Tensor grid = vectors[static_cast<std::size_t>(axis)].reshape(own).expand(sizes);
     grids.push_back(xy && sizes.rank() >= 2 ? grid.transpose(0, 1) : grid);

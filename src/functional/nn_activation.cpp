@@ -78,7 +78,7 @@ Tensor prelu(const Tensor& x, const Tensor& weight) {
     throw ShapeError(fmt::format("prelu: weight has one element or one for each of {} channels, not {}", channels,
                                  to_string(weight.sizes())));
   }
-  Shape sizes(x.dim(), 1);
+  Shape sizes = Shape::filled(x.dim(), 1);
   if (x.dim() > 1) sizes[1] = weight.numel();
   return where(x > zero(x), x, x * weight.reshape(sizes));
 }

@@ -77,7 +77,7 @@ Tensor of_class(const Tensor& weight, const Tensor& at) {
 // One number a class, as it broadcasts against the input.
 Tensor along_classes(const Tensor& weight, const Tensor& input) {
   if (!weight.defined()) return weight;
-  Shape sizes(input.dim(), 1);
+  Shape sizes = Shape::filled(input.dim(), 1);
   sizes[class_axis(input)] = weight.size(0);
   return wide(weight).reshape(sizes);
 }

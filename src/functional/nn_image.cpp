@@ -54,7 +54,7 @@ Tensor nearest(const Tensor& x, const Axis& axis, bool exact) {
 
 /// Weights along an axis of x, in x's type: rounded here, for not every device has float64.
 Tensor weights_along(const Axis& axis, const std::vector<double>& weights, const Tensor& x) {
-  Shape sizes(x.dim(), 1);
+  Shape sizes = Shape::filled(x.dim(), 1);
   sizes[axis.index] = axis.output;
   Tensor rounded;
   visit_dtype(x.dtype(), [&]<class Element>() {

@@ -112,7 +112,7 @@ void require_vector(const char* function, const char* what, const Tensor& x, std
 std::uint32_t all_but_channels(const Tensor& x) { return ((1U << x.dim()) - 1U) & ~2U; }
 
 Shape channel_shape(const Tensor& x) {
-  Shape sizes(x.dim(), 1);
+  Shape sizes = Shape::filled(x.dim(), 1);
   sizes[1] = x.size(1);
   return sizes;
 }

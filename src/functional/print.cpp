@@ -20,19 +20,20 @@ constexpr std::size_t line_width = 80;
 /// How every element of a tensor is written: one width, one notation.
 class Formatter {
  public:
-  Formatter(const std::vector<double>& values, DType dtype) : dtype_(dtype) {
+  Formatter(const std::vector<Scalar>& values, DType dtype) : dtype_(dtype) {
     if (is_floating(dtype)) choose_notation(values);
-    for (const double value : values) width_ = std::max(width_, plain(value).size());
+    for (const Scalar& value : values) width_ = std::max(width_, plain(value).size());
   }
 
-  std::string operator()(double value) const { return fmt::format("{:>{}}", plain(value), width_); }
+  std::string operator()(const Scalar& value) const { return fmt::format("{:>{}}", plain(value), width_); }
   std::size_t width() const { return width_; }
 
  private:
-  void choose_notation(const std::vector<double>& values) {
+  void choose_notation(const std::vector<Scalar>& values) {
     double least = INFINITY;
     double most = 0;
-    for (const double value : values) {
+    for (const Scalar& scalar : values) {
+      const double value = scalar.to_double();
       if (!std::isfinite(value) || value == 0) continue;
       least = std::min(least, std::abs(value));
       most = std::max(most, std::abs(value));
@@ -42,9 +43,10 @@ class Formatter {
     scientific_ = integral_ ? most / least > 1000.0 || most > 1e8 : most / least > 1000.0 || most > 1e8 || least < 1e-4;
   }
 
-  std::string plain(double value) const {
-    if (dtype_ == DType::boolean) return value != 0 ? "True" : "False";
-    if (!is_floating(dtype_)) return fmt::format("{}", static_cast<std::int64_t>(value));
+  std::string plain(const Scalar& scalar) const {
+    if (dtype_ == DType::boolean) return scalar.to_int64() != 0 ? "True" : "False";
+    if (!is_floating(dtype_)) return fmt::format("{}", scalar.to_int64());
+    const double value = scalar.to_double();
     if (std::isnan(value)) return "nan";
     if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
     if (scientific_) return fmt::format("{:.{}e}", value, precision);
@@ -77,7 +79,7 @@ Shown shown(const Tensor& tensor) {
 
 class Printer {
  public:
-  Printer(const Shown& shown, std::vector<double> values, const Formatter& format)
+  Printer(const Shown& shown, std::vector<Scalar> values, const Formatter& format)
       : shown_(shown), values_(std::move(values)), format_(format) {}
 
   std::string text(int axis, std::size_t indent) {
@@ -119,16 +121,23 @@ class Printer {
   }
 
   const Shown& shown_;
-  std::vector<double> values_;
+  std::vector<Scalar> values_;
   const Formatter& format_;
   std::size_t next_ = 0;
 };
+
+/// Integers as integers: not all of them are a double.
+std::vector<Scalar> scalars(const Tensor& tensor) {
+  const auto listed = [](const auto& values) { return std::vector<Scalar>(values.begin(), values.end()); };
+  if (is_floating(tensor.dtype())) return listed(tensor.to_vector<double>());
+  return listed(tensor.to_vector<std::int64_t>());
+}
 
 std::string elements(const Tensor& tensor, std::size_t indent) {
   if (tensor.numel() == 0) return "[]";
   const NoGrad guard;
   const Shown part = shown(tensor.detach());
-  std::vector<double> values = part.tensor.to_vector<double>();
+  std::vector<Scalar> values = scalars(part.tensor);
   const Formatter format(values, tensor.dtype());
   return Printer(part, std::move(values), format).text(0, indent);
 }

@@ -33,7 +33,7 @@ Tensor nonzero(const Tensor& x) {
   const std::vector<std::byte> holds = functional::truth(x).to_bytes();
   const int rank = x.dim();
   Integers found;
-  Dims place(rank, 0);
+  Dims place = Dims::filled(rank, 0);
   for (const std::byte value : holds) {
     if (value != std::byte{0}) found.insert(found.end(), place.begin(), place.end());
     for (int axis = rank - 1; axis >= 0; --axis) {

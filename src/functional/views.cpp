@@ -157,18 +157,22 @@ Tensor Tensor::as_strided(const Shape& sizes, const Strides& strides, std::int64
     throw ShapeError(fmt::format("as_strided: {} sizes but {} strides", sizes.rank(), strides.rank()));
   }
   std::int64_t last = offset;
+  bool overflows = false;
   for (int axis = 0; axis < sizes.rank(); ++axis) {
     if (sizes[axis] < 0 || strides[axis] < 0) {
       throw ShapeError(fmt::format("as_strided: sizes {} and strides {} must not be negative", russet::to_string(sizes),
                                    russet::to_string(strides)));
     }
-    last += (sizes[axis] - 1) * strides[axis];
+    std::int64_t reach = 0;
+    overflows |= __builtin_mul_overflow(sizes[axis] - 1, strides[axis], &reach);
+    overflows |= __builtin_add_overflow(last, reach, &last);
   }
   geometry_of(*this);
   const std::int64_t available = state()->cell->numel();
-  if (russet::numel(sizes) > 0 && (offset < 0 || last >= available)) {
+  if (russet::numel(sizes) > 0 && (offset < 0 || overflows || last >= available)) {
     throw ShapeError(fmt::format("as_strided: sizes {}, strides {} and offset {} reach element {} of a storage of {}",
-                                 russet::to_string(sizes), russet::to_string(strides), offset, last, available));
+                                 russet::to_string(sizes), russet::to_string(strides), offset,
+                                 overflows ? "2^63 or one behind it" : std::to_string(last), available));
   }
   return aliased(*this, {sizes, strides, offset});
 }
@@ -203,7 +207,7 @@ Tensor movedim(const Tensor& x, const AxisList& source, const AxisList& destinat
   }
   const std::uint32_t moved = from.empty() ? 0 : source.mask(x.dim());
   const std::uint32_t taken = to.empty() ? 0 : destination.mask(x.dim());
-  Dims axes(x.dim(), -1);
+  Dims axes = Dims::filled(x.dim(), -1);
   for (int i = 0; i < from.rank(); ++i) axes[wrap_axis(to[i], x.dim())] = wrap_axis(from[i], x.dim());
   int next = 0;
   for (int axis = 0; axis < x.dim(); ++axis) {

@@ -13,7 +13,7 @@ using Operands = std::span<const Geometry* const>;
 /// says 1 if its first axis belongs outside the second, -1 inside, 0 if it cannot tell.
 template <class Compare>
 Dims sorted_axes(int rank, Compare compare) {
-  Dims order(rank, 0);
+  Dims order = Dims::filled(rank, 0);
   for (int i = 0; i < rank; ++i) order[i] = rank - 1 - i;
   for (int i = 1; i < rank; ++i) {
     int moved = i;
@@ -29,7 +29,7 @@ Dims sorted_axes(int rank, Compare compare) {
 }
 
 Strides strides_in(const Dims& order, const Shape& sizes) {
-  Strides strides(sizes.rank(), 1);
+  Strides strides = Strides::filled(sizes.rank(), 1);
   std::int64_t next = 1;
   for (const std::int64_t entry : order) {
     const int axis = static_cast<int>(entry);
@@ -123,7 +123,7 @@ Strides copy_strides(const Geometry& geometry) {
 }
 
 Dims memory_order(const Strides& strides) {
-  Dims order(strides.rank(), 0);
+  Dims order = Dims::filled(strides.rank(), 0);
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
     return strides[static_cast<int>(a)] > strides[static_cast<int>(b)];
@@ -133,7 +133,7 @@ Dims memory_order(const Strides& strides) {
 
 Geometry reordered(const Geometry& geometry, const Dims& order) {
   const int missing = order.rank() - geometry.sizes.rank();
-  Geometry result{Shape(order.rank(), 1), Strides(order.rank(), 0), geometry.offset};
+  Geometry result{Shape::filled(order.rank(), 1), Strides::filled(order.rank(), 0), geometry.offset};
   for (int i = 0; i < order.rank(); ++i) {
     const int own = static_cast<int>(order[i]) - missing;
     if (own < 0) continue;

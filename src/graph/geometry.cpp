@@ -51,7 +51,7 @@ std::optional<Geometry> within(const Geometry& outer, const Geometry& inner) {
     if (outer.sizes[axis] > 1) axes.push_back({outer.strides[axis], outer.sizes[axis], places[axis]});
   }
   std::sort(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) { return a.stride > b.stride; });
-  Geometry result{inner.sizes, Strides(inner.sizes.rank(), 0), 0};
+  Geometry result{inner.sizes, Strides::filled(inner.sizes.rank(), 0), 0};
   std::int64_t rest = inner.offset - outer.offset;
   if (rest < 0) return std::nullopt;
   for (Axis& axis : axes) {
@@ -81,7 +81,7 @@ std::optional<Geometry> within(const Geometry& outer, const Geometry& inner) {
 // a product of new ones.
 std::optional<Geometry> viewed(const Geometry& geometry, const Shape& sizes) {
   const std::int64_t count = numel(geometry.sizes);
-  Geometry result{sizes, Strides(sizes.rank(), 1), geometry.offset};
+  Geometry result{sizes, Strides::filled(sizes.rank(), 1), geometry.offset};
   if (count == 0) {
     result.strides = geometry.sizes == sizes ? geometry.strides : contiguous_strides(sizes);
     return result;
@@ -116,7 +116,7 @@ Geometry permuted(const Geometry& geometry, const Dims& axes) {
     throw ShapeError(
         fmt::format("permute: {} axes were given for a tensor of shape {}", axes.rank(), to_string(geometry.sizes)));
   }
-  Geometry result{Shape(rank, 0), Strides(rank, 0), geometry.offset};
+  Geometry result{Shape::filled(rank, 0), Strides::filled(rank, 0), geometry.offset};
   std::uint32_t seen = 0;
   for (int i = 0; i < rank; ++i) {
     const int axis = wrap_axis(axes[i], rank);
@@ -137,7 +137,7 @@ Geometry expanded(const Geometry& geometry, const Shape& sizes) {
                     to_string(geometry.sizes), to_string(sizes)));
   };
   if (added < 0) refuse();
-  Geometry result{sizes, Strides(sizes.rank(), 0), geometry.offset};
+  Geometry result{sizes, Strides::filled(sizes.rank(), 0), geometry.offset};
   for (int axis = sizes.rank() - 1; axis >= 0; --axis) {
     if (axis < added) {
       if (sizes[axis] < 0) refuse();

@@ -85,7 +85,7 @@ std::optional<Stray> find_stray_of(const std::byte* memory, const Geometry& geom
   const std::int64_t row = last < 0 ? 1 : sizes[last];
   const std::int64_t step = last < 0 ? 0 : geometry.strides[last] * bytes;
   const std::int64_t count = numel(sizes);
-  Dims index(sizes.rank(), 0);
+  Dims index = Dims::filled(sizes.rank(), 0);
   const std::byte* begin = memory + geometry.offset * bytes;
   for (std::int64_t place = 0; place < count; place += row) {
     const std::byte* at = begin;

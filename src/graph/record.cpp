@@ -11,6 +11,15 @@
 namespace russet::graph {
 namespace {
 
+/// Sums of so many bytes still fit 64 bits.
+constexpr std::int64_t most_bytes = std::int64_t{1} << 47;
+
+void require_addressable(const NodeInfo& result) {
+  if (numel(result.shape) <= most_bytes / static_cast<std::int64_t>(size_of(result.dtype))) return;
+  throw OutOfMemoryError(fmt::format("a tensor of sizes {} and type {} has more bytes than a computer addresses: 2^47",
+                                     to_string(result.shape), name_of(result.dtype)));
+}
+
 /// Of an operator on the inputs that there are, at most `most`.
 template <std::size_t most, class Inputs>
 NodeRef recorded(ops::Op op, Inputs&& inputs, NodeInfo&& given) {
@@ -29,6 +38,7 @@ NodeRef recorded(ops::Op op, Inputs&& inputs, NodeInfo&& given) {
   given.op = op;
   given.dtype = result.dtype;
   given.shape = result.shape;
+  require_addressable(given);
   if (ops::row(op).family == ops::Family::indexing) {
     auto& indexing = std::get<ops::Indexing>(given.attributes);
     indexing.checked = check_indices(op, {inputs.data(), count}, indexing) || indexing.checked;

@@ -86,6 +86,10 @@ bool Tensor::is_pending() const {
   return !value.materialised() && !value.failed();
 }
 
+void throw_no_host_memory(std::size_t bytes) {
+  throw OutOfMemoryError(fmt::format("out of memory: the host has none left for {} bytes", bytes));
+}
+
 bool Tensor::shares_storage(const Tensor& other) const {
   return defined_state(state_).cell == defined_state(other.state_).cell;
 }
@@ -102,7 +106,7 @@ void Tensor::copy_to(std::span<std::byte> bytes) const {
 }
 
 std::vector<std::byte> Tensor::to_bytes() const {
-  std::vector<std::byte> bytes(static_cast<std::size_t>(numel()) * size_of(dtype()));
+  auto bytes = host_vector<std::byte>(static_cast<std::size_t>(numel()) * size_of(dtype()));
   copy_to(bytes);
   return bytes;
 }

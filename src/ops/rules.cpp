@@ -138,7 +138,7 @@ Shape broadcast_all(const Call& call) {
     const Shape& other = call.shape(i);
     if (result == other) continue;
     const int rank = std::max(result.rank(), other.rank());
-    Shape next(rank, 1);
+    Shape next = Shape::filled(rank, 1);
     for (int back = 1; back <= rank; ++back) {
       const std::int64_t a = back <= result.rank() ? result[result.rank() - back] : 1;
       const std::int64_t b = back <= other.rank() ? other[other.rank() - back] : 1;

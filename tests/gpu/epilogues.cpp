@@ -11,7 +11,7 @@ compile::Group bias_and_relu(const Primitive& primitive, const Operand& bias, in
   group.space = primitive.output.sizes;
   group.split = group.space.rank();
   compile::Access along = bias.access;
-  along.strides = Strides(group.space.rank(), 0);
+  along.strides = Strides::filled(group.space.rank(), 0);
   along.strides[axis] = bias.access.strides[0];
   compile::Access result = primitive.output.access;
   result.slot = -1;
@@ -65,7 +65,7 @@ compile::Group sums_of_columns(const Primitive& primitive, const Operand& sums) 
   group.space = primitive.output.sizes;
   group.split = group.space.rank() - 1;
   compile::Access across = sums.access;
-  across.strides = Strides(group.space.rank(), 0);
+  across.strides = Strides::filled(group.space.rank(), 0);
   across.strides[group.split] = sums.access.strides[0];
   compile::Access result = primitive.output.access;
   result.slot = -1;

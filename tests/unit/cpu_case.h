@@ -47,7 +47,7 @@ struct Array {
     if (layout == Layout::channels_last && shape.rank() == 4) order = {0, 2, 3, 1};
     if (layout == Layout::batch_last && shape.rank() == 4) order = {1, 2, 3, 0};
     if (layout == Layout::permuted) std::shuffle(order.begin(), order.end(), generator());
-    strides = Strides(shape.rank(), 0);
+    strides = Strides::filled(shape.rank(), 0);
     std::int64_t step = layout == Layout::gaps ? 2 : 1;
     for (int i = shape.rank() - 1; i >= 0; --i) {
       const int axis = order[static_cast<std::size_t>(i)];

@@ -15,8 +15,8 @@ namespace {
 
 std::vector<double> multiply(Array& a, Array& b, const Shape& shape) {
   const int rank = shape.rank();
-  Strides a_steps(rank, 0);
-  Strides b_steps(rank, 0);
+  Strides a_steps = Strides::filled(rank, 0);
+  Strides b_steps = Strides::filled(rank, 0);
   const auto steps_of = [&](const Array& array, Strides& steps) {
     const Strides own = contiguous_strides(array.shape);
     for (int i = 0; i < own.rank(); ++i) {

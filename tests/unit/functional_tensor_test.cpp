@@ -220,6 +220,8 @@ TEST(Print, AsPyTorch) {
   EXPECT_EQ(to_string(Tensor::from({true, false}, {2})), "tensor([ True, False])");
   EXPECT_EQ(to_string(Tensor::from({1e-5F, 3.0F}, {2})), "tensor([1.0000e-05, 3.0000e+00])");
   EXPECT_EQ(to_string(Tensor::from<std::int64_t>({7}, {})), "tensor(7)");
+  EXPECT_EQ(to_string(Tensor::from<std::int64_t>({9007199254740993, -9223372036854775807}, {2})),
+            "tensor([    9007199254740993, -9223372036854775807])");
   EXPECT_EQ(to_string(Tensor::from({1.0F}, {1}, {}, true)), "tensor([1.], requires_grad=True)");
   EXPECT_EQ(to_string(zeros({0, 2})), "tensor([], size=(0, 2))");
   EXPECT_EQ(to_string(arange(1001)), "tensor([   0,    1,    2,  ...,  998,  999, 1000])");

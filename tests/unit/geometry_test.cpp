@@ -38,7 +38,7 @@ class Views {
         return sliced(geometry, axis, start, (size - start + step - 1) / step, step);
       }
       case 1: {
-        Dims axes(rank, 0);
+        Dims axes = Dims::filled(rank, 0);
         for (int i = 0; i < rank; ++i) axes[i] = (i + axis) % rank;
         return permuted(geometry, axes);
       }

@@ -77,7 +77,7 @@ class Fuzzer {
     std::vector<int> order;
     for (int axis = rank - 1; axis >= 0; --axis) order.push_back(axis);
     if (pick(2) == 0) std::shuffle(order.begin(), order.end(), random_);
-    access.strides = Strides(rank, 0);
+    access.strides = Strides::filled(rank, 0);
     std::int64_t stride = pick(8) == 0 ? 2 : 1;
     std::int64_t low = 0;
     std::int64_t high = 0;

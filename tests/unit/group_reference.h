@@ -215,7 +215,7 @@ class GroupReference {
   }
   /// The index of a point: of the whole space, or of the kept axes.
   Dims index_of(std::int64_t point, bool reduced) const {
-    Dims index(group_.space.rank(), 0);
+    Dims index = Dims::filled(group_.space.rank(), 0);
     for (int axis = group_.space.rank() - 1; axis >= 0; --axis) {
       if (reduced && is_reduced(axis)) continue;
       index[axis] = point % group_.space[axis];

@@ -73,7 +73,7 @@ class PrimitiveRunner {
 
   // As the compiler describes elementwise operands: strides of the result's rank, 0 where an element repeats.
   static void expand(compile::Operand& operand, const Shape& sizes) {
-    Strides strides(sizes.rank(), 0);
+    Strides strides = Strides::filled(sizes.rank(), 0);
     const int missing = sizes.rank() - operand.sizes.rank();
     for (int axis = 0; axis < operand.sizes.rank(); ++axis) {
       if (operand.sizes[axis] != 1) strides[missing + axis] = operand.access.strides[axis];

@@ -16,11 +16,11 @@ TEST(Dims, IsAShortList) {
   dims.erase(0);
   EXPECT_EQ(dims, (Dims{7, 3, 4, 9}));
   EXPECT_NE(dims, (Dims{7, 3, 4}));
-  EXPECT_EQ(Dims(2, 5), (Dims{5, 5}));
+  EXPECT_EQ(Dims::filled(2, 5), (Dims{5, 5}));
 }
 
 TEST(Dims, HasAtMostEightAxes) {
-  Dims dims(8, 1);
+  Dims dims = Dims::filled(8, 1);
   EXPECT_THROW(dims.push_back(1), ShapeError);
   EXPECT_EQ(dims.rank(), 8);
 }

@@ -87,7 +87,7 @@ class Decomposer {
   }
 
   ValueId positions(int axis, ValueId scores) {
-    Shape sizes(at(scores).shape.rank(), 1);
+    Shape sizes = Shape::filled(at(scores).shape.rank(), 1);
     sizes[axis] = at(scores).shape[axis];
     return make(Op::iota, {}, {}, {DType::int64, sizes});
   }

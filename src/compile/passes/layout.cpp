@@ -22,7 +22,7 @@ Strides ordered_like(const Shape& shape, const Strides& model) {
   std::vector<int> axes(shape.size());
   std::iota(axes.begin(), axes.end(), 0);
   std::stable_sort(axes.begin(), axes.end(), [&](int a, int b) { return model[a] > model[b]; });
-  Strides strides(shape.rank(), 1);
+  Strides strides = Strides::filled(shape.rank(), 1);
   std::int64_t stride = 1;
   for (std::size_t i = axes.size(); i-- > 0;) {
     strides[axes[i]] = stride;

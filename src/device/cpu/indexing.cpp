@@ -74,7 +74,7 @@ class Index {
   Index(const Primitive& primitive, std::size_t first, const Shape& array, const Strides& steps)
       : op_(primitive.op),
         indexing_(attribute<ops::Indexing>(primitive)),
-        along_(indexing_.lead.rank(), 0),
+        along_(Strides::filled(indexing_.lead.rank(), 0)),
         count_(numel(indexing_.lead)) {
     for (int axis = 0; axis < indexing_.axes; ++axis) {
       if (!indexing_.is_by_tensor(axis)) {
@@ -94,7 +94,7 @@ class Index {
   template <class Visitor>
   void walk(const Bindings& bindings, std::int64_t begin, std::int64_t end, Visitor&& visit) const {
     const Shape& lead = indexing_.lead;
-    Dims place(lead.rank(), 0);
+    Dims place = Dims::filled(lead.rank(), 0);
     std::array<const std::byte*, max_rank> at{};
     std::int64_t along = 0;
     for (std::size_t t = 0; t < tensors_.size(); ++t) at[t] = address(tensors_[t].access, bindings);

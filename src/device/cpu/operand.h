@@ -82,7 +82,7 @@ void walk(const Shape& sizes, Visitor&& visit, const StrideLists&... strides) {
   constexpr std::size_t lists = sizeof...(strides);
   const std::array<const Strides*, lists> steps{&strides...};
   std::array<std::int64_t, lists> at{};
-  Dims index(sizes.rank(), 0);
+  Dims index = Dims::filled(sizes.rank(), 0);
   for (std::int64_t left = numel(sizes); left > 0; --left) {
     std::apply(visit, at);
     for (int axis = sizes.rank() - 1; axis >= 0; --axis) {

@@ -124,7 +124,7 @@ class Pool : public compile::Kernel {
  protected:
   /// Dense strides with the lanes innermost.
   Strides lanes_last(const Shape& sizes) const {
-    Strides strides(4, 1);
+    Strides strides = Strides::filled(4, 1);
     std::int64_t step = 1;
     for (const int axis : axis_ == 0 ? std::array{0, 3, 2, 1} : std::array{1, 3, 2, 0}) {
       strides[axis] = step;

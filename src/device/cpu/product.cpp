@@ -15,7 +15,7 @@ Side grid(std::array<std::int64_t, 3> size, std::array<std::int64_t, 3> step) { 
 
 /// Strides of the batch axes of an operand, aligned to those of the result; 0 where it repeats.
 Strides batch_strides(const Operand& operand, const Shape& batch) {
-  Strides strides(batch.rank(), 0);
+  Strides strides = Strides::filled(batch.rank(), 0);
   const int own = operand.sizes.rank() - 2;
   for (int axis = 0; axis < own; ++axis) {
     const int aligned = batch.rank() - own + axis;

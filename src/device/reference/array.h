@@ -28,7 +28,7 @@ struct Array {
 template <class Visitor>
 void walk(const Shape& sizes, const Strides& strides, Visitor&& visit) {
   const std::int64_t count = numel(sizes);
-  Dims index(sizes.rank(), 0);
+  Dims index = Dims::filled(sizes.rank(), 0);
   std::int64_t at = 0;
   for (std::int64_t position = 0; position < count; ++position) {
     visit(position, at);

@@ -81,7 +81,7 @@ class Call {
   Strides broadcast_strides(const compile::Operand& operand) const {
     const Shape& sizes = output_shape();
     const Strides& own = operand.access.strides;
-    Strides strides(sizes.rank(), 0);
+    Strides strides = Strides::filled(sizes.rank(), 0);
     const int missing = sizes.rank() - own.rank();
     for (int axis = 0; axis < own.rank(); ++axis) {
       const bool repeats = operand.sizes.rank() == own.rank() && operand.sizes[axis] == 1 && sizes[missing + axis] != 1;

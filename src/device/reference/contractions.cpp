@@ -10,7 +10,7 @@ using ops::Op;
 /// Strides of the batch axes of `shape` over a result that has `rank` of them: 0 where it has one matrix for all.
 Strides batch_strides(const Shape& shape, int rank) {
   const Strides own = contiguous_strides(shape);
-  Strides strides(rank, 0);
+  Strides strides = Strides::filled(rank, 0);
   const int missing = rank - (shape.rank() - 2);
   for (int axis = 0; axis < shape.rank() - 2; ++axis) {
     if (shape[axis] != 1) strides[missing + axis] = own[axis];

@@ -17,7 +17,7 @@ std::vector<std::int64_t> places(const Call& call, const Shape& array, int first
   for (int axis = 0; axis < indexing.axes; ++axis) {
     const std::int64_t size = array[axis];
     if (!indexing.is_by_tensor(axis)) {
-      Strides along(indexing.lead.rank(), 0);
+      Strides along = Strides::filled(indexing.lead.rank(), 0);
       along[indexing.sources[static_cast<std::size_t>(axis)]] = array_strides[axis];
       walk(indexing.lead, along, [&](std::int64_t i, std::int64_t at) { places[static_cast<std::size_t>(i)] += at; });
       continue;

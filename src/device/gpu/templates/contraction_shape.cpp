@@ -46,7 +46,7 @@ void flatten_all(Contraction& c) {
 
 /// Strides of the axes before the last two over the batch axes of the result.
 Strides batch_strides(const Operand& operand, int batch_rank) {
-  Strides strides(batch_rank, 0);
+  Strides strides = Strides::filled(batch_rank, 0);
   const int own = operand.sizes.rank() - 2;
   for (int axis = 0; axis < own; ++axis) {
     if (operand.sizes[axis] != 1) strides[batch_rank - own + axis] = operand.access.strides[axis];

@@ -40,7 +40,7 @@ struct Index {
     const Shape& lead = indexing.lead;
     count = numel(lead);
     from_end = indexing.from_end;
-    Strides along_steps(lead.rank(), 0);
+    Strides along_steps = Strides::filled(lead.rank(), 0);
     for (int axis = 0; axis < indexing.axes; ++axis) {
       if (!indexing.is_by_tensor(axis)) {
         along_steps[indexing.sources[static_cast<std::size_t>(axis)]] += steps[axis];
