@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <type_traits>
 
@@ -129,7 +130,23 @@ decltype(auto) visit_dtype(DType type, Visitor&& visitor) {
   return visitor.template operator()<double>();
 }
 
-/// Converts between element types as PyTorch's `.to(dtype)` does (float to integer truncates).
+/// A floating number without its fraction. What the type cannot hold, and NaN, becomes the smallest number of int32 or
+/// int64; narrower types take the low bits of int32. PyTorch on x86 gives the same.
+template <class Integer, class Floating>
+constexpr Integer truncated(Floating value) {
+  if constexpr (sizeof(Integer) < sizeof(std::int32_t)) {
+    return static_cast<Integer>(truncated<std::int32_t>(value));
+  } else {
+    constexpr Integer smallest = std::numeric_limits<Integer>::min();
+    constexpr auto low = static_cast<Floating>(smallest);  // exact, and -low is the first number that is too large
+    const bool fits = value >= low && value < -low;
+    const auto inside = static_cast<Integer>(fits ? value : Floating{0});
+    return fits ? inside : smallest;
+  }
+}
+
+/// Converts between element types as `.to(dtype)` does: floating to integer as above, integers wrap, anything but 0 is
+/// true.
 template <class To, class From>
 constexpr To convert_element(From value) {
   if constexpr (std::is_same_v<To, From>) {
@@ -140,6 +157,8 @@ constexpr To convert_element(From value) {
     return To(static_cast<float>(value));
   } else if constexpr (std::is_same_v<To, bool>) {
     return value != From{};
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    return truncated<To>(value);
   } else {
     return static_cast<To>(value);
   }

@@ -19,7 +19,7 @@ class Scalar {
   constexpr DType kind() const { return kind_; }
   constexpr double to_double() const { return kind_ == DType::float64 ? real_ : static_cast<double>(integer_); }
   constexpr std::int64_t to_int64() const {
-    return kind_ == DType::float64 ? static_cast<std::int64_t>(real_) : integer_;
+    return kind_ == DType::float64 ? truncated<std::int64_t>(real_) : integer_;
   }
 
  private:

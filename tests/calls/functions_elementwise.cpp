@@ -56,6 +56,7 @@ Results chosen(const Call& c) {
 }
 
 void add_unary(Functions& table) {
+  table["to"] = [](const Call& c) -> Results { return {c.tensor(0).to(dtype_of(c.text(1), DType::float32))}; };
   table.insert({{"neg", one<neg>},
                 {"neg_", one<neg>},
                 {"abs", one<russet::abs>},

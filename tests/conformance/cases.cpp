@@ -85,7 +85,6 @@ std::vector<Sample> elementwise(const ops::OpRow& row, DType dtype) {
     }
     for (int to = 0; to < dtype_count; ++to) {
       sample.given.dtype = static_cast<DType>(to);
-      if (sample.given.dtype == DType::uint8) sample.inputs[0].domain.low = 0;  // negative to unsigned is undefined
       result.push_back(sample);
       result.back().name += fmt::format(" to {}", name_of(sample.given.dtype));
     }

@@ -97,6 +97,12 @@ TEST(Bfloat16, RoundsToNearestEven) {
 
 TEST(ConvertElement, TruncatesAndTests) {
   EXPECT_EQ(convert_element<std::int32_t>(-2.9), -2);
+  EXPECT_EQ(convert_element<std::int32_t>(0x1p31), INT32_MIN);
+  EXPECT_EQ(convert_element<std::int32_t>(std::numeric_limits<double>::quiet_NaN()), INT32_MIN);
+  EXPECT_EQ(convert_element<std::int64_t>(0x1p63F), INT64_MIN);
+  EXPECT_EQ(convert_element<std::int64_t>(3e9F), 3000000000);
+  EXPECT_EQ(convert_element<std::uint8_t>(-1.5F), 255);
+  EXPECT_EQ(convert_element<std::uint8_t>(3e9), 0);
   EXPECT_EQ((convert_element<std::uint8_t>(std::int64_t{257})), 1);
   EXPECT_TRUE(convert_element<bool>(0.25F));
   EXPECT_FALSE(convert_element<bool>(float16(0.0F)));

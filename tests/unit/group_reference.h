@@ -65,26 +65,14 @@ inline void store_number(DType type, Number number, std::byte* memory) {
   });
 }
 
-/// The largest and smallest number of an integer type.
-inline std::pair<std::int64_t, std::int64_t> range_of(DType type) {
-  switch (type) {
-    case DType::uint8: return {0, 255};
-    case DType::int8: return {-128, 127};
-    case DType::int16: return {-32768, 32767};
-    case DType::int32: return {INT32_MIN, INT32_MAX};
-    default: return {INT64_MIN, INT64_MAX};
-  }
-}
-
 inline Number cast_number(DType from, DType to, Number x) {
   if (is_floating(to)) return rounded(to, is_floating(from) ? x : Number{static_cast<double>(x.integer), 0});
   if (to == DType::boolean) return {0, is_floating(from) ? x.real != 0 : x.integer != 0};
   if (!is_floating(from)) return rounded(to, x);
-  const auto [low, high] = range_of(to);
-  if (x.real != x.real) return {};
-  if (x.real <= static_cast<double>(low)) return rounded(to, {0, low});
-  if (x.real >= static_cast<double>(high)) return rounded(to, {0, high});
-  return rounded(to, {0, static_cast<std::int64_t>(x.real)});
+  const double limit = to == DType::int64 ? 0x1p63 : 0x1p31;
+  const bool fits = x.real > (to == DType::int64 ? -limit : -limit - 1) && x.real < limit;
+  const std::int64_t smallest = to == DType::int64 ? INT64_MIN : INT32_MIN;
+  return rounded(to, {0, fits ? static_cast<std::int64_t>(x.real) : smallest});
 }
 
 inline double real_op(ops::Op op, double a, double b) {

@@ -35,8 +35,15 @@ CASES += [(name, _one(a), _one(b)) for name in ("floor_divide", "remainder") for
 CASES += [("bitwise_and", _one(a), _one(b)) for a in _TYPES[:6] for b in _TYPES[:6]]
 CASES += [("promote_types", _one(a), _one(b)) for a, b in _PAIRS]
 
+# Conversions, of what integers cannot hold too.
+_CORNERS = [float("nan"), float("inf"), float("-inf"), 2.0**31, -(2.0**31), 2.0**66, -(2.0**66), 255.9, -0.9, -1.0, 300.0, 70000.0,
+            3e9, -3e9]
+CASES += [("to", V(_CORNERS, floating, grad=False), a) for floating in ("float", "float16", "bfloat16") for a in _TYPES]
+CASES += [("to", V([-1, 0, 300, 70000, 2**40 + 3], "int64"), a) for a in _TYPES]
+
 CALLS = {
     "neg_": torch.neg,
+    "to": lambda x, dtype: x.to(getattr(torch, dtype)),
     "cumsum": lambda x: torch.cumsum(x, 0),
     "softmax": lambda x: torch.softmax(x, 0),
     "argmax": lambda x: torch.argmax(x.float() if x.dtype == torch.bool else x),

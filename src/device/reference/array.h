@@ -41,14 +41,6 @@ void walk(const Shape& sizes, const Strides& strides, Visitor&& visit) {
   }
 }
 
-/// Floating to integer drops the fraction; NaN gives 0, and what int64 cannot hold its nearest end.
-inline std::int64_t to_integer(double value) {
-  if (std::isnan(value)) return 0;
-  if (value >= 0x1p63) return std::numeric_limits<std::int64_t>::max();
-  if (value < -0x1p63) return std::numeric_limits<std::int64_t>::min();
-  return static_cast<std::int64_t>(value);
-}
-
 template <class T, class Element>
 T load_element(const std::byte* address) {
   if constexpr (std::is_same_v<Element, bool>) {
@@ -60,18 +52,13 @@ T load_element(const std::byte* address) {
   }
 }
 
-/// Rounds to the element's type; integers wrap. 16-bit types round from float32, as every executor does.
+/// Converts to the element's type. 16-bit types round from float32, as every executor does.
 template <class Element, class T>
 void store_element(std::byte* address, T value) {
   if constexpr (std::is_same_v<Element, bool>) {
     *address = static_cast<std::byte>(value != T{0});
   } else {
-    Element element;
-    if constexpr (std::is_integral_v<Element> && std::is_same_v<T, double>) {
-      element = static_cast<Element>(to_integer(value));
-    } else {
-      element = convert_element<Element>(value);
-    }
+    const auto element = convert_element<Element>(value);
     std::memcpy(address, &element, sizeof(Element));
   }
 }

@@ -14,25 +14,11 @@ namespace russet::cpu::tiles {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// Floating numbers truncate, saturate, and NaN becomes 0; integers wrap.
-template <class To, class From>
-HWY_INLINE To converted(From value) {
-  if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    constexpr From low = static_cast<From>(std::numeric_limits<To>::min());
-    const bool fits = value >= low && value < -low;
-    const To inside = static_cast<To>(fits ? value : From{0});
-    if (fits || value != value) return inside;
-    return value < 0 ? std::numeric_limits<To>::min() : std::numeric_limits<To>::max();
-  } else {
-    return static_cast<To>(value);
-  }
-}
-
 template <class To, class From>
 HWY_ATTR void cast_tile(std::size_t count, const Operands& operands) {
   const auto* in = static_cast<const From*>(operands.in[0]);
   auto* out = static_cast<To*>(operands.out);
-  for (std::size_t i = 0; i < count; ++i) out[i] = converted<To>(in[i]);
+  for (std::size_t i = 0; i < count; ++i) out[i] = convert_element<To>(in[i]);
 }
 
 /// Rounds float32 in place, as if it had been stored in a 16-bit type.
@@ -59,16 +45,6 @@ HWY_ATTR void to_bool(std::size_t count, const Operands& operands) {
   for (std::size_t i = 0; i < count; ++i) out[i] = in[i] != 0;
 }
 
-template <class Small>
-HWY_ATTR void saturate_integer(std::size_t count, const Operands& operands) {
-  const auto* in = static_cast<const std::int32_t*>(operands.in[0]);
-  auto* out = static_cast<std::int32_t*>(operands.out);
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::int32_t above = in[i] < std::numeric_limits<Small>::min() ? std::numeric_limits<Small>::min() : in[i];
-    out[i] = above > std::numeric_limits<Small>::max() ? std::numeric_limits<Small>::max() : above;
-  }
-}
-
 template <class From>
 void install_casts_from(Kernels& kernels, Lane lane) {
   kernels.cast[at(lane)] = {cast_tile<float, From>, cast_tile<double, From>, cast_tile<std::int32_t, From>,
@@ -86,9 +62,6 @@ static void install(Kernels& kernels) {
   kernels.round[at(DType::int8)] = wrap_integer<std::int8_t>;
   kernels.round[at(DType::int16)] = wrap_integer<std::int16_t>;
   kernels.round[at(DType::boolean)] = to_bool;
-  kernels.saturate[at(DType::uint8)] = saturate_integer<std::uint8_t>;
-  kernels.saturate[at(DType::int8)] = saturate_integer<std::int8_t>;
-  kernels.saturate[at(DType::int16)] = saturate_integer<std::int16_t>;
   kernels.target = hwy::TargetName(HWY_TARGET);
 }
 

@@ -75,12 +75,10 @@ struct Kernels {
   const char* target = "";
   /// By operator and lane of the inputs (of the values, for where). Null where an operator does not take a lane.
   std::array<PerLane<Compute>, ops::op_count> compute{};
-  /// From lane, to lane: integers wrap, floating numbers truncate and saturate.
+  /// From lane, to lane: as convert_element().
   PerLane<PerLane<Compute>> cast{};
   /// In-place rounding of a tile to a type narrower than its lane; null where there is nothing to do.
   PerType<Compute> round{};
-  /// Clamping of an int32 tile to a narrow integer type's range.
-  PerType<Compute> saturate{};
   PerType<Load> load{};
   PerType<Store> store{};
   Index index = nullptr;

@@ -391,10 +391,7 @@ class Translator {
     const std::int16_t input = results_[index_of(instruction.inputs[0])];
     if (from == to) return input;
     if (to == DType::boolean) return to_boolean(input, from);
-    const std::int16_t result = in_lane(input, lane_of(to));
-    const Compute saturate = kernels().saturate[at(to)];
-    if (russet::is_floating(from) && saturate != nullptr) return unary(saturate, result, Lane::i32);
-    return result;
+    return in_lane(input, lane_of(to));
   }
 
   std::int16_t compute(std::size_t position) {

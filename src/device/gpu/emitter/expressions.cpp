@@ -104,16 +104,11 @@ constexpr TypeText text_of(DType dtype) {
   return {};
 }
 
-/// From float, with what does not fit going to the nearest end.
+/// From float; narrow types take the low bits.
 std::string integer_from_real(DType to, std::string_view value) {
-  switch (to) {
-    case DType::boolean: return fmt::format("int({} != 0.0f)", value);
-    case DType::uint8: return fmt::format("to_int({}, 0, 255)", value);
-    case DType::int8: return fmt::format("to_int({}, -128, 127)", value);
-    case DType::int16: return fmt::format("to_int({}, -32768, 32767)", value);
-    case DType::int32: return fmt::format("to_int({})", value);
-    default: return fmt::format("to_long({})", value);
-  }
+  if (to == DType::boolean) return fmt::format("int({} != 0.0f)", value);
+  if (to == DType::int64) return fmt::format("to_long({})", value);
+  return rounded(to, fmt::format("to_int({})", value));
 }
 
 }  // namespace

@@ -50,15 +50,11 @@ inline bool precedes_smallest(float a, uint i, float b, uint j) {
 inline bool precedes_smallest(int a, uint i, int b, uint j) { return a < b || (a == b && i < j); }
 inline bool precedes_smallest(long a, uint i, long b, uint j) { return a < b || (a == b && i < j); }
 
-/// Floating to integer drops the fraction; NaN gives 0, and what does not fit the nearest end.
-inline int to_int(float x) {
-  if (x >= -2147483648.0f && x < 2147483648.0f) return int(x);
-  return x < 0.0f ? int(0x80000000u) : (x > 0.0f ? 2147483647 : 0);
-}
-inline int to_int(float x, int low, int high) { return clamp(to_int(x), low, high); }
+/// Floating to integer drops the fraction; what does not fit, and NaN, becomes the smallest number. (Metal leaves open
+/// what a conversion makes of them.)
+inline int to_int(float x) { return x >= -2147483648.0f && x < 2147483648.0f ? int(x) : int(0x80000000u); }
 inline long to_long(float x) {
-  if (x >= -9223372036854775808.0f && x < 9223372036854775808.0f) return long(x);
-  return long(x < 0.0f ? 0x8000000000000000ul : (x > 0.0f ? 0x7ffffffffffffffful : 0ul));
+  return x >= -9223372036854775808.0f && x < 9223372036854775808.0f ? long(x) : long(0x8000000000000000ul);
 }
 
 // Division by 0 gives 0; the smallest number divided by -1 wraps.
