@@ -4,6 +4,8 @@
 #include <russet/functional/elementwise.h>
 
 #include <bit>
+#include <cmath>
+#include <limits>
 
 #include "graph/axis_order.h"
 
@@ -27,7 +29,47 @@ Tensor source(Op op, NodeInfo info) { return graph::wrap(graph::record(op, graph
 // A number as PyTorch converts it: to a boolean by comparing with zero.
 Scalar converted(Scalar value, DType dtype) { return dtype == DType::boolean ? Scalar(value.to_double() != 0) : value; }
 
+// As PyTorch's c10::overflows.
+bool holds(DType dtype, Scalar value) {
+  if (dtype == DType::boolean) return true;
+  const double real = value.to_double();
+  if (is_floating(dtype)) return !std::isfinite(real) || std::abs(real) <= largest_of(dtype);
+  return visit_dtype(dtype, [&]<class T>() {
+    using Limits = std::numeric_limits<T>;
+    if constexpr (std::is_same_v<T, std::int64_t>) {
+      return value.kind() != DType::float64 || (real >= -0x1p63 && real < 0x1p63);
+    } else if constexpr (Limits::is_integer) {
+      if (value.kind() == DType::float64) return real >= Limits::min() && real <= Limits::max();
+      const std::int64_t least = Limits::is_signed ? Limits::min() : -std::int64_t{Limits::max()};
+      return value.to_int64() >= least && value.to_int64() <= Limits::max();
+    } else {
+      return true;
+    }
+  });
+}
+
 }  // namespace
+
+double largest_of(DType dtype) {
+  switch (dtype) {
+    case DType::float16: return 65504;
+    case DType::bfloat16: return 0x1.fep127;
+    case DType::float32: return std::numeric_limits<float>::max();
+    default: return std::numeric_limits<double>::max();
+  }
+}
+
+void require_held(const char* function, Scalar value, DType dtype) {
+  if (holds(dtype, value)) return;
+  const std::string text =
+      value.kind() == DType::float64 ? fmt::format("{}", value.to_double()) : fmt::format("{}", value.to_int64());
+  throw ValueError(fmt::format("{}: {} cannot hold {}", function, name_of(dtype), text));
+}
+
+Tensor held_number(const char* function, Scalar value, DType dtype, Device device, const Shape& sizes) {
+  require_held(function, value, dtype);
+  return number(value, dtype, device, sizes);
+}
 
 Tensor number(Scalar value, DType dtype, Device device, const Shape& sizes) {
   NodeInfo info = described(dtype, device, sizes);

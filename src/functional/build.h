@@ -14,6 +14,14 @@ namespace russet::functional {
 
 /// A number which the user passed, at every element: a run-time argument, not part of a plan.
 Tensor number(Scalar value, DType dtype, Device device, const Shape& sizes = {});
+/// A number that is to stand in a tensor of the type: throws ValueError that names `function` if the type cannot hold
+/// it.
+Tensor held_number(const char* function, Scalar value, DType dtype, Device device, const Shape& sizes = {});
+/// Throws ValueError that names `function` if the type cannot hold the number. A fraction may be lost, and unsigned
+/// integers take a negative one for what it wraps to.
+void require_held(const char* function, Scalar value, DType dtype);
+/// The largest finite number of a floating type.
+double largest_of(DType dtype);
 /// A number that belongs to a composite's definition, which passes may look at.
 Tensor constant(Scalar value, DType dtype, Device device, const Shape& sizes = {});
 /// A constant in the type and on the device of `like`.

@@ -43,9 +43,9 @@ Tensor constant_tensor(const char* function, double value, const Shape& sizes, c
   return with_options(functional::constant(value, options.dtype, options.device, sizes), options.requires_grad);
 }
 
-// ceil((end - start) / step), exactly for integers.
 constexpr double too_long = 0x1p63;
 
+// ceil((end - start) / step), exactly for integers.
 std::int64_t range_length(const Scalar& start, const Scalar& end, const Scalar& step, bool integers) {
   if (step.to_double() == 0) throw ValueError("arange: the step is 0");
   if (!std::isfinite(start.to_double()) || !std::isfinite(end.to_double())) {
@@ -118,9 +118,9 @@ Tensor ones(const Shape& sizes, const TensorOptions& options) { return constant_
 
 Tensor full(const Shape& sizes, Scalar value, const InferredOptions& options) {
   check_sizes("full", sizes);
-  return with_options(
-      functional::number(value, options.dtype.value_or(inferred(value)), options.device.value_or(Device()), sizes),
-      options.requires_grad);
+  const DType dtype = options.dtype.value_or(inferred(value));
+  return with_options(functional::held_number("full", value, dtype, options.device.value_or(Device()), sizes),
+                      options.requires_grad);
 }
 Tensor scalar_tensor(Scalar value, const InferredOptions& options) { return full({}, value, options); }
 
@@ -138,7 +138,7 @@ Tensor ones_like(const Tensor& x, const InferredOptions& options) {
 }
 Tensor full_like(const Tensor& x, Scalar value, const InferredOptions& options) {
   const TensorOptions known = options_like(x, options);
-  return made_like(x, functional::number(value, known.dtype, known.device, x.sizes()), options);
+  return made_like(x, functional::held_number("full_like", value, known.dtype, known.device, x.sizes()), options);
 }
 
 Tensor arange(Scalar end, const InferredOptions& options) { return arange(0, end, 1, options); }
@@ -148,6 +148,9 @@ Tensor arange(Scalar start, Scalar end, Scalar step, const InferredOptions& opti
   const bool integers = is_integer(start) && is_integer(end) && is_integer(step);
   const DType dtype = options.dtype.value_or(integers ? DType::int64 : DType::float32);
   const Device device = options.device.value_or(Device());
+  if (is_integral(dtype)) {
+    for (const Scalar& bound : {start, end}) functional::require_held("arange", bound, DType::int64);
+  }
   const std::int64_t length = range_length(start, end, step, integers);
   const Tensor positions = functional::iota({length}, device);
   const double bound = std::abs(start.to_double()) + static_cast<double>(length) * std::abs(step.to_double());

@@ -124,7 +124,7 @@ Tensor chosen(const Tensor& condition, const functional::Operand& x, const funct
   const functional::Operand both[] = {x, y};
   const DType dtype = functional::result_type(both);
   const auto side = [&](const functional::Operand& operand) {
-    return operand.is_number() ? functional::number(operand.number(), dtype, condition.device())
+    return operand.is_number() ? functional::held_number("where", operand.number(), dtype, condition.device())
                                : cast(operand.tensor(), dtype);
   };
   return where(condition, side(x), side(y));
@@ -140,10 +140,7 @@ Tensor nan_to_num(const Tensor& x, double nan, std::optional<double> posinf, std
   if (!is_floating(x.dtype())) return functional::copied(x);
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const auto value = [&](double number) { return functional::number(number, x.dtype(), x.device()); };
-  const double largest = x.dtype() == DType::float16    ? 65504.0
-                         : x.dtype() == DType::bfloat16 ? 0x1.fep127
-                         : x.dtype() == DType::float32  ? std::numeric_limits<float>::max()
-                                                        : std::numeric_limits<double>::max();
+  const double largest = functional::largest_of(x.dtype());
   const Tensor below = where(eq(x, constant(-infinity, x)), value(neginf.value_or(-largest)), x);
   const Tensor bounded = where(eq(x, constant(infinity, x)), value(posinf.value_or(largest)), below);
   return where(isnan(x), value(nan), bounded);

@@ -114,7 +114,7 @@ Tensor scatter(const Tensor& x, std::int64_t axis, const Tensor& index, const Te
   return scattered("scatter", x, axis, index, source, false);
 }
 Tensor scatter(const Tensor& x, std::int64_t axis, const Tensor& index, Scalar value) {
-  const Tensor values = functional::number(value, x.dtype(), x.device(), index.sizes());
+  const Tensor values = functional::held_number("scatter", value, x.dtype(), x.device(), index.sizes());
   return scattered("scatter", x, axis, index, values, false);
 }
 Tensor scatter_add(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source) {
@@ -149,7 +149,7 @@ Tensor index_copy(const Tensor& x, std::int64_t axis, const Tensor& index, const
   return with_slices("index_copy", x, axis, index, source, {});
 }
 Tensor index_fill(const Tensor& x, std::int64_t axis, const Tensor& index, Scalar value) {
-  return with_slices("index_fill", x, axis, index, functional::number(value, x.dtype(), x.device()),
+  return with_slices("index_fill", x, axis, index, functional::held_number("index_fill", value, x.dtype(), x.device()),
                      {.from_end = true});
 }
 
@@ -195,7 +195,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {
     throw TypeError(
         fmt::format("masked_fill: the number {} does not fit type {}", value.to_double(), name_of(x.dtype())));
   }
-  return where(mask, functional::number(value, x.dtype(), x.device()), x);
+  return where(mask, functional::held_number("masked_fill", value, x.dtype(), x.device()), x);
 }
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value) {

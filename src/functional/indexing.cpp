@@ -262,7 +262,7 @@ void index_put_(const Tensor& x, const std::vector<Index>& indices, const Tensor
 }
 
 void index_put_(const Tensor& x, const std::vector<Index>& indices, Scalar value) {
-  index_put_(x, indices, functional::number(value, x.dtype(), x.device()), false);
+  index_put_(x, indices, functional::held_number("index_put_", value, x.dtype(), x.device()), false);
 }
 
 }  // namespace russet

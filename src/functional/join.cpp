@@ -133,6 +133,7 @@ Tensor padded_with_number(const Tensor& x, const std::vector<Padding>& padding, 
   const Strides strides = contiguous_strides(sizes);
   std::int64_t offset = 0;
   for (std::size_t i = 0; i < padding.size(); ++i) offset += padding[i].before * strides[static_cast<int>(i)];
+  functional::require_held("pad", value, x.dtype());
   const Tensor base = functional::constant(value, x.dtype(), x.device(), sizes);
   return functional::overwritten(base, x, strides, offset);
 }

@@ -184,7 +184,7 @@ Tensor logsigmoid(const Tensor& x) {
 }
 
 Tensor threshold(const Tensor& x, double threshold, double value) {
-  return where(x > threshold, x, functional::number(value, x.dtype(), x.device()));
+  return where(x > threshold, x, functional::held_number("threshold", value, x.dtype(), x.device()));
 }
 
 Tensor glu(const Tensor& x, std::int64_t axis) {

@@ -199,7 +199,7 @@ Tensor clamp(const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> m
   }
   const Tensor value = functional::cast(x, dtype);
   const auto bound = [&](const std::optional<Scalar>& number) {
-    return number ? functional::number(*number, dtype, x.device()) : Tensor();
+    return number ? functional::held_number("clamp", *number, dtype, x.device()) : Tensor();
   };
   const Bounds bounds{bound(min), bound(max)};
   const Tensor result = outside_tape([&] { return limited(value, bounds); });

@@ -57,7 +57,7 @@ const Tensor& Tensor::copy_(const Tensor& source) const {
 }
 
 const Tensor& Tensor::fill_(Scalar value) const {
-  autograd::assign(*this, functional::number(value, dtype(), device()), autograd::Overlap::allowed);
+  autograd::assign(*this, functional::held_number("fill_", value, dtype(), device()), autograd::Overlap::allowed);
   return *this;
 }
 

@@ -16,7 +16,8 @@ struct InferredOptions {
 Tensor empty(const Shape& sizes, const TensorOptions& options = {});
 Tensor zeros(const Shape& sizes, const TensorOptions& options = {});
 Tensor ones(const Shape& sizes, const TensorOptions& options = {});
-/// Every element is `value`; its type is bool, int64 or float32 by the number's kind unless given.
+/// Every element is `value`; its type is bool, int64 or float32 by the number's kind unless given. Throws ValueError if
+/// the type cannot hold it: integers drop a fraction, and unsigned ones take -1 for their largest number.
 Tensor full(const Shape& sizes, Scalar value, const InferredOptions& options = {});
 /// A tensor of no axes (PyTorch's `torch.tensor(number)`).
 Tensor scalar_tensor(Scalar value, const InferredOptions& options = {});
@@ -28,7 +29,8 @@ Tensor ones_like(const Tensor& x, const InferredOptions& options = {});
 Tensor full_like(const Tensor& x, Scalar value, const InferredOptions& options = {});
 
 /// start, start + step, ... below `end` (above, for a negative step): [ceil((end - start) / step)] elements, int64 if
-/// all three are integers, else float32. Throws ValueError for a step of zero or of the wrong sign.
+/// all three are integers, else float32. Throws ValueError for a step of zero or of the wrong sign, and for
+/// more elements than int64 counts.
 Tensor arange(Scalar end, const InferredOptions& options = {});
 Tensor arange(Scalar start, Scalar end, const InferredOptions& options = {});
 Tensor arange(Scalar start, Scalar end, Scalar step, const InferredOptions& options = {});
