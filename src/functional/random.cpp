@@ -6,7 +6,9 @@
 #include <russet/functional/random.h>
 #include <russet/functional/reduction.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "functional/build.h"
 #include "functional/write.h"
@@ -86,7 +88,7 @@ Tensor randn_like(const Tensor& x, const InferredOptions& options, Generator* ge
 }
 
 Tensor normal(double mean, double deviation, const Shape& sizes, const TensorOptions& options, Generator* generator) {
-  if (deviation < 0) throw ValueError(fmt::format("normal: the standard deviation is {}", deviation));
+  if (!(deviation >= 0)) throw ValueError(fmt::format("normal: the standard deviation is {}", deviation));
   require_floating_type("normal", options.dtype);
   const Tensor z = random(Op::normal, sizes, options.device, generator);
   return with_options(cast(z * number_like(deviation, z) + number_like(mean, z), options.dtype), options.requires_grad);
@@ -96,10 +98,13 @@ Tensor normal(double mean, double deviation, const Shape& sizes, const TensorOpt
 Tensor randint(std::int64_t low, std::int64_t high, const Shape& sizes, const InferredOptions& options,
                Generator* generator) {
   if (low >= high) throw ValueError(fmt::format("randint: there is no integer in [{}, {})", low, high));
+  if (low < 0 && high > INT64_MAX + low) throw ValueError(fmt::format("randint: [{}, {}) is too wide", low, high));
+  const DType dtype = options.dtype.value_or(DType::int64);
+  for (const std::int64_t bound : {low, high - 1}) functional::require_held("randint", bound, dtype);
   const Tensor bits = random(Op::random_bits, sizes, options.device.value_or(Device()), generator);
   const auto integer = [&](std::int64_t value) { return functional::number(value, DType::int64, bits.device()); };
   const Tensor value = autograd::apply(Op::fmod, {bits, integer(high - low)}) + integer(low);
-  return with_options(cast(value, options.dtype.value_or(DType::int64)), options.requires_grad);
+  return with_options(cast(value, dtype), options.requires_grad);
 }
 Tensor randint(std::int64_t high, const Shape& sizes, const InferredOptions& options, Generator* generator) {
   return randint(0, high, sizes, options, generator);
@@ -107,18 +112,52 @@ Tensor randint(std::int64_t high, const Shape& sizes, const InferredOptions& opt
 
 Tensor randperm(std::int64_t n, const InferredOptions& options, Generator* generator) {
   if (n < 0) throw ValueError(fmt::format("randperm: n is {}", n));
+  const DType dtype = options.dtype.value_or(DType::int64);
+  functional::require_held("randperm", std::max<std::int64_t>(n - 1, 0), dtype);
   const Tensor keys = random(Op::random_bits, {n}, options.device.value_or(Device()), generator);
-  return with_options(cast(argsort(keys), options.dtype.value_or(DType::int64)), options.requires_grad);
+  return with_options(cast(argsort(keys), dtype), options.requires_grad);
 }
+
+namespace {
+
+/// Whether there are values that a check can look at.
+bool is_readable(const Tensor& x) { return x.numel() > 0 && x.device().type != DeviceType::null; }
+
+void require_probabilities(const Tensor& p) {
+  if (!is_readable(p)) return;
+  const NoGrad guard;
+  if (all(logical_and(ge(p, constant(0, p)), le(p, constant(1, p)))).item<bool>()) return;
+  throw ValueError("bernoulli: the tensor holds numbers outside of [0, 1], which are no probabilities");
+}
+
+/// Throws unless each row of weights allows that many different draws.
+void require_weights(const Tensor& w, std::int64_t draws) {
+  if (!is_readable(w)) return;
+  const NoGrad guard;
+  const Tensor zero = constant(0, w);
+  const Tensor sound = all(logical_and(ge(w, zero), lt(w, constant(INFINITY, w))));
+  const Tensor fewest = amin(sum(gt(w, zero), -1));
+  if (!sound.item<bool>()) throw ValueError("multinomial: there are weights that are negative, infinite or NaN");
+  const auto possible = fewest.item<std::int64_t>();
+  if (possible == 0) throw ValueError("multinomial: no weight of a row is above 0");
+  if (possible < draws) {
+    throw ValueError(
+        fmt::format("multinomial: {} draws without replacement from a row with {} weight(s) above 0", draws, possible));
+  }
+}
+
+}  // namespace
 
 Tensor bernoulli(const Tensor& p, Generator* generator) {
   functional::require_floating("bernoulli", p);
+  require_probabilities(p);
   const Tensor u = random(Op::uniform, p.sizes(), p.device(), generator);
   return cast(lt(u, cast(p.detach(), DType::float32)), p.dtype());
 }
 
-// With replacement: places of uniform numbers among running sums. Without: the largest of weight / exponential numbers,
-// which orders like a draw one after another (Efraimidis and Spirakis, 2006).
+// With replacement: places of uniform numbers among running sums. Without: the smallest of exponential numbers /
+// weight, which orders like a draw one after another (Efraimidis and Spirakis, 2006). A weight of 0 gives infinity or
+// NaN: last.
 Tensor multinomial(const Tensor& weights, std::int64_t count, bool replacement, Generator* generator) {
   functional::require_floating("multinomial", weights);
   if (weights.dim() != 1 && weights.dim() != 2) {
@@ -126,12 +165,13 @@ Tensor multinomial(const Tensor& weights, std::int64_t count, bool replacement, 
         fmt::format("multinomial: takes a vector or a matrix of weights, not {}", to_string(weights.sizes())));
   }
   const std::int64_t classes = weights.size(-1);
-  if (count < 1 || (!replacement && count > classes)) {
+  if (count < 1 || classes < 1 || (!replacement && count > classes)) {
     throw ValueError(fmt::format("multinomial: {} draws of {} classes{}", count, classes,
                                  replacement ? "" : " without replacement"));
   }
   const Tensor w = functional::wide(weights.detach());
-  if (!replacement) return topk(w / exponential(w.sizes(), w.device(), generator), count).indices;
+  require_weights(w, replacement ? 1 : count);
+  if (!replacement) return topk(exponential(w.sizes(), w.device(), generator) / w, count, -1, false).indices;
   Shape sizes = w.sizes();
   sizes[sizes.rank() - 1] = count;
   const Tensor sums = cumsum(w, -1);
@@ -141,7 +181,7 @@ Tensor multinomial(const Tensor& weights, std::int64_t count, bool replacement, 
 }
 
 const Tensor& uniform_(const Tensor& x, double from, double to, Generator* generator) {
-  if (from > to) throw ValueError(fmt::format("uniform_: there is no number in [{}, {})", from, to));
+  if (!(from <= to)) throw ValueError(fmt::format("uniform_: there is no number in [{}, {})", from, to));
   require_floating_type("uniform_", x.dtype());
   const Tensor u = uniform(x.sizes(), x.dtype(), x.device(), generator);
   return functional::write("uniform_", x, u * number_like(to - from, u) + number_like(from, u));

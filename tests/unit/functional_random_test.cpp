@@ -86,7 +86,55 @@ TEST(Random, PermutationsAndDraws) {
   EXPECT_THROW(multinomial(weights, 4), ValueError);
 }
 
+template <class Call>
+std::string error_of(Call&& call) {
+  try {
+    call();
+  } catch (const ValueError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Random, DrawsNeedWeights) {
+  const auto draw = [](const std::vector<float>& weights, std::int64_t count, bool replacement) {
+    return error_of([&] {
+      multinomial(Tensor::from(weights, {static_cast<std::int64_t>(weights.size()) / 2, 2}, device), count,
+                  replacement);
+    });
+  };
+  const float broken[] = {-1, INFINITY, -INFINITY, NAN};
+  for (const bool replacement : {false, true}) {
+    for (const float weight : broken) {
+      EXPECT_EQ(draw({1, 2, weight, 2}, 1, replacement),
+                "multinomial: there are weights that are negative, infinite or NaN");
+    }
+    EXPECT_EQ(draw({1, 2, 0, 0}, 1, replacement), "multinomial: no weight of a row is above 0");
+    EXPECT_EQ(draw({1, 2, 0, 1}, 1, replacement), "");
+  }
+  EXPECT_EQ(draw({1, 2, 0, 1}, 2, true), "");
+  EXPECT_EQ(draw({1, 2, 0, 1}, 2, false),
+            "multinomial: 2 draws without replacement from a row with 1 weight(s) above 0");
+  EXPECT_EQ(multinomial(zeros({0, 3}, {.device = device}), 2).sizes(), (Shape{0, 2}));
+  EXPECT_EQ(multinomial(zeros({3}, {.device = DeviceType::null}), 2).sizes(), Shape{2});
+}
+
+TEST(Random, ProbabilitiesLieBetween0And1) {
+  for (const float p : {1.5F, -0.1F, NAN, INFINITY}) {
+    EXPECT_NE(error_of([&] { bernoulli(Tensor::from({0.5F, p}, {2}, device)); }), "") << p;
+    EXPECT_NE(error_of([&] { bernoulli_(zeros({2}, {.device = device}), p); }), "") << p;
+  }
+  EXPECT_EQ(bernoulli(Tensor::from({0.0F, 1.0F}, {2}, device)).to_vector<float>(), (std::vector<float>{0, 1}));
+  EXPECT_EQ(bernoulli(zeros({0}, {.device = device})).numel(), 0);
+}
+
 TEST(Random, Refusals) {
+  EXPECT_THROW(normal(0, NAN, {2}), ValueError);
+  EXPECT_THROW(uniform_(zeros({2}), 0, NAN), ValueError);
+  EXPECT_THROW(randint(INT64_MIN, INT64_MAX, {2}), ValueError);
+  EXPECT_THROW(randint(0, 300, {2}, {.dtype = DType::uint8}), ValueError);
+  EXPECT_NO_THROW(randint(0, 256, {2}, {.dtype = DType::uint8}));
+  EXPECT_THROW(randperm(300, {.dtype = DType::uint8}), ValueError);
   EXPECT_THROW(randint(3, 3, {2}), ValueError);
   EXPECT_THROW(rand({2}, {DType::int64}), TypeError);
   EXPECT_THROW(normal(0, -1, {2}), ValueError);

@@ -23,9 +23,12 @@ Tensor randint(std::int64_t high, const Shape& sizes, const InferredOptions& opt
                Generator* generator = nullptr);
 /// 0, ..., n - 1 in random order, int64 unless options say otherwise.
 Tensor randperm(std::int64_t n, const InferredOptions& options = {}, Generator* generator = nullptr);
-/// 1 with the probability that `p` holds at each place, else 0; p's type.
+/// 1 with the probability that `p` holds at each place, else 0; p's type. Waits for p: throws ValueError if a number is
+/// outside of [0, 1].
 Tensor bernoulli(const Tensor& p, Generator* generator = nullptr);
-/// `count` indices a row, drawn with the probabilities (up to a factor) in the last axis of a vector or matrix.
+/// `count` indices a row, drawn with the probabilities (up to a factor) in the last axis of a vector or matrix. Waits
+/// for the weights: throws ValueError if one is negative, infinite or NaN, or a row has none above 0, or
+/// fewer of those than are drawn without replacement.
 Tensor multinomial(const Tensor& weights, std::int64_t count, bool replacement = false, Generator* generator = nullptr);
 
 // In place.

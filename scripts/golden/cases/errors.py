@@ -28,6 +28,13 @@ CASES = [("add", T(2, 3), T(4)), ("mul", T(2, 3), T(2, 4)), ("where", B(2), T(3)
          ("mse_loss", T(2, 3), T(4)), ("dropout", T(3), 1.5, True), ("pow", I(2), -1),
          ("tril", T(3)), ("diagonal", T(3)), ("dot", T(3), T(4)), ("dot", T(2, 2), T(2, 2)), ("neg", B(3)),
          ("cumsum", T(2, 3), 2), ("repeat", T(2, 3), [2])]
+CASES += [("multinomial", V(weights), 1, replacement) for replacement in (False, True)
+          for weights in ([0.0, 0.0], [1.0, -1.0], [1.0, float("nan")], [1.0, float("inf")], [[1.0, 2.0], [0.0, 0.0]])]
+CASES += [("bernoulli", V([0.5, p])) for p in (1.5, -0.5, float("nan"))]
+_BYTES = I(3, dtype="uint8")
+CASES += [("full_like", _BYTES, 300), ("full_like", I(3), float("nan")), ("full_like", I(3), float("inf")),
+          ("full_like", _BYTES, 255.9), ("clamp", _BYTES, None, 300), ("where", B(3), _BYTES, 300),
+          ("masked_fill", _BYTES, B(3), 300)]
 
 CALLS = {}
 for _module in (elementwise, reduction, movement, indexing, contraction, nn, losses):
