@@ -87,6 +87,7 @@ constexpr GradientRow rows[] = {
     {Op::sum_unpool, nothing, sum_unpool_gradient},
     // ordering
     {Op::cumsum, nothing, cumsum_gradient},
+    {Op::cumprod, reads(in0, out), cumprod_gradient},
     // attention
     {Op::attention, all, attention_gradient},
     {Op::attention_logsumexp, all, attention_logsumexp_gradient},

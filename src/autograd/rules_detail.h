@@ -53,6 +53,7 @@ Gradients deviations_gradient(const Context& context, const Tensor& gradient);
 /// For amax and amin: equal elements share the gradient evenly.
 Gradients extremum_gradient(const Context& context, const Tensor& gradient);
 Gradients cumsum_gradient(const Context& context, const Tensor& gradient);
+Gradients cumprod_gradient(const Context& context, const Tensor& gradient);
 
 // rules_contraction.cpp
 Gradients matmul_gradient(const Context& context, const Tensor& gradient);

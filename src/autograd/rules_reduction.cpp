@@ -1,5 +1,6 @@
-// Gradients of reductions and of running sums. Reduced axes have size 1 in results and their gradients.
+// Gradients of reductions, of running sums and products. Reduced axes have size 1 in results and their gradients.
 #include <algorithm>
+#include <bit>
 
 #include "autograd/rules_detail.h"
 
@@ -24,6 +25,31 @@ Tensor product_of_others(const Tensor& x, bool backward) {
     product = product * shifted(product, distance, backward);
   }
   return product;
+}
+
+int axis_of(const Context& c) { return std::countr_zero(std::get<ops::Axes>(c.node.attributes).mask); }
+
+// r_i = g_i + f_i r_(i + 1) from the end of axis 1 on; f has one element fewer than g. Pairs of elements make a
+// recurrence of half the size, whose results are every other one of these: work grows with the size alone.
+Tensor recurrence(const Tensor& f, const Tensor& g) {
+  const std::int64_t size = g.size(1);
+  if (size == 1) return g;
+  if (size % 2 == 1) {
+    const Tensor rest = recurrence(f.narrow(1, 1, size - 2), g.narrow(1, 1, size - 1));
+    const Tensor first = g.narrow(1, 0, 1) + f.narrow(1, 0, 1) * rest.narrow(1, 0, 1);
+    return cat({first, rest}, 1);
+  }
+  const std::int64_t half = size / 2;
+  const auto every_other = [](const Tensor& x, std::int64_t start) { return x.slice(1, {start, {}, 2}); };
+  const Tensor even_f = every_other(f, 0);
+  const Tensor odd_g = every_other(g, 1);
+  const Tensor pairs = every_other(g, 0) + even_f * odd_g;
+  if (half == 1) return cat({pairs, odd_g}, 1);
+  const Tensor odd_f = every_other(f, 1);
+  const Tensor even = recurrence(even_f.narrow(1, 0, half - 1) * odd_f, pairs);
+  const Tensor inner = odd_g.narrow(1, 0, half - 1) + odd_f * even.narrow(1, 1, half - 1);
+  const Tensor odd = cat({inner, odd_g.narrow(1, half - 1, 1)}, 1);
+  return stack({even, odd}, 2).reshape(g.sizes());
 }
 
 }  // namespace
@@ -62,11 +88,26 @@ Gradients deviations_gradient(const Context& c, const Tensor& g) {
 }
 
 Gradients cumsum_gradient(const Context& c, const Tensor& g) {
-  const auto& axes = std::get<ops::Axes>(c.node.attributes);
-  int axis = 0;
-  while (axis < g.dim() && !axes.contains(axis)) ++axis;
-  if (axis == g.dim()) return one(g);
+  if (g.dim() == 0) return one(g);
+  const int axis = axis_of(c);
   return one(flip(apply_as(Op::cumsum, {flip(g, axis)}, g.dtype(), g.sizes(), c.node.attributes), axis));
+}
+
+// The product of the elements before, times what comes of those behind: no division, so zeros are as good as any
+// number, in gradients of gradients too.
+Gradients cumprod_gradient(const Context& c, const Tensor& g) {
+  const Shape& sizes = c.in0().sizes();
+  if (c.in0().numel() <= 1) return one(g);
+  const int axis = axis_of(c);
+  Shape lines{1, sizes[axis], 1};
+  for (int i = 0; i < sizes.rank(); ++i) {
+    if (i != axis) lines[i < axis ? 0 : 2] *= sizes[i];
+  }
+  const Tensor x = c.in0().reshape(lines);
+  const std::int64_t others = sizes[axis] - 1;
+  if (others == 0) return one(g);
+  const Tensor before = cat({constant(x, 1, {lines[0], 1, lines[2]}), c.out().reshape(lines).narrow(1, 0, others)}, 1);
+  return one((before * recurrence(x.narrow(1, 1, others), g.reshape(lines))).reshape(sizes));
 }
 
 }  // namespace russet::autograd

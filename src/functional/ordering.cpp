@@ -8,6 +8,18 @@
 
 namespace russet {
 
+namespace {
+
+/// The first `count` positions that sort x along `axis`.
+Tensor first_places(const Tensor& x, int axis, bool descending, std::int64_t count) {
+  if (count == 0) return argsort(x, axis, descending).narrow(axis, 0, 0);
+  graph::NodeInfo given;
+  given.attributes = ops::Axes{1U << static_cast<unsigned>(axis), descending, count == x.sizes()[axis] ? 0 : count};
+  return autograd::apply(ops::Op::argsort, {x}, std::move(given));
+}
+
+}  // namespace
+
 Tensor argsort(const Tensor& x, std::int64_t axis, bool descending) {
   const int wrapped = wrap_axis(axis, x.dim());
   if (x.dim() == 0) return functional::constant(0, DType::int64, x.device());
@@ -30,7 +42,7 @@ ValuesIndices topk(const Tensor& x, std::int64_t k, std::int64_t axis, bool larg
         fmt::format("topk: there are no {} of {} elements along axis {} of {}", k, size, axis, to_string(x.sizes())));
   }
   if (x.dim() == 0) return {functional::copied(x), functional::constant(0, DType::int64, x.device())};
-  const Tensor indices = argsort(x, wrapped, largest).narrow(wrapped, 0, k).contiguous();
+  const Tensor indices = first_places(x, wrapped, largest, k);
   return {gather(x, wrapped, indices), indices};
 }
 
@@ -39,7 +51,7 @@ ValuesIndices kthvalue(const Tensor& x, std::int64_t k, std::int64_t axis, bool 
   const std::int64_t size = x.dim() == 0 ? 1 : x.sizes()[wrapped];
   if (k < 1 || k > size) throw ValueError(fmt::format("kthvalue: there is no element {} of {}", k, size));
   if (x.dim() == 0) return {functional::copied(x), functional::constant(0, DType::int64, x.device())};
-  const Tensor indices = argsort(x, wrapped).narrow(wrapped, k - 1, 1).contiguous();
+  const Tensor indices = first_places(x, wrapped, false, k).narrow(wrapped, k - 1, 1).contiguous();
   const Tensor values = gather(x, wrapped, indices);
   if (keepdim) return {values, indices};
   return {values.squeeze(wrapped), indices.squeeze(wrapped)};

@@ -120,35 +120,27 @@ Tensor count_nonzero(const Tensor& x, const AxisList& axes) { return sum(functio
 namespace {
 
 /// What a running sum or product is computed in.
-Tensor running(Op op, const Tensor& x, std::optional<DType> dtype) {
+Tensor accumulated_in(Op op, const Tensor& x, std::optional<DType> dtype) {
   if (dtype) return cast(x, *dtype);
   return is_floating(x.dtype()) ? functional::autocast(op, x) : cast(x, DType::int64);
+}
+
+Tensor running(Op op, const Tensor& x, std::int64_t axis, std::optional<DType> dtype) {
+  const Tensor value = accumulated_in(op, x, dtype);
+  const int wrapped = wrap_axis(axis, x.dim());
+  if (x.dim() == 0) return functional::copied(value);
+  graph::NodeInfo given;
+  given.attributes = ops::Axes{1U << static_cast<unsigned>(wrapped)};
+  return autograd::apply(op, {value}, std::move(given));
 }
 
 }  // namespace
 
 Tensor cumsum(const Tensor& x, std::int64_t axis, std::optional<DType> dtype) {
-  const Tensor value = running(Op::cumsum, x, dtype);
-  const int wrapped = wrap_axis(axis, x.dim());
-  if (x.dim() == 0) return functional::copied(value);
-  graph::NodeInfo given;
-  given.attributes = ops::Axes{1U << static_cast<unsigned>(wrapped)};
-  return autograd::apply(Op::cumsum, {value}, std::move(given));
+  return running(Op::cumsum, x, axis, dtype);
 }
-
-// Doubling: after step s, element i is the product of the 2^s elements that end at i (Hillis and Steele, 1986). Zeros
-// need no care, neither here nor in the gradient.
 Tensor cumprod(const Tensor& x, std::int64_t axis, std::optional<DType> dtype) {
-  Tensor result = running(Op::prod, x, dtype);
-  const int wrapped = wrap_axis(axis, x.dim());
-  if (x.dim() == 0) return functional::copied(result);
-  const std::int64_t size = x.sizes()[wrapped];
-  for (std::int64_t shift = 1; shift < size; shift *= 2) {
-    const Tensor head = result.narrow(wrapped, 0, shift);
-    const Tensor tail = result.narrow(wrapped, shift, size - shift) * result.narrow(wrapped, 0, size - shift);
-    result = cat({head, tail}, wrapped);
-  }
-  return size > 1 ? result : functional::copied(result);
+  return running(Op::cumprod, x, axis, dtype);
 }
 
 Tensor median(const Tensor& x) { return median(x.flatten(), 0).values; }

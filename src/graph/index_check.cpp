@@ -22,15 +22,18 @@ struct Bounds {
 /// What an operator says of its result, whatever the elements that it reads. With graph_mutex() held.
 std::optional<Bounds> bounds_of(const Node& node) {
   const auto up_to = [](std::int64_t count) { return Bounds{0, std::max<std::int64_t>(count, 1) - 1}; };
-  const auto axes = [&] { return std::get<ops::Axes>(node.attributes).mask; };
+  const auto attributes = [&] { return std::get<ops::Axes>(node.attributes); };
   switch (node.op) {
     case Op::iota: return up_to(numel(node.shape));
-    case Op::argsort: return up_to(node.shape[std::countr_zero(axes())]);
+    case Op::argsort:
+      if (attributes().first == 0) return up_to(node.shape[std::countr_zero(attributes().mask)]);
+      [[fallthrough]];
     case Op::argmax:
     case Op::argmin: {
       if (node.materialised()) return std::nullopt;
       const Shape& from = node.inputs()[0]->shape;
-      return up_to(std::popcount(axes()) == 1 ? from[std::countr_zero(axes())] : numel(from));
+      const std::uint32_t mask = attributes().mask;
+      return up_to(std::popcount(mask) == 1 ? from[std::countr_zero(mask)] : numel(from));
     }
     case Op::constant: {
       const std::int64_t number = std::get<ops::Number>(node.attributes).integer;

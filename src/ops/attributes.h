@@ -15,6 +15,7 @@ namespace russet::ops {
 struct Axes {
   std::uint32_t mask = 0;
   bool descending = false;  // argsort only
+  std::int64_t first = 0;   // argsort only: the result has so many places of the order; 0: all
   constexpr bool contains(int axis) const { return (mask >> axis) & 1U; }
   bool operator==(const Axes&) const = default;
 };

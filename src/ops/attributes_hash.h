@@ -9,7 +9,9 @@ namespace russet::ops {
 
 struct AttributeHash {
   std::uint64_t operator()(const std::monostate&) const { return 0; }
-  std::uint64_t operator()(const Axes& a) const { return a.mask * 2ULL + a.descending; }
+  std::uint64_t operator()(const Axes& a) const {
+    return base::mix(a.mask * 2ULL + a.descending, static_cast<std::uint64_t>(a.first));
+  }
   std::uint64_t operator()(const View& a) const {
     return base::mix(base::mix(a.dynamic, static_cast<std::uint64_t>(a.offset)), a.strides);
   }

@@ -92,6 +92,7 @@ enum class Op : std::uint8_t {
   // ordering
   argsort,
   cumsum,
+  cumprod,
   // attention
   attention,
   attention_logsumexp,

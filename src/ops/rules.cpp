@@ -367,6 +367,18 @@ Shape attended(const Call& call) {
   }
 }
 
+Shape first_places(const Call& call) {
+  const int axis = std::countr_zero(one_axis(call));
+  const std::int64_t first = call.attribute<Axes>().first;
+  Shape result = call.shape(0);
+  if (first == 0) return result;
+  if (result.empty() || first < 0 || first > result[axis]) {
+    call.fail("there are no {} places along axis {}", first, axis);
+  }
+  result[axis] = first;
+  return result;
+}
+
 Shape like_first(const Call& call) {
   const Shape& x = call.shape(0);
   switch (call.row.op) {
@@ -378,8 +390,9 @@ Shape like_first(const Call& call) {
       break;
     }
     case Op::max_unpool: check_gradient(call, call.shape(1), pooled(call, x)); break;
-    case Op::argsort:
-    case Op::cumsum: one_axis(call); break;
+    case Op::argsort: return first_places(call);
+    case Op::cumsum:
+    case Op::cumprod: one_axis(call); break;
     default: break;
   }
   return x;

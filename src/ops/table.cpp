@@ -182,8 +182,11 @@ constexpr OpRow rows[] = {
      "Adds each element to all positions of its window: the transpose of sum_pool."},
 
     {Op::argsort, "argsort", ordering, 1, index_type, like_first, none,
-     "Indices that sort along an axis, equal elements in their order; NaN counts as largest.", false, exact},
+     "Indices that sort along an axis, or the first of them; equal elements in their order, NaN counts as largest.",
+     false, exact},
     {Op::cumsum, "cumsum", ordering, 1, widen, like_first, single, "Running sum along an axis.", false, contracted},
+    {Op::cumprod, "cumprod", ordering, 1, widen, like_first, single, "Running product along an axis.", false,
+     contracted},
 
     {Op::attention, "attention", Family::attention, 5, floating, ShapeRule::attention, none,
      "softmax(scale * query key^T, masked) value: query, key, value, a mask and random numbers for dropout.", false,

@@ -48,6 +48,7 @@ Domain domain_of(Op op, std::size_t input, DType dtype) {
     case Op::shift_right: return {0, 6, true};
     case Op::abs:
     case Op::sign: return {whole ? low : -3, 3, whole, 0.1};
+    case Op::cumprod:
     case Op::prod: return whole ? Domain{low, 3, true} : Domain{-1.5, 1.5, false, 0.3};
     case Op::convolution:
     case Op::convolution_input:
@@ -270,6 +271,10 @@ std::vector<Sample> ordering(Op op, DType dtype) {
       result.push_back({fmt::format("{} axis {} descending", to_string(shape), axis),
                         {{shape, domain, {}}},
                         with(ops::Axes{1U << axis, true})});
+      if (shape[axis] < 2) continue;
+      result.push_back({fmt::format("{} axis {} first", to_string(shape), axis),
+                        {{shape, domain, {}}},
+                        with(ops::Axes{1U << axis, axis == 0, 2})});
     }
   }
   return result;

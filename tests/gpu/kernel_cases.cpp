@@ -233,13 +233,15 @@ void add_attentions(std::vector<Case>& cases, DType type, const AttentionShape& 
   add(Op::attention_key_gradient, Op::attention_value_gradient);
 }
 
-Case along_axis(Op op, DType type, const Shape& x, int axis, Layout layout, bool descending) {
+Case along_axis(Op op, DType type, const Shape& x, int axis, Layout layout, bool descending, std::int64_t first) {
   Case one;
   one.op = op;
   one.name = fmt::format("{} {} {} axis {} {}", ops::row(op).name, name_of(type), to_string(x), axis, name_of(layout));
-  one.attributes = ops::Axes{1U << axis, descending};
+  one.attributes = ops::Axes{1U << axis, descending, first};
   one.inputs = {array(type, x, layout)};
-  one.output = array(op == Op::argsort ? DType::int64 : is_floating(type) ? type : DType::int64, x);
+  Shape sizes = x;
+  if (first != 0) sizes[axis] = first;
+  one.output = array(op == Op::argsort ? DType::int64 : is_floating(type) ? type : DType::int64, sizes);
   if (op == Op::argsort) {
     one.inputs[0].fill = {type == DType::uint8 || type == DType::boolean ? 0.0 : -9.0,
                           type == DType::boolean ? 1.0 : 9.0, true};

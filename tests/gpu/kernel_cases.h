@@ -52,6 +52,7 @@ struct AttentionShape {
 void add_attentions(std::vector<Case>& cases, DType type, const AttentionShape& s, Layout layout = Layout::contiguous);
 
 /// argsort or cumsum.
-Case along_axis(ops::Op op, DType type, const Shape& x, int axis, Layout layout, bool descending = false);
+Case along_axis(ops::Op op, DType type, const Shape& x, int axis, Layout layout, bool descending = false,
+                std::int64_t first = 0);
 
 }  // namespace russet::gputest

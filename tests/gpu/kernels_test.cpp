@@ -293,6 +293,30 @@ TEST(Kernels, SortsAreStableAndPutNanLast) {
   expect_right(cases);
 }
 
+TEST(Kernels, SortsGiveTheFirstPlacesAlone) {
+  std::vector<Case> cases;
+  for (const DType type : {DType::float32, DType::bfloat16, DType::int64, DType::boolean}) {
+    cases.push_back(along_axis(Op::argsort, type, {3, 37}, 1, Layout::contiguous, false, 5));
+    cases.push_back(along_axis(Op::argsort, type, {2, 1700}, 1, Layout::contiguous, true, 3));
+  }
+  cases.push_back(along_axis(Op::argsort, DType::float32, {2, 1700}, 1, Layout::contiguous, false, 600));
+  cases.push_back(along_axis(Op::argsort, DType::float32, {2, 1700}, 1, Layout::contiguous, false, 1699));
+  cases.push_back(along_axis(Op::argsort, DType::float32, {2, 600, 2}, 1, Layout::spaced, true, 1));
+  cases.push_back(along_axis(Op::argsort, DType::int64, {2100}, 0, Layout::flipped, false, 513));
+  expect_right(cases);
+}
+
+TEST(Kernels, RunningProducts) {
+  std::vector<Case> cases;
+  for (const DType type : all_types) {
+    cases.push_back(along_axis(Op::cumprod, type, {5, 19}, 1, Layout::contiguous));
+    cases.push_back(along_axis(Op::cumprod, type, {2, 1100}, 1, Layout::contiguous));
+  }
+  cases.push_back(along_axis(Op::cumprod, DType::float32, {40, 1030}, 0, Layout::spaced));
+  cases.push_back(along_axis(Op::cumprod, DType::float32, {3, 2500}, 1, Layout::flipped));
+  expect_right(cases);
+}
+
 TEST(Kernels, RunningSums) {
   std::vector<Case> cases;
   for (const DType type : all_types) {

@@ -215,6 +215,49 @@ TEST(CpuOrdering, ArgsortIsStableAndNanIsLargest) {
   }
 }
 
+/// Against the whole order, for elements in random order, many of them equal, and in the worst order.
+TEST(CpuOrdering, TheFirstOfAnOrderAreSelected) {
+  for (const DType type : {DType::float32, DType::bfloat16, DType::int64, DType::boolean}) {
+    for (const bool descending : {false, true}) {
+      for (const auto& [length, first] :
+           {std::pair<std::int64_t, std::int64_t>{8, 1}, {100, 24}, {100, 99}, {40000, 7}, {40000, 9000}}) {
+        for (const bool ordered : {false, true}) {
+          Array x(type, {2, length, 3}, length < 1000 ? Layout::gaps : Layout::row_major);
+          Array order(DType::int64, {2, first, 3});
+          Array whole(DType::int64, x.shape);
+          x.randomise();
+          if (is_floating(type)) x.at({1, length / 2, 2}) = x.at({1, length / 3, 2}) = std::nan("");
+          for (std::int64_t i = 0; ordered && i < length; ++i) {
+            x.at({0, i, 1}) = static_cast<double>(descending ? i : -i) / 256;
+          }
+          x.write();
+          run(step(Op::argsort, ops::Axes{2, descending}), {&x}, whole);
+          run(step(Op::argsort, ops::Axes{2, descending, first}), {&x}, order);
+          for (std::int64_t i = 0; i < first; ++i) {
+            for (std::int64_t a = 0; a < 2; ++a) {
+              for (std::int64_t b = 0; b < 3; ++b) ASSERT_EQ(order.at({a, i, b}), whole.at({a, i, b})) << length;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(CpuOrdering, Cumprod) {
+  for (const DType type : {DType::float32, DType::bfloat16, DType::int64, DType::float64}) {
+    Array x(type, {3, 50, 4}, Layout::gaps);
+    Array y(type, x.shape);
+    x.randomise();
+    run(step(Op::cumprod, ops::Axes{2, false}), {&x}, y);
+    std::vector<double> expected = x.values;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      if (i / 4 % 50 != 0) expected[i] *= expected[i - 4];
+    }
+    if (type != DType::int64) expect_close(y, expected, tolerance_of(type), "cumprod");
+  }
+}
+
 TEST(CpuOrdering, Cumsum) {
   for (const DType type : {DType::float32, DType::bfloat16, DType::int64, DType::float64}) {
     Array x(type, {3, 50, 4}, Layout::gaps);

@@ -48,6 +48,10 @@ std::vector<Case> cases() {
        [](const Inputs& x) { return clamp(x[0], x[1] - 1, x[2] + 0.5); },
        {in({2, 3}), in({3}, 1), in({2, 1}, 2)}},
       {"cumprod", [](const Inputs& x) { return cumprod(x[0], 1); }, {in({2, 5})}},
+      {"cumprod of zeros",
+       [](const Inputs& x) { return cumprod(x[0], 1); },
+       {Tensor::from({0.5, 0.0, -0.7, 2.0, 0.0, 0.0, 0.3, 1.5, 0.9, -0.4}, {2, 5}, DeviceType::reference)}},
+      {"cumprod of many", [](const Inputs& x) { return cumprod(x[0] + 1.5, 0); }, {in({9, 2})}},
       {"cumsum", [](const Inputs& x) { return cumsum(x[0] * x[0], 0); }, {in({3, 2})}},
       {"einsum",
        [](const Inputs& x) {

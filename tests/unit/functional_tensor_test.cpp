@@ -204,6 +204,20 @@ TEST(Ordering, TiesNanAndCounts) {
   EXPECT_EQ(of(kthvalue(floats({4, 1, 3}, {3}), 2).values), (List{3}));
 }
 
+TEST(Ordering, TheFirstAreThoseOfTheWholeOrder) {
+  const Tensor x = floats({2, 1, static_cast<float>(nan_value), 1, 7, 2, 1, 0, 7, 3, -1, 4}, {12});
+  for (const bool largest : {false, true}) {
+    const Tensor order = argsort(x, -1, largest);
+    for (std::int64_t k = 0; k <= 12; ++k) {
+      const ValuesIndices first = topk(x, k, -1, largest);
+      EXPECT_EQ(of(first.indices), of(order.narrow(0, 0, k))) << k;
+      EXPECT_TRUE(allclose(first.values, index_select(x, 0, first.indices), 0, 0, true)) << k;
+      if (largest || k == 0) continue;
+      EXPECT_EQ(of(kthvalue(x, k).indices), of(order[k - 1])) << k;
+    }
+  }
+}
+
 TEST(Comparison, CloseAndEqual) {
   EXPECT_TRUE(allclose(floats({1, 2}, {2}), floats({1, 2.00001F}, {2})));
   EXPECT_FALSE(allclose(floats({1, 2}, {2}), floats({1, 2.001F}, {2})));

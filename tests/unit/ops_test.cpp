@@ -189,7 +189,11 @@ TEST(Shapes, Indexing) {
   message<InternalError>(Op::take, {{f4, {9, 2, 3}}, {i8, {5}}}, both);
   message<ShapeError>(Op::put, {{f4, {9, 2}}, {f4, {4, 2}}, {i8, {5}}}, Indexing{.lead = {5}});
   message<ShapeError>(Op::argsort, {{f4, {2, 3}}}, Axes{0b11});
+  EXPECT_EQ(shape_of(Op::argsort, {{f4, {2, 3}}}, Axes{0b10, false, 2}), (Shape{2, 2}));
+  message<ShapeError>(Op::argsort, {{f4, {2, 3}}}, Axes{0b10, false, 4});
+  message<ShapeError>(Op::argsort, {{f4, {}}}, Axes{1, false, 1});
   EXPECT_EQ(shape_of(Op::cumsum, {{f4, {2, 3}}}, Axes{0b10}), (Shape{2, 3}));
+  EXPECT_EQ(shape_of(Op::cumprod, {{f4, {2, 3}}}, Axes{0b01}), (Shape{2, 3}));
 }
 
 TEST(WindowOutput, Formula) {

@@ -357,6 +357,8 @@ TEST(Ordering, ArgsortIsStable) {
   const Values table = longs({2, 3}, {5, 1, 3, 2, 4, 0});
   EXPECT_EQ(run(Op::argsort, {table}, ops::Axes{0b01}).values, (List{1, 0, 1, 0, 1, 0}));
   EXPECT_EQ(run(Op::argsort, {table}, ops::Axes{0b10}).values, (List{1, 2, 0, 2, 0, 1}));
+  EXPECT_EQ(run(Op::argsort, {table}, ops::Axes{0b10, true, 2}).values, (List{0, 2, 1, 0}));
+  EXPECT_EQ(run(Op::argsort, {table}, ops::Axes{0b01, false, 1}).values, (List{1, 0, 1}));
   EXPECT_EQ(run(Op::argsort, {floats({}, {1})}, ops::Axes{1}).values, List{0});
   EXPECT_EQ(run(Op::argsort, {floats({0, 2}, {})}, ops::Axes{1}).shape, (Shape{0, 2}));
 }
@@ -366,6 +368,12 @@ TEST(Ordering, Cumsum) {
   EXPECT_EQ(run(Op::cumsum, {x}, ops::Axes{0b10}).values, (List{1, 3, 6, 4, 9, 15}));
   EXPECT_EQ(run(Op::cumsum, {x}, ops::Axes{0b01}).values, (List{1, 2, 3, 5, 7, 9}));
   EXPECT_EQ(run(Op::cumsum, {bools({3}, {1, 1, 1})}, ops::Axes{1}).values, (List{1, 2, 3}));
+}
+
+TEST(Ordering, Cumprod) {
+  const Values x = floats({2, 3}, {1, 2, 3, 4, 0, 6});
+  EXPECT_EQ(run(Op::cumprod, {x}, ops::Axes{0b10}).values, (List{1, 2, 6, 4, 0, 0}));
+  EXPECT_EQ(run(Op::cumprod, {x}, ops::Axes{0b01}).values, (List{1, 2, 3, 4, 0, 18}));
 }
 
 TEST(Target, RunsPrimitivesAlone) {

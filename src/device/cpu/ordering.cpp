@@ -1,4 +1,5 @@
 // What goes along one axis in order.
+#include <algorithm>
 #include <bit>
 #include <numeric>
 
@@ -151,7 +152,8 @@ class Argsort final : public compile::Kernel {
       });
       std::swap(sorted, other);
     }
-    in_parallel(length, 1, [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t first = attribute<ops::Axes>(primitive_).first;
+    in_parallel(first == 0 ? length : first, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) to[i * lines_.to_step] = sorted[i].position;
     });
   }
@@ -162,12 +164,108 @@ class Argsort final : public compile::Kernel {
   std::size_t entry_bytes_ = 0;
 };
 
-/// Running sums. Lines next to each other in memory advance together.
-class Cumsum final : public compile::Kernel {
+/// The first few positions of a sorted line: what comes before the last of those found so far is gathered, and thinned
+/// to the first again when twice as many have come together. Constant time for each element, whatever their order.
+class Select final : public compile::Kernel {
  public:
-  explicit Cumsum(const Primitive& primitive) : primitive_(primitive), lines_(primitive) {}
+  explicit Select(const Primitive& primitive)
+      : primitive_(primitive),
+        lines_(primitive),
+        wanted_(attribute<ops::Axes>(primitive).first),
+        threads_(static_cast<int>(std::min<std::int64_t>(base::thread_count(), lines_.count))) {
+    visit_dtype(input_access(primitive, 0).dtype, [&]<class Element>() { entry_bytes_ = sizeof(Entry<Element>); });
+  }
 
-  std::string name() const override { return "running sums"; }
+  std::size_t scratch_bytes() const override {
+    return static_cast<std::size_t>(threads_) * 2 * static_cast<std::size_t>(wanted_) * entry_bytes_;
+  }
+  std::string name() const override { return "selection"; }
+
+  void run(const Bindings& bindings) const override {
+    if (lines_.count == 0) return;
+    visit_dtype(input_access(primitive_, 0).dtype, [&]<class Element>() { select_all<Element>(bindings); });
+  }
+
+ private:
+  template <class Element>
+  void select_all(const Bindings& bindings) const {
+    auto* const scratch = reinterpret_cast<Entry<Element>*>(bindings.scratch);
+    const auto work = [&](int thread, int threads) {
+      for (std::int64_t line = thread; line < lines_.count; line += threads) {
+        select_line(bindings, line, scratch + thread * 2 * wanted_);
+      }
+    };
+    if (threads_ == 1 || lines_.count * lines_.length < 2048) return work(0, 1);
+    base::parallel_region([&](int thread, int count) {
+      if (thread < threads_) work(thread, std::min(count, threads_));
+    });
+  }
+
+  template <class Element>
+  void select_line(const Bindings& bindings, std::int64_t line, Entry<Element>* found) const {
+    const bool descending = attribute<ops::Axes>(primitive_).descending;
+    const auto before = [descending](const Entry<Element>& a, const Entry<Element>& b) {
+      if (precedes(a.key, b.key, descending)) return true;
+      return a.position < b.position && !precedes(b.key, a.key, descending);
+    };
+    const Lines::Start start = lines_.start(line);
+    const auto* const from = address_as<const Element>(input_access(primitive_, 0), bindings) + start.from;
+    std::int64_t count = 0;
+    for (; count < wanted_; ++count) found[count] = {from[count * lines_.from_step], count};
+    Element last = std::max_element(found, found + wanted_, before)->key;
+    for (std::int64_t i = wanted_; i < lines_.length; ++i) {
+      const Element key = from[i * lines_.from_step];
+      if (!precedes(key, last, descending)) continue;
+      found[count++] = {key, i};
+      if (count < 2 * wanted_) continue;
+      std::nth_element(found, found + wanted_ - 1, found + count, before);
+      count = wanted_;
+      last = found[wanted_ - 1].key;
+    }
+    std::sort(found, found + count, before);
+    auto* const to = address_as<std::int64_t>(primitive_.output.access, bindings) + start.to;
+    for (std::int64_t i = 0; i < wanted_; ++i) to[i * lines_.to_step] = found[i].position;
+  }
+
+  Primitive primitive_;
+  Lines lines_;
+  std::int64_t wanted_;
+  int threads_;
+  std::size_t entry_bytes_ = 0;
+};
+
+/// Of a large share of a line, sorting the whole in parallel is as fast.
+bool selects(const Primitive& primitive) {
+  if (primitive.op != Op::argsort) return false;
+  const std::int64_t first = attribute<ops::Axes>(primitive).first;
+  return first > 0 && first < Lines(primitive).length / 4;
+}
+
+struct Sums {
+  static constexpr const char* name = "running sums";
+  static constexpr int start = 0;
+  template <class T>
+  static T combine(T a, T b) {
+    return wrapping_add(a, b);
+  }
+};
+
+struct Products {
+  static constexpr const char* name = "running products";
+  static constexpr int start = 1;
+  template <class T>
+  static T combine(T a, T b) {
+    return wrapping_multiply(a, b);
+  }
+};
+
+/// Running sums or products, a line after the other.
+template <class Kind>
+class Running final : public compile::Kernel {
+ public:
+  explicit Running(const Primitive& primitive) : primitive_(primitive), lines_(primitive) {}
+
+  std::string name() const override { return Kind::name; }
 
   void run(const Bindings& bindings) const override {
     visit_dtype(input_access(primitive_, 0).dtype, [&]<class Element>() {
@@ -177,12 +275,7 @@ class Cumsum final : public compile::Kernel {
         base::parallel_for(lines_.count, static_cast<double>(lines_.length), [&](std::int64_t begin, std::int64_t end) {
           for (std::int64_t line = begin; line < end; ++line) {
             const Lines::Start start = lines_.start(line);
-            using Sum = std::conditional_t<std::is_same_v<Accumulator<Result>, float>, double, Accumulator<Result>>;
-            Sum sum{};
-            for (std::int64_t i = 0; i < lines_.length; ++i) {
-              sum = wrapping_add(sum, convert_element<Sum>(from[start.from + i * lines_.from_step]));
-              to[start.to + i * lines_.to_step] = convert_element<Result>(sum);
-            }
+            run_line(from + start.from, to + start.to);
           }
         });
       });
@@ -190,6 +283,16 @@ class Cumsum final : public compile::Kernel {
   }
 
  private:
+  template <class Element, class Result>
+  void run_line(const Element* from, Result* to) const {
+    using Wide = std::conditional_t<std::is_same_v<Accumulator<Result>, float>, double, Accumulator<Result>>;
+    Wide value{Kind::start};
+    for (std::int64_t i = 0; i < lines_.length; ++i) {
+      value = Kind::combine(value, convert_element<Wide>(from[i * lines_.from_step]));
+      to[i * lines_.to_step] = convert_element<Result>(value);
+    }
+  }
+
   Primitive primitive_;
   Lines lines_;
 };
@@ -198,8 +301,10 @@ class Cumsum final : public compile::Kernel {
 
 Verdict judge_ordering(const Primitive& primitive) {
   return accept([&primitive]() -> KernelPtr {
+    if (selects(primitive)) return std::make_unique<Select>(primitive);
     if (primitive.op == Op::argsort) return std::make_unique<Argsort>(primitive);
-    return std::make_unique<Cumsum>(primitive);
+    if (primitive.op == Op::cumprod) return std::make_unique<Running<Products>>(primitive);
+    return std::make_unique<Running<Sums>>(primitive);
   });
 }
 

@@ -22,7 +22,7 @@ template <class T>
 void sort_indices(const Call& call) {
   const bool descending = call.attribute<ops::Axes>().descending;
   const Array<T> x = call.input<T>(0);
-  Array<std::int64_t> result(call.output_shape());
+  Array<std::int64_t> sorted(x.shape);
   for_each_line(call, x.shape, [&](std::int64_t start, std::int64_t count, std::int64_t stride) {
     std::vector<std::int64_t> order(static_cast<std::size_t>(count));
     std::iota(order.begin(), order.end(), 0);
@@ -31,18 +31,21 @@ void sort_indices(const Call& call) {
       const T second = x[start + b * stride];
       return descending ? greater(first, second) : greater(second, first);
     });
-    for (std::int64_t i = 0; i < count; ++i) result[start + i * stride] = order[static_cast<std::size_t>(i)];
+    for (std::int64_t i = 0; i < count; ++i) sorted[start + i * stride] = order[static_cast<std::size_t>(i)];
   });
-  call.output(result);
+  Array<std::int64_t> first(call.output_shape());
+  walk(first.shape, contiguous_strides(x.shape), [&](std::int64_t i, std::int64_t at) { first[i] = sorted[at]; });
+  call.output(first);
 }
 
-template <class T>
-void sum_up(const Call& call) {
+/// Each element of a line becomes what it and those before it add up to, or multiply to.
+template <class T, class Combine>
+void accumulate(const Call& call, Combine&& combine) {
   Array<T> result = call.input<T>(0);
   for_each_line(call, result.shape, [&](std::int64_t start, std::int64_t count, std::int64_t stride) {
     for (std::int64_t i = 1; i < count; ++i) {
-      T& sum = result[start + i * stride];
-      sum = plus(result[start + (i - 1) * stride], sum);
+      T& element = result[start + i * stride];
+      element = combine(result[start + (i - 1) * stride], element);
     }
   });
   call.output(result);
@@ -54,8 +57,10 @@ void run_ordering(const Call& call) {
   by_kind(call.input_type(0), [&]<class T>(T) {
     if (call.op() == ops::Op::argsort) {
       sort_indices<T>(call);
+    } else if (call.op() == ops::Op::cumsum) {
+      accumulate<T>(call, [](T a, T b) { return plus(a, b); });
     } else {
-      sum_up<T>(call);
+      accumulate<T>(call, [](T a, T b) { return times(a, b); });
     }
   });
 }

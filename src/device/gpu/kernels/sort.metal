@@ -1,7 +1,7 @@
 // needs: element.metal
 // Indices that sort lines of a tensor: blocks are sorted in threadgroup memory, then merged in pairs, each element
 // finding its place in the other block by halving. Position decides between equal elements, so that any way of sorting
-// gives the same order. NaN counts as largest.
+// gives the same order. NaN counts as largest. Where only the first places of the order are wanted, no block keeps more.
 
 struct SortValues {
   Axes lines;         // of the tensor, without the axis that is sorted
@@ -10,7 +10,8 @@ struct SortValues {
   ulong line_count;
   uint length, width;  // of a line; of the blocks that are merged
   uint blocks;         // of a line
-  uint descending;
+  uint wanted;         // places of the order
+  uint descending, unused;
 };
 
 template <class Key>
@@ -57,30 +58,34 @@ void sort_block(device const T* x, device R* result, constant SortValues& values
   const long to = locate(values.result_lines, line);
   for (uint i = thread_id; i < 2 * THREADS; i += THREADS) {
     const uint at = first + i;
-    if (at < values.length) result[to + long(at) * values.result_stride] = R(positions[i]);
+    if (at < values.length && i < values.wanted) result[to + long(at) * values.result_stride] = R(positions[i]);
   }
 }
 
-/// Merges sorted blocks of `width` in pairs. `sorted`: [line, length]. An element a thread.
+/// Merges sorted blocks of `width` in pairs. `sorted`: [line, length]. An element that a block has kept a thread.
 template <class T, class R>
 void merge_blocks(device const T* x, device const uint* sorted, device R* result, constant SortValues& values,
                   ulong thread_position) {
   typedef typename KeyOf<T>::type Key;
-  const ulong line = thread_position / values.length;
+  const uint kept = min(values.width, values.wanted);
+  const uint blocks = (values.length - 1u) / values.width + 1u;
+  const ulong block_number = thread_position / kept;
+  const ulong line = block_number / blocks;
   if (line >= values.line_count) return;
-  const uint at = uint(thread_position - line * values.length);
+  const uint block = uint(block_number - line * blocks);
+  const uint offset = uint(thread_position - block_number * kept);
+  const uint at = block * values.width + offset;
+  if (at >= values.length) return;
   const bool descending = values.descending != 0;
   const long from = locate(values.lines, line);
   device const uint* const order = sorted + line * values.length;
-  const uint pair = at / values.width / 2 * (2 * values.width);
-  const uint middle = min(pair + values.width, values.length);
-  const bool in_first = at < middle;
   const uint position = order[at];
   const Key key = read_element<Key>(x, from + long(position) * values.stride);
   // How many elements of the other block come before this one.
-  const uint other = in_first ? middle : pair;
+  const uint pair = block / 2u * (2u * values.width);
+  const uint other = min(block % 2u == 0u ? pair + values.width : pair, values.length);
   uint low = other;
-  uint high = in_first ? min(pair + 2 * values.width, values.length) : middle;
+  uint high = min(other + kept, values.length);
   while (low < high) {
     const uint half_way = low + (high - low) / 2;
     const uint candidate = order[half_way];
@@ -90,6 +95,8 @@ void merge_blocks(device const T* x, device const uint* sorted, device R* result
       high = half_way;
     }
   }
-  const uint rank = pair + (at - (in_first ? pair : middle)) + (low - other);
-  result[locate(values.result_lines, line) + long(rank) * values.result_stride] = R(position);
+  const uint rank = offset + (low - other);
+  if (rank < values.wanted) {
+    result[locate(values.result_lines, line) + long(pair + rank) * values.result_stride] = R(position);
+  }
 }

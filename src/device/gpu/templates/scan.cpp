@@ -1,4 +1,4 @@
-// Launches of running sums.
+// Launches of running sums and products.
 #include "device/gpu/templates/templates.h"
 #include "device/gpu/templates/text.h"
 
@@ -18,6 +18,7 @@ KernelPtr make_scan(const Primitive& primitive, const Context& context) {
   const DType type = primitive.output.access.dtype;
   const std::string from(element_type(primitive.inputs[0].access.dtype));
   const std::string to(element_type(type));
+  const std::string_view kind = primitive.op == ops::Op::cumprod ? "Products" : "Sums";
   Piece piece;
   piece.stem = by_thread ? "scan_lines" : "scan_line";
   piece.threads = 256;
@@ -27,10 +28,11 @@ KernelPtr make_scan(const Primitive& primitive, const Context& context) {
   piece.values_are_wide = true;
   piece.shares = false;
   if (by_thread) {
-    piece.body = "  scan_lines(x, result, values, ulong(group_id.x) * 256u + thread_id);\n";
+    piece.body = fmt::format("  scan_lines<{}>(x, result, values, ulong(group_id.x) * 256u + thread_id);\n", kind);
   } else {
     piece.arrays = {{std::string(sum_type(type)), "totals", "256"}};
-    piece.body = fmt::format("  scan_line<{}, {}, 256>(x, result, values, totals, group_id.x, thread_id);\n", from, to);
+    piece.body = fmt::format("  scan_line<{}, {}, {}, 256>(x, result, values, totals, group_id.x, thread_id);\n", kind,
+                             from, to);
   }
   Values values;
   lines.from.add_to(values);

@@ -15,6 +15,7 @@ std::int64_t block_count(const SortLines& lines) {
   const std::int64_t block = 2 * block_threads(lines);
   return (lines.length + block - 1) / block;
 }
+std::int64_t wanted(const SortLines& lines) { return lines.first == 0 ? lines.length : lines.first; }
 std::size_t order_bytes(const SortLines& lines) {
   return static_cast<std::size_t>(lines.line_count * lines.length) * sizeof(std::uint32_t);
 }
@@ -51,7 +52,9 @@ Values values_of(const SortLines& lines, const Target& target, std::int64_t widt
   values.add(static_cast<std::uint32_t>(lines.length));
   values.add(static_cast<std::uint32_t>(width));
   values.add(static_cast<std::uint32_t>(block_count(lines)));
+  values.add(static_cast<std::uint32_t>(wanted(lines)));
   values.add(std::uint32_t{lines.descending ? 1U : 0U});
+  values.add(std::uint32_t{0});
   return values;
 }
 
@@ -88,7 +91,9 @@ Call merge_call(const SortLines& lines, Region order, const Target& target, std:
   piece.body = fmt::format("  merge_blocks<{}, {}>(x, order, result, values, ulong(group_id.x) * 256u + thread_id);\n",
                            type, target.type);
   order.writes = false;
-  return make_call(std::move(piece), {groups_for(lines.line_count * lines.length), 1, 1},
+  const std::int64_t blocks = (lines.length + width - 1) / width;
+  const std::int64_t kept = std::min(width, wanted(lines));
+  return make_call(std::move(piece), {groups_for(lines.line_count * blocks * kept), 1, 1},
                    {lines.from, order, target.region}, values_of(lines, target, width), context);
 }
 
@@ -134,6 +139,7 @@ Verdict judge_sort(const Primitive& primitive, const Context& context) {
     lines.line_count = ordered.count;
     lines.length = ordered.length;
     lines.descending = attribute<ops::Axes>(primitive).descending;
+    lines.first = attribute<ops::Axes>(primitive).first;
     std::vector<Call> calls;
     if (lines.length > 0) add_sort(calls, lines, 0, context);
     return std::make_unique<GpuKernel>(context, "sort", std::move(calls), sort_scratch_bytes(lines));

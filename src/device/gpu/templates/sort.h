@@ -16,6 +16,7 @@ struct SortLines {
   std::int64_t result_stride = 1;
   bool to_scratch = false;
   std::int64_t line_count = 1, length = 0;
+  std::int64_t first = 0;  // how many places of the order are wanted; 0: all
   bool descending = false;
 };
 
