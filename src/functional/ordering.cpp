@@ -1,8 +1,11 @@
 // Sorting and searching.
 #include <fmt/format.h>
 #include <russet/functional/comparison.h>
+#include <russet/functional/elementwise.h>
 #include <russet/functional/indexing.h>
 #include <russet/functional/ordering.h>
+
+#include <bit>
 
 #include "functional/build.h"
 
@@ -57,7 +60,46 @@ ValuesIndices kthvalue(const Tensor& x, std::int64_t k, std::int64_t axis, bool 
   return {values.squeeze(wrapped), indices.squeeze(wrapped)};
 }
 
-// The place is the number of elements that come before: one fused reduction instead of a search.
+namespace {
+
+/// The number of elements that come before: one fused reduction.
+Tensor counted_places(const Tensor& sorted, const Tensor& values, bool right) {
+  const Tensor table = sorted.dim() == 1 ? sorted : sorted.unsqueeze(-2);
+  const Tensor sought = values.unsqueeze(-1);
+  const Tensor place = sum(right ? le(table, sought) : lt(table, sought), -1);
+  if (!is_floating(values.dtype())) return place;
+  const Tensor whole = functional::constant(sorted.size(-1), place);
+  const Tensor last = right ? whole : sum(eq(sorted, sorted), -1, sorted.dim() > 1);
+  return where(isnan(values), last, place);
+}
+
+/// Whether an element comes before the place of the sought number; NaN counts as largest.
+Tensor comes_before(const Tensor& element, const Tensor& sought, bool right) {
+  const Tensor smaller = right ? le(element, sought) : lt(element, sought);
+  if (!is_floating(sought.dtype())) return smaller;
+  const Tensor last = isnan(sought);
+  return logical_or(smaller, right ? last : logical_and(last, eq(element, element)));
+}
+
+/// By halving: `place` elements are known to come before, and a step of each power of two is taken if the element that
+/// it ends at comes before too.
+Tensor searched_places(const Tensor& sorted, const Tensor& values, bool right) {
+  const std::int64_t size = sorted.size(-1);
+  ops::Indexing indexing = sorted.dim() == 1 ? ops::Indexing{.lead = values.sizes()}
+                                             : functional::along_axis(sorted.dim() - 1, values.sizes());
+  indexing.checked = true;
+  Tensor place = functional::constant(0, DType::int64, values.device(), values.sizes());
+  for (auto step = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(size))); step > 0; step /= 2) {
+    const Tensor next = place + functional::constant(step, place);
+    const Tensor end = functional::constant(size, place);
+    const Tensor element = functional::taken(sorted, indexing, minimum(next, end) - functional::constant(1, place));
+    place = where(logical_and(le(next, end), comes_before(element, values, right)), next, place);
+  }
+  return place;
+}
+
+}  // namespace
+
 Tensor searchsorted(const Tensor& sorted, const Tensor& values, bool right) {
   bool fits = sorted.dim() == 1 || sorted.dim() == values.dim();
   for (int axis = 0; fits && sorted.dim() > 1 && axis + 1 < sorted.dim(); ++axis) {
@@ -69,9 +111,10 @@ Tensor searchsorted(const Tensor& sorted, const Tensor& values, bool right) {
                     "for the last",
                     to_string(sorted.sizes()), to_string(values.sizes())));
   }
-  const Tensor table = sorted.dim() == 1 ? sorted : sorted.unsqueeze(-2);
-  const Tensor sought = values.unsqueeze(-1);
-  return sum(right ? le(table, sought) : lt(table, sought), -1);
+  constexpr std::int64_t few = 128;  // as many as are compared in the time of the steps
+  const NoGrad guard;
+  return sorted.size(-1) <= few ? counted_places(sorted, values, right)
+                                : searched_places(sorted.detach(), values.detach(), right);
 }
 
 Tensor bucketize(const Tensor& x, const Tensor& boundaries, bool right) {

@@ -3,6 +3,8 @@
 #include <russet/autograd.h>
 #include <russet/functional.h>
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace russet {
@@ -202,6 +204,40 @@ TEST(Ordering, TiesNanAndCounts) {
   EXPECT_THROW(bincount(longs({-1}, {1})), ValueError);
   EXPECT_EQ(of(median(floats({4, 1, 3, 2}, {4}))), (List{2}));
   EXPECT_EQ(of(kthvalue(floats({4, 1, 3}, {3}), 2).values), (List{3}));
+}
+
+/// Where std::lower_bound or std::upper_bound says, NaN counting as largest.
+std::vector<std::int64_t> found_places(const std::vector<float>& sorted, const std::vector<float>& values, bool right) {
+  const auto before = [](float a, float b) { return a < b || (!std::isnan(a) && std::isnan(b)); };
+  std::vector<std::int64_t> places;
+  for (const float value : values) {
+    const auto place = right ? std::upper_bound(sorted.begin(), sorted.end(), value, before)
+                             : std::lower_bound(sorted.begin(), sorted.end(), value, before);
+    places.push_back(place - sorted.begin());
+  }
+  return places;
+}
+
+TEST(Ordering, SearchesFindEveryPlace) {
+  const auto nan = static_cast<float>(nan_value);
+  for (const std::int64_t size : {1, 3, 64, 128, 129, 255, 256, 1000}) {
+    std::vector<float> sorted;
+    for (std::int64_t i = 0; i < size; ++i) sorted.push_back(std::floor(static_cast<float>(i) / 3));
+    sorted.back() = nan;
+    std::vector<float> values = {nan, -INFINITY, INFINITY, -1};
+    for (std::int64_t i = 0; i < 200; ++i) values.push_back(static_cast<float>(i * size % 701) / 2);
+    const auto count = static_cast<std::int64_t>(values.size());
+    const Tensor table = Tensor::from(sorted, {size}, device);
+    for (const bool right : {false, true}) {
+      const auto expected = found_places(sorted, values, right);
+      EXPECT_EQ(searchsorted(table, Tensor::from(values, {count}, device), right).to_vector<std::int64_t>(), expected)
+          << size;
+      const Tensor rows = searchsorted(table.expand({4, size}), Tensor::from(values, {4, count / 4}, device), right);
+      EXPECT_EQ(rows.to_vector<std::int64_t>(), expected) << size;
+      EXPECT_EQ(rows.dtype(), DType::int64);
+    }
+    EXPECT_EQ(searchsorted(table, zeros({2, 0, 3}, {.device = device})).sizes(), (Shape{2, 0, 3}));
+  }
 }
 
 TEST(Ordering, TheFirstAreThoseOfTheWholeOrder) {

@@ -14,7 +14,7 @@ ValuesIndices topk(const Tensor& x, std::int64_t k, std::int64_t axis = -1, bool
 /// The k-th smallest element along `axis`; k counts from 1.
 ValuesIndices kthvalue(const Tensor& x, std::int64_t k, std::int64_t axis = -1, bool keepdim = false);
 /// Where `values` would be inserted into the sorted last axis of `sorted`, before (or, `right`, after) equal elements.
-/// sorted: a vector, or the shape of values but for the last axis.
+/// int64. sorted: a vector, or the shape of values but for the last axis.
 Tensor searchsorted(const Tensor& sorted, const Tensor& values, bool right = false);
 /// searchsorted(boundaries, x, right).
 Tensor bucketize(const Tensor& x, const Tensor& boundaries, bool right = false);
