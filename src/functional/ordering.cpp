@@ -66,7 +66,7 @@ namespace {
 Tensor counted_places(const Tensor& sorted, const Tensor& values, bool right) {
   const Tensor table = sorted.dim() == 1 ? sorted : sorted.unsqueeze(-2);
   const Tensor sought = values.unsqueeze(-1);
-  const Tensor place = sum(right ? le(table, sought) : lt(table, sought), -1);
+  Tensor place = sum(right ? le(table, sought) : lt(table, sought), -1);
   if (!is_floating(values.dtype())) return place;
   const Tensor whole = functional::constant(sorted.size(-1), place);
   const Tensor last = right ? whole : sum(eq(sorted, sorted), -1, sorted.dim() > 1);
@@ -75,7 +75,7 @@ Tensor counted_places(const Tensor& sorted, const Tensor& values, bool right) {
 
 /// Whether an element comes before the place of the sought number; NaN counts as largest.
 Tensor comes_before(const Tensor& element, const Tensor& sought, bool right) {
-  const Tensor smaller = right ? le(element, sought) : lt(element, sought);
+  Tensor smaller = right ? le(element, sought) : lt(element, sought);
   if (!is_floating(sought.dtype())) return smaller;
   const Tensor last = isnan(sought);
   return logical_or(smaller, right ? last : logical_and(last, eq(element, element)));
