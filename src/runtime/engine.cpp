@@ -162,6 +162,7 @@ void Engine::replay(const graph::Work& work, const compile::Plan& plan, Run& run
   } catch (const OutOfMemoryError&) {
     outcome.failure = std::current_exception();
     outcome.culprits = what_exceeds_memory(plan);
+    forget(plan);
     return;
   }
   try {
@@ -238,6 +239,17 @@ void Engine::run_steps(const compile::Plan& plan, Run& run) {
   graph::EngineCounters& counters = graph::engine_counters();
   counters.kernels_run.fetch_add(plan.kernels.size(), std::memory_order_relaxed);
   counters.bytes_moved.fetch_add(plan.moved_bytes, std::memory_order_relaxed);
+}
+
+/// A plan that found no memory is not kept: what it takes of the host's may be what a smaller one lacks.
+void Engine::forget(const compile::Plan& plan) {
+  const std::lock_guard lock(mutex_);
+  const std::size_t plans = cache_.size();
+  const std::size_t bytes = cache_.bytes();
+  cache_.erase_if([&](const PlanCache::Entry& entry) { return entry.value.get() == &plan; });
+  graph::EngineCounters& counters = graph::engine_counters();
+  counters.cached_plans.fetch_sub(plans - cache_.size(), std::memory_order_relaxed);
+  counters.cached_plan_bytes.fetch_sub(bytes - cache_.bytes(), std::memory_order_relaxed);
 }
 
 /// What the step computes with which memory runs out.

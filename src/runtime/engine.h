@@ -59,6 +59,7 @@ class Engine final : public graph::Executor {
   /// Tells a device that checks lifetimes which values begin with a step.
   void begin_values(const compile::Plan& plan, const Run& run);
   std::vector<std::int32_t> what_exceeds_memory(const compile::Plan& plan) const;
+  void forget(const compile::Plan& plan);
   void note_interruption(const graph::Work& work, const compile::Plan& plan, Run& run, graph::Outcome& outcome);
 
   DeviceDriver& driver_;

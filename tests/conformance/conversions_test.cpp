@@ -100,14 +100,16 @@ class Conversions : public testing::TestWithParam<std::string> {
 
 TEST_P(Conversions, OfFloatingNumbersTruncate) {
   for (const DType from : sources()) {
-    for (const std::int64_t count : {1, 7, 64, 1000}) {
-      const Tensor x = made(from, count);
-      const std::vector<double> values = x.to_vector<double>();
-      std::vector<Tensor> results;
+    std::vector<Tensor> inputs;
+    for (const std::int64_t count : {1, 7, 64, 1000}) inputs.push_back(made(from, count));
+    std::vector<Tensor> results;  // computed together
+    for (const Tensor& x : inputs) {
       for (const DType to : targets) results.push_back(x.to(to));
-      for (std::size_t i = 0; i < std::size(targets); ++i) {
-        expect_converted(results[i], values, targets[i], fmt::format("{} {}", name_of(from), count).c_str());
-      }
+    }
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const Tensor& x = inputs[i / std::size(targets)];
+      expect_converted(results[i], x.to_vector<double>(), targets[i % std::size(targets)],
+                       fmt::format("{} {}", name_of(from), x.numel()).c_str());
     }
   }
 }
@@ -116,11 +118,13 @@ TEST_P(Conversions, OfFloatingNumbersTruncate) {
 TEST_P(Conversions, AreTheSameInsideOfGroups) {
   for (const DType from : sources()) {
     const Tensor x = made(from, 64);
-    const std::vector<double> values = (x * -1).to_vector<double>();
+    std::vector<double> values = x.to_vector<double>();
+    for (double& value : values) value = -value;
     std::vector<Tensor> results;
     for (const DType to : targets) results.push_back((x * -1).to(to).to(DType::int64) + 1);
     for (std::size_t i = 0; i < std::size(targets); ++i) {
-      expect_converted(results[i] - 1, values, targets[i], fmt::format("{} in a group", name_of(from)).c_str());
+      expect_converted(results[i].to(Device()) - 1, values, targets[i],
+                       fmt::format("{} in a group", name_of(from)).c_str());
     }
   }
 }
@@ -130,13 +134,13 @@ TEST_P(Conversions, AreTheSameInEveryLayout) {
     const Tensor x = made(from, 30 * 34);
     const Tensor views[] = {x.view({30, 34}).transpose(0, 1), x.view({30, 34}).narrow(1, 3, 17),
                             x.slice(0, {1, 1000, 3}), x.narrow(0, 0, 1).expand({5, 3})};
+    std::vector<Tensor> results;
     for (const Tensor& view : views) {
-      std::vector<Tensor> results;
       for (const DType to : targets) results.push_back(view.to(to));
-      const std::vector<double> values = view.to_vector<double>();
-      for (std::size_t i = 0; i < std::size(targets); ++i) {
-        expect_converted(results[i], values, targets[i], fmt::format("{} strided", name_of(from)).c_str());
-      }
+    }
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      expect_converted(results[i], views[i / std::size(targets)].to_vector<double>(), targets[i % std::size(targets)],
+                       fmt::format("{} strided", name_of(from)).c_str());
     }
   }
 }
@@ -144,11 +148,12 @@ TEST_P(Conversions, AreTheSameInEveryLayout) {
 TEST_P(Conversions, HappenWhenTensorsAreWrittenAndRead) {
   const Tensor x = made(DType::float32, 64);
   const std::vector<double> values = x.to_vector<double>();
+  std::vector<Tensor> written;
   for (const DType to : targets) {
-    const Tensor written = zeros({64}, {.dtype = to, .device = device});
-    written.copy_(x);
-    expect_converted(written, values, to, "copy_");
+    written.push_back(zeros({64}, {.dtype = to, .device = device}));
+    written.back().copy_(x);
   }
+  for (std::size_t i = 0; i < written.size(); ++i) expect_converted(written[i], values, targets[i], "copy_");
   const std::vector<std::uint8_t> bytes = x.to_vector<std::uint8_t>();
   const std::vector<std::int32_t> words = x.to_vector<std::int32_t>();
   for (std::size_t i = 0; i < values.size(); ++i) {
