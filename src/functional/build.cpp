@@ -170,9 +170,9 @@ void require_index_type(const char* function, const Tensor& index) {
 }
 
 ops::Indexing along_axis(int axis, const Shape& index) {
-  ops::Indexing indexing{.lead = index, .axes = static_cast<std::int8_t>(index.rank())};
+  ops::Indexing indexing{.lead = index, .axes = static_cast<std::int16_t>(index.rank())};
   for (int i = 0; i < index.rank(); ++i) {
-    indexing.sources[static_cast<std::size_t>(i)] = i == axis ? ops::Indexing::by_tensor : static_cast<std::int8_t>(i);
+    indexing.sources[static_cast<std::size_t>(i)] = i == axis ? ops::Indexing::by_tensor : static_cast<std::int16_t>(i);
   }
   return indexing;
 }

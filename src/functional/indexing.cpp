@@ -146,7 +146,7 @@ Named named(const Parsed& parsed) {
     if (first < 0 && tensor.dim() > 0) first = axis;
   }
   Named result;
-  result.indexing.axes = static_cast<std::int8_t>(last + 1);
+  result.indexing.axes = static_cast<std::int16_t>(last + 1);
   const auto tensor_at = [&](int axis) { return parsed.tensors[static_cast<std::size_t>(axis)]; };
   for (int axis = 0; axis <= last; ++axis) {
     if (!tensor_at(axis).defined()) before.push_back(view.sizes()[axis]);
@@ -163,14 +163,14 @@ Named named(const Parsed& parsed) {
   const int behind = before.rank() - place;
   int unnamed = 0;
   for (int axis = 0; axis <= last; ++axis) {
-    std::int8_t& source = result.indexing.sources[static_cast<std::size_t>(axis)];
+    std::int16_t& source = result.indexing.sources[static_cast<std::size_t>(axis)];
     if (tensor_at(axis).defined()) {
       source = ops::Indexing::by_tensor;
       Tensor index = tensor_at(axis);
       for (int i = 0; i < behind; ++i) index = index.unsqueeze(-1);
       result.tensors.push_back(index);
     } else {
-      source = static_cast<std::int8_t>(unnamed < place ? unnamed : common.rank() + unnamed);
+      source = static_cast<std::int16_t>(unnamed < place ? unnamed : common.rank() + unnamed);
       ++unnamed;
     }
   }

@@ -95,7 +95,7 @@ std::optional<Stray> find_stray_of(const std::byte* memory, const Geometry& geom
     for (std::int64_t i = 0; i < row; ++i, at += step) {
       Element element;
       std::memcpy(&element, at, sizeof(Element));
-      const auto value = static_cast<std::int64_t>(element);
+      const auto value = convert_element<std::int64_t>(element);
       if ((value < low || value >= high) && value != except) return Stray{value, place + i};
     }
     for (int axis = last - 1; axis >= 0; --axis) {

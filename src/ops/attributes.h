@@ -54,14 +54,14 @@ struct Number {
 /// take and put: how index tensors name elements of an array. They are the last inputs, and broadcast to `lead`, the
 /// sizes of the index; for each place in it one element (or sub-array) of the array is meant.
 struct Indexing {
-  static constexpr std::int8_t by_tensor = -1;
+  static constexpr std::int16_t by_tensor = -1;
 
   /// Sizes of the index. What is taken or put has them, then those of the array's axes that are not named.
   Shape lead;
   /// How many of the array's first axes are named.
-  std::int8_t axes = 1;
+  std::int16_t axes = 1;
   /// For each of them, where its position comes from: the next index tensor, or the axis of the index that runs along.
-  std::array<std::int8_t, max_rank> sources{by_tensor};
+  std::array<std::int16_t, max_rank> sources{by_tensor};
   bool accumulates = false;  // put: values add up rather than replace (the last one wins)
   bool from_end = false;     // negative numbers count from the end of their axis
   bool checked = false;      // every index is known to name something: those who record check what they can see

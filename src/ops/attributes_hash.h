@@ -27,7 +27,7 @@ struct AttributeHash {
   }
   std::uint64_t operator()(const Indexing& a) const {
     std::uint64_t hash = base::mix(static_cast<std::uint64_t>(a.axes), a.lead);
-    for (const std::int8_t source : a.sources) hash = base::mix(hash, static_cast<std::uint64_t>(source));
+    for (const std::int16_t source : a.sources) hash = base::mix(hash, static_cast<std::uint64_t>(source));
     return base::mix(hash, (a.accumulates ? 4ULL : 0ULL) + (a.from_end ? 2ULL : 0ULL) + (a.checked ? 1ULL : 0ULL));
   }
   std::uint64_t operator()(const Seed& a) const { return a.value; }

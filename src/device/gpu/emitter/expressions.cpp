@@ -75,7 +75,8 @@ constexpr int first_op = static_cast<int>(Op::neg);
 constexpr int last_op = static_cast<int>(Op::where);
 
 constexpr bool lists_each_elementwise_op() {
-  if (std::size(expressions) != static_cast<std::size_t>(last_op - first_op + 1)) return false;
+  constexpr std::size_t count = last_op - first_op + 1;
+  if (std::size(expressions) != count) return false;
   for (int i = first_op; i <= last_op; ++i) {
     if (static_cast<int>(expressions[i - first_op].op) != i) return false;
   }
