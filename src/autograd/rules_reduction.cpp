@@ -99,13 +99,13 @@ Gradients cumprod_gradient(const Context& c, const Tensor& g) {
   const Shape& sizes = c.in0().sizes();
   if (c.in0().numel() <= 1) return one(g);
   const int axis = axis_of(c);
+  const std::int64_t others = sizes[axis] - 1;
+  if (others == 0) return one(g);
   Shape lines{1, sizes[axis], 1};
   for (int i = 0; i < sizes.rank(); ++i) {
     if (i != axis) lines[i < axis ? 0 : 2] *= sizes[i];
   }
   const Tensor x = c.in0().reshape(lines);
-  const std::int64_t others = sizes[axis] - 1;
-  if (others == 0) return one(g);
   const Tensor before = cat({constant(x, 1, {lines[0], 1, lines[2]}), c.out().reshape(lines).narrow(1, 0, others)}, 1);
   return one((before * recurrence(x.narrow(1, 1, others), g.reshape(lines))).reshape(sizes));
 }

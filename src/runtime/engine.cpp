@@ -82,6 +82,16 @@ PlanPtr Engine::plan_for(const graph::Work& work) {
   return make_plan(work, environment);
 }
 
+void Engine::change_cache(base::FunctionRef<void()> change) {
+  const std::size_t plans = cache_.size();
+  const std::size_t bytes = cache_.bytes();
+  change();
+  // Unsigned numbers wrap around, so a difference may be negative.
+  graph::EngineCounters& counters = graph::engine_counters();
+  counters.cached_plans.fetch_add(cache_.size() - plans, std::memory_order_relaxed);
+  counters.cached_plan_bytes.fetch_add(cache_.bytes() - bytes, std::memory_order_relaxed);
+}
+
 PlanPtr Engine::make_plan(const graph::Work& work, std::uint64_t environment) {
   const auto start = std::chrono::steady_clock::now();
   const compile::Target& target = this->target();
@@ -90,22 +100,16 @@ PlanPtr Engine::make_plan(const graph::Work& work, std::uint64_t environment) {
     if (work.entries[i].output) made.output_entries.push_back(static_cast<std::int32_t>(i));
   }
   if (driver_.runs()) target.prepare(made.kernels);
-  const auto plan = std::make_shared<const compile::Plan>(std::move(made));
+  PlanPtr plan = std::make_shared<const compile::Plan>(std::move(made));
   compile::Key key(work, environment);
   const std::size_t size = key.bytes() + plan->host_bytes;
-  graph::EngineCounters& counters = graph::engine_counters();
-  counters.plans_compiled.fetch_add(1, std::memory_order_relaxed);
+  graph::engine_counters().plans_compiled.fetch_add(1, std::memory_order_relaxed);
   std::string reason;
   {
     const std::lock_guard lock(mutex_);
     if (base::log_enabled("plans")) reason = explain(key);
-    // Unsigned numbers wrap around, so a difference may be negative.
-    const std::size_t plans = cache_.size();
-    const std::size_t bytes = cache_.bytes();
     last_compiled_ = key.hash();
-    cache_.insert(std::move(key), plan, size);
-    counters.cached_plans.fetch_add(cache_.size() - plans, std::memory_order_relaxed);
-    counters.cached_plan_bytes.fetch_add(cache_.bytes() - bytes, std::memory_order_relaxed);
+    change_cache([&] { cache_.insert(std::move(key), plan, size); });
   }
   if (base::log_enabled("plans")) {
     const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
@@ -244,12 +248,7 @@ void Engine::run_steps(const compile::Plan& plan, Run& run) {
 /// A plan that found no memory is not kept: what it takes of the host's may be what a smaller one lacks.
 void Engine::forget(const compile::Plan& plan) {
   const std::lock_guard lock(mutex_);
-  const std::size_t plans = cache_.size();
-  const std::size_t bytes = cache_.bytes();
-  cache_.erase_if([&](const PlanCache::Entry& entry) { return entry.value.get() == &plan; });
-  graph::EngineCounters& counters = graph::engine_counters();
-  counters.cached_plans.fetch_sub(plans - cache_.size(), std::memory_order_relaxed);
-  counters.cached_plan_bytes.fetch_sub(bytes - cache_.bytes(), std::memory_order_relaxed);
+  change_cache([&] { cache_.erase_if([&](const PlanCache::Entry& entry) { return entry.value.get() == &plan; }); });
 }
 
 /// What the step computes with which memory runs out.

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "base/bounded_cache.h"
+#include "base/function_ref.h"
 #include "base/lender.h"
 #include "compile/build.h"
 #include "compile/plan.h"
@@ -51,6 +52,8 @@ class Engine final : public graph::Executor {
   const compile::Target& target() const { return *target_.load(); }
   PlanPtr plan_for(const graph::Work& work);
   PlanPtr make_plan(const graph::Work& work, std::uint64_t environment);
+  /// Changes the cache, and with it what the counters say of it. With mutex_ held.
+  void change_cache(base::FunctionRef<void()> change);
   std::string explain(const compile::Key& key) const;
   void observe(const compile::Plan& plan);
   void replay(const graph::Work& work, const compile::Plan& plan, Run& run, graph::Outcome& outcome);

@@ -23,8 +23,8 @@ const Device null{DeviceType::null};
 constexpr std::string_view chip = "m3-max";
 
 gpu::Driver& planning_driver() {
-  static const std::unique_ptr<runtime::DeviceDriver> driver = gpu::make_planning_driver(chip);
-  return static_cast<gpu::Driver&>(*driver);
+  static const std::unique_ptr<gpu::Driver> driver = gpu::make_planning_driver(chip);
+  return *driver;
 }
 
 const gpu::Context& context() {

@@ -39,7 +39,7 @@ class Epilogues {
     bool itself;
   };
   /// The groups that read the result itself, and whether anything else does: a view, a primitive, the outside.
-  struct Readers {
+  struct ResultReaders {
     std::vector<std::int32_t> groups;
     bool others = false;
   };
@@ -64,8 +64,8 @@ class Epilogues {
     return family == ops::Family::contraction || family == ops::Family::window;
   }
 
-  Readers readers_of(ValueId result) {
-    Readers readers;
+  ResultReaders readers_of(ValueId result) {
+    ResultReaders readers;
     readers.others = outputs_[static_cast<std::size_t>(result)];
     for (const auto& [id, itself] : readings_[result]) {
       const Cluster& cluster = program_.clusters[static_cast<std::size_t>(id)];
@@ -77,7 +77,7 @@ class Epilogues {
   }
 
   void consider(std::int32_t producer, ValueId result) {
-    const Readers readers = readers_of(result);
+    const ResultReaders readers = readers_of(result);
     const bool sole = readers.groups.size() == 1 && !readers.others;
     for (const std::int32_t group : readers.groups) {
       if (fits(producer, result, group, sole)) return absorb(producer, result, group);

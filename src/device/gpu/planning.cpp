@@ -43,7 +43,7 @@ const bool registered = [] {
 
 }  // namespace
 
-std::unique_ptr<runtime::DeviceDriver> make_planning_driver(std::string_view chip) {
+std::unique_ptr<Driver> make_planning_driver(std::string_view chip) {
   return std::make_unique<PlanningDriver>(chip.empty() ? chips().front() : chip_of(chip));
 }
 

@@ -3,12 +3,12 @@
 #include <memory>
 #include <string_view>
 
-#include "runtime/device.h"
+#include "device/gpu/launch.h"
 
 namespace russet::gpu {
 
-/// A gpu::Driver whose target chooses kernels as for a chip (russet/chips.h), the first if none is named. Throws
+/// A driver whose target chooses kernels as for a chip (russet/chips.h), the first if none is named. Throws
 /// ValueError if there is no model of it.
-std::unique_ptr<runtime::DeviceDriver> make_planning_driver(std::string_view chip);
+std::unique_ptr<Driver> make_planning_driver(std::string_view chip);
 
 }  // namespace russet::gpu
