@@ -189,7 +189,7 @@ TEST_P(Primitives, ForwardAgreesWithTheReference) {
       Pools pools;
       std::vector<std::vector<Tensor>> inputs;
       for (const Case& c : lot) inputs.push_back(inputs_of(c.sample, dtype, dtype, c.layout, device, &pools[c.layout]));
-      flush();  // the operators read what is in memory, in its layout
+      synchronize();  // the operators read what is in memory, in its layout; the host checks indices there
       std::vector<Tensor> results;
       for (std::size_t i = 0; i < lot.size(); ++i) {
         results.push_back(run(*lot[i].row, inputs[i], lot[i].sample.given));
@@ -264,7 +264,7 @@ TEST_P(Primitives, GradientsAgreeWithTheReference) {
     for (const Case& c : lot) {
       inputs.push_back(inputs_of(c.sample, DType::float32, DType::float32, c.layout, device, &pools[c.layout]));
     }
-    flush();
+    synchronize();
     std::vector<Gradients> found;
     for (std::size_t i = 0; i < lot.size(); ++i) {
       found.push_back(gradients(*lot[i].row, lot[i].sample, inputs[i], DType::float32, &pools[lot[i].layout]));
