@@ -5,12 +5,11 @@
 // Shared rules. float16 and bfloat16 inputs are computed in float32 and rounded once, at the end. Errors come at the
 // call: ShapeError for sizes that do not fit, ValueError for other arguments, TypeError for types.
 #include <russet/autocast.h>
-#include <russet/nn_functional/activation.h>
-#include <russet/nn_functional/attention.h>
-#include <russet/nn_functional/convolution.h>
-#include <russet/nn_functional/dropout.h>
-#include <russet/nn_functional/image.h>
-#include <russet/nn_functional/loss.h>
-#include <russet/nn_functional/normalization.h>
-#include <russet/nn_functional/options.h>
-#include <russet/nn_functional/pooling.h>
+#include <russet/functional/nn_activation.h>
+#include <russet/functional/nn_attention.h>
+#include <russet/functional/nn_convolution.h>
+#include <russet/functional/nn_dropout.h>
+#include <russet/functional/nn_image.h>
+#include <russet/functional/nn_loss.h>
+#include <russet/functional/nn_normalization.h>
+#include <russet/functional/nn_pooling.h>

@@ -3,6 +3,8 @@
 #include <russet/device.h>
 #include <russet/dtype.h>
 #include <russet/error.h>
+#include <russet/functional/options.h>
+#include <russet/functional/overloads.h>
 #include <russet/ref.h>
 #include <russet/scalar.h>
 #include <russet/shape.h>
@@ -35,23 +37,8 @@ std::vector<T> host_vector(std::size_t count) {
   }
 }
 
-/// Type and device of a new tensor.
-struct TensorOptions {
-  DType dtype = DType::float32;
-  Device device{};
-  bool requires_grad = false;
-};
-
-/// Python's slice: elements start, start + step, ... below stop. Negative numbers count from the end.
-struct Slice {
-  std::optional<std::int64_t> start{};
-  std::optional<std::int64_t> stop{};
-  std::int64_t step = 1;
-};
-/// A new axis of size 1 in an index.
-struct NewAxis {};
-/// All axes that the other indices leave over.
-struct Ellipsis {};
+/// One entry of an index: an integer, a slice, a new dimension, an ellipsis, or a mask or integer tensor.
+using Index = std::variant<std::int64_t, Slice, NewAxis, Ellipsis, Tensor>;
 
 class Tensor {
  public:
@@ -78,9 +65,9 @@ class Tensor {
 
   bool defined() const { return static_cast<bool>(state_); }
   const Shape& sizes() const;
-  std::int64_t size(std::int64_t axis) const;
+  std::int64_t size(std::int64_t dim) const;
   const Strides& strides() const;
-  std::int64_t stride(std::int64_t axis) const;
+  std::int64_t stride(std::int64_t dim) const;
   std::int64_t storage_offset() const;
   int dim() const { return sizes().rank(); }
   std::int64_t numel() const { return russet::numel(sizes()); }
@@ -138,46 +125,18 @@ class Tensor {
   /// Keeps the gradient of a tensor that is no leaf.
   void retain_grad() const;
 
-  // Types and devices.
   Tensor to(DType dtype) const;
   /// The same elements on another device. A contiguous tensor above a page (16 KiB) moves between cpu and mps without
   /// being copied: both see the same memory until one of them writes, which then gets memory of its own.
   Tensor to(Device device) const;
-  Tensor clone() const;
-  Tensor contiguous() const;
-
-  // Views: they alias this tensor.
-  Tensor view(const Shape& sizes) const;
-  /// A view where strides allow one, else a copy. One size may be -1.
-  Tensor reshape(const Shape& sizes) const;
-  Tensor flatten(std::int64_t start = 0, std::int64_t end = -1) const;
-  Tensor permute(const Dims& axes) const;
-  Tensor transpose(std::int64_t a, std::int64_t b) const;
-  /// Transpose of a tensor with at most two axes.
-  Tensor t() const;
-  Tensor expand(const Shape& sizes) const;
-  Tensor squeeze() const;
-  Tensor squeeze(std::int64_t axis) const;
-  Tensor unsqueeze(std::int64_t axis) const;
-  Tensor select(std::int64_t axis, std::int64_t index) const;
-  Tensor slice(std::int64_t axis, Slice range) const;
-  Tensor narrow(std::int64_t axis, std::int64_t start, std::int64_t length) const;
-  Tensor diagonal(std::int64_t offset = 0, std::int64_t a = 0, std::int64_t b = 1) const;
-  Tensor as_strided(const Shape& sizes, const Strides& strides, std::int64_t offset) const;
+  /// Elements of a range along a dimension, as a view.
+  Tensor slice(std::int64_t dim, Slice range) const;
   Tensor operator[](std::int64_t index) const { return select(0, index); }
 
-  // Writes: in place, seen by every alias. The result's type must be castable to this type (TypeError).
-  const Tensor& copy_(const Tensor& source) const;
-  const Tensor& fill_(Scalar value) const;
-  const Tensor& zero_() const;
-  const Tensor& add_(const Tensor& other, Scalar alpha = 1) const;
-  const Tensor& add_(Scalar other) const;
-  const Tensor& sub_(const Tensor& other, Scalar alpha = 1) const;
-  const Tensor& sub_(Scalar other) const;
-  const Tensor& mul_(const Tensor& other) const;
-  const Tensor& mul_(Scalar other) const;
-  const Tensor& div_(const Tensor& other) const;
-  const Tensor& div_(Scalar other) const;
+  // The functions that are methods, too. In-place forms end in an underscore: every alias sees what they write; the
+  // result's type must be castable to this type (TypeError).
+#include <russet/functional/methods.inc>
+
   /// Makes this handle look at `other`'s storage (parameters on loading, moving a module between devices).
   void set_data(const Tensor& other) const;
 
@@ -187,14 +146,6 @@ class Tensor {
   void require_single_element() const;
   Ref<graph::TensorState> state_;
 };
-
-/// One entry of an index: an integer, a slice, a new axis, an ellipsis, or a mask or integer tensor.
-using Index = std::variant<std::int64_t, Slice, NewAxis, Ellipsis, Tensor>;
-
-/// `x[i, a:b, mask]` as PyTorch reads it: a view for integers and slices, a copy once a tensor takes part.
-Tensor index(const Tensor& x, const std::vector<Index>& indices);
-/// `x[i, a:b, mask] = value`.
-void index_put_(const Tensor& x, const std::vector<Index>& indices, const Tensor& value);
 
 /// Says that the storage lives across steps and is seldom written (parameters and buffers of modules): what an
 /// evaluation computes from such tensors alone is kept.

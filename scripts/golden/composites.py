@@ -50,6 +50,10 @@ class V:
         self.grad = dtype == "float" if grad is None else grad
 
 
+class K(dict):
+    """Arguments by name, behind the others."""
+
+
 def numbers(tensor):
     """Values of a tensor as JSON: 12 digits, non-finite ones as strings."""
     if tensor.dtype == torch.bool:
@@ -65,7 +69,11 @@ class Call:
 
     def __init__(self, arguments, floating):
         self.floating, self.offset, self.leaves = floating, 0, []
-        self.arguments = [self.make(a) for a in arguments]
+        self.arguments = [self.make(a) for a in arguments if not isinstance(a, K)]
+        self.named = arguments[-1] if arguments and isinstance(arguments[-1], K) else {}
+
+    def of(self, function):
+        return function(*self.arguments, **self.named)
 
     def make(self, a):
         if isinstance(a, list):
@@ -137,13 +145,18 @@ def backward(results, offset):
     return total is not None
 
 
+def record_of(name, arguments):
+    named = {"k": dict(arguments[-1])} if arguments and isinstance(arguments[-1], K) else {}
+    return {"f": name, "a": [specification(a) for a in arguments if not isinstance(a, K)]} | named
+
+
 def run(name, arguments, call):
     """The record of one call: in float64, with the types that it has in float32 beside."""
     function = call or function_of(name)
-    record = {"f": name, "a": [specification(a) for a in arguments]}
-    narrow = tensors_of(function(*Call(arguments, torch.float32).arguments))
+    record = record_of(name, arguments)
+    narrow = tensors_of(Call(arguments, torch.float32).of(function))
     made = Call(arguments, torch.float64)
-    wide = tensors_of(function(*made.arguments))
+    wide = tensors_of(made.of(function))
     record["r"] = []
     for single, double in zip(narrow, wide, strict=True):
         follows = single.dtype == torch.float32 and double.dtype == torch.float64
@@ -158,9 +171,9 @@ def run(name, arguments, call):
 def run_error(name, arguments, call):
     """The record of a call that must fail."""
     try:
-        (call or function_of(name))(*Call(arguments, torch.float64).arguments)
+        Call(arguments, torch.float64).of(call or function_of(name))
     except (RuntimeError, IndexError, ValueError, TypeError):
-        return {"f": name, "a": [specification(a) for a in arguments], "error": 1}
+        return record_of(name, arguments) | {"error": 1}
     raise AssertionError(f"PyTorch takes {name} {arguments}")
 
 

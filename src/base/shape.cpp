@@ -5,7 +5,7 @@
 namespace russet {
 
 void throw_rank_error(std::size_t rank) {
-  throw ShapeError(fmt::format("a tensor has at most {} axes, not {}", max_rank, rank));
+  throw ShapeError(fmt::format("a tensor has at most {} dimensions, not {}", max_rank, rank));
 }
 
 void throw_size_error(const Dims& shape) {
@@ -25,7 +25,7 @@ Shape broadcast(const Shape& a, const Shape& b) {
     const std::int64_t other = shorter[axis];
     if (size == other || other == 1) continue;
     if (size != 1) {
-      throw ShapeError(fmt::format("shapes {} and {} do not broadcast: axis {} from the end has sizes {} and {}",
+      throw ShapeError(fmt::format("shapes {} and {} do not broadcast: dimension {} from the end has sizes {} and {}",
                                    to_string(a), to_string(b), shorter.rank() - axis, a_is_longer ? size : other,
                                    a_is_longer ? other : size));
     }
@@ -37,8 +37,8 @@ Shape broadcast(const Shape& a, const Shape& b) {
 int wrap_axis(std::int64_t axis, int rank) {
   const int range = std::max(rank, 1);
   if (axis < -range || axis >= range) {
-    throw IndexError(
-        fmt::format("axis {} is out of range: a tensor of {} axes takes {} to {}", axis, rank, -range, range - 1));
+    throw IndexError(fmt::format("dimension {} is out of range: a tensor of {} dimensions takes {} to {}", axis, rank,
+                                 -range, range - 1));
   }
   return static_cast<int>(axis < 0 ? axis + range : axis);
 }

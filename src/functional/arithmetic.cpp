@@ -80,10 +80,10 @@ Promoted promoted_for_division(const char* function, const Operand& x, const Ope
   return both;
 }
 
-Tensor quotient(const Operand& x, const Operand& y, Rounding rounding) {
-  if (rounding == Rounding::none) return binary_floating(Op::div, x, y);
+Tensor quotient(const Operand& x, const Operand& y, RoundingMode rounding) {
+  if (rounding == RoundingMode::none) return binary_floating(Op::div, x, y);
   const Promoted both = promoted_for_division("div", x, y);
-  if (rounding == Rounding::floor) return autograd::apply(Op::floor_divide, {both.x, both.y});
+  if (rounding == RoundingMode::floor) return autograd::apply(Op::floor_divide, {both.x, both.y});
   if (is_floating(both.dtype())) return trunc(autograd::apply(Op::div, {both.x, both.y}));
   // Without its remainder the dividend is a multiple: rounding down is exact.
   const Tensor multiple = autograd::apply(Op::sub, {both.x, autograd::apply(Op::fmod, {both.x, both.y})});
@@ -134,12 +134,12 @@ Tensor sub(Scalar x, const Tensor& y, Scalar alpha) { return difference(x, y, al
 Tensor mul(const Tensor& x, const Tensor& y) { return binary(Op::mul, x, y); }
 Tensor mul(const Tensor& x, Scalar y) { return binary(Op::mul, x, y); }
 Tensor mul(Scalar x, const Tensor& y) { return binary(Op::mul, x, y); }
-Tensor div(const Tensor& x, const Tensor& y, Rounding rounding) { return quotient(x, y, rounding); }
-Tensor div(const Tensor& x, Scalar y, Rounding rounding) { return quotient(x, y, rounding); }
-Tensor div(Scalar x, const Tensor& y, Rounding rounding) { return quotient(x, y, rounding); }
-Tensor floor_divide(const Tensor& x, const Tensor& y) { return quotient(x, y, Rounding::floor); }
-Tensor floor_divide(const Tensor& x, Scalar y) { return quotient(x, y, Rounding::floor); }
-Tensor floor_divide(Scalar x, const Tensor& y) { return quotient(x, y, Rounding::floor); }
+Tensor div(const Tensor& x, const Tensor& y, RoundingMode rounding) { return quotient(x, y, rounding); }
+Tensor div(const Tensor& x, Scalar y, RoundingMode rounding) { return quotient(x, y, rounding); }
+Tensor div(Scalar x, const Tensor& y, RoundingMode rounding) { return quotient(x, y, rounding); }
+Tensor floor_divide(const Tensor& x, const Tensor& y) { return quotient(x, y, RoundingMode::floor); }
+Tensor floor_divide(const Tensor& x, Scalar y) { return quotient(x, y, RoundingMode::floor); }
+Tensor floor_divide(Scalar x, const Tensor& y) { return quotient(x, y, RoundingMode::floor); }
 Tensor remainder(const Tensor& x, const Tensor& y) { return floored_remainder(x, y); }
 Tensor remainder(const Tensor& x, Scalar y) { return floored_remainder(x, y); }
 Tensor remainder(Scalar x, const Tensor& y) { return floored_remainder(x, y); }

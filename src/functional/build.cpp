@@ -123,7 +123,7 @@ const graph::Geometry& geometry_of(const Tensor& x) {
   return x.state()->geometry;
 }
 
-std::uint32_t mask_of(const Tensor& x, const AxisList& axes) {
+std::uint32_t mask_of(const Tensor& x, const DimList& axes) {
   const std::uint32_t mask = axes.mask(x.dim());
   return x.dim() == 0 ? 0 : mask;
 }

@@ -50,7 +50,7 @@ Tensor copied(const Tensor& x);
 Tensor laid_out_like(const Tensor& x, const Tensor& made);
 
 /// The axes that a reduction of x combines, as bits; a tensor of no axes has none.
-std::uint32_t mask_of(const Tensor& x, const AxisList& axes);
+std::uint32_t mask_of(const Tensor& x, const DimList& axes);
 /// A reduction with the reduced axes kept at size 1, or removed.
 Tensor reduced(ops::Op op, const Tensor& x, std::uint32_t mask, bool keepdim);
 /// x without the axes of size 1 in `mask`.

@@ -76,7 +76,7 @@ int dotted_axes(std::string_view equation, const std::string& subscripts, const 
   const int rest = operand.dim() - letters;
   if (rest < 0 || (rest > 0 && dots == std::string::npos)) {
     refuse(equation,
-           fmt::format("\"{}\" names {} axes of an operand {}", subscripts, letters, to_string(operand.sizes())));
+           fmt::format("\"{}\" names {} dimensions of an operand {}", subscripts, letters, to_string(operand.sizes())));
   }
   return rest;
 }
@@ -89,7 +89,7 @@ Named with_distinct_axes(Named operand) {
     const auto a = static_cast<std::int64_t>(i);
     const auto b = static_cast<std::int64_t>(again);
     if (operand.tensor.size(a) != operand.tensor.size(b)) {
-      throw ShapeError(fmt::format("einsum: axis '{}' has sizes {} and {} in one operand", operand.axes[i],
+      throw ShapeError(fmt::format("einsum: dimension '{}' has sizes {} and {} in one operand", operand.axes[i],
                                    operand.tensor.size(a), operand.tensor.size(b)));
     }
     const char name = operand.axes[i];
@@ -148,7 +148,7 @@ Roles roles_of(const Named& a, const Named& b, const std::string& wanted) {
     const bool kept = wanted.find(name) != std::string::npos;
     if (counts(a, name) && counts(b, name)) {
       if (a.size(name) != b.size(name)) {
-        throw ShapeError(fmt::format("einsum: axis '{}' has sizes {} and {}", name, a.size(name), b.size(name)));
+        throw ShapeError(fmt::format("einsum: dimension '{}' has sizes {} and {}", name, a.size(name), b.size(name)));
       }
       (kept ? roles.batch : roles.inner).push_back(name);
     } else if (counts(b, name)) {
@@ -231,7 +231,7 @@ Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands) {
   const std::string output = parsed.explicit_output ? named(equation, parsed.output, dots) : implied_output(all, dots);
   for (const char name : output) {
     const bool known = std::any_of(all.begin(), all.end(), [&](const Named& operand) { return operand.has(name); });
-    if (!known) refuse(equation, fmt::format("the result's '{}' names no axis", name));
+    if (!known) refuse(equation, fmt::format("the result's '{}' names no dimension", name));
     if (std::count(output.begin(), output.end(), name) > 1)
       refuse(equation, fmt::format("the result has two '{}'", name));
   }

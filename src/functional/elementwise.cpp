@@ -39,9 +39,9 @@ Tensor sign(const Tensor& x) { return autograd::apply(Op::sign, {x}); }
 Tensor floor(const Tensor& x) { return rounded(Op::floor, x); }
 Tensor ceil(const Tensor& x) { return rounded(Op::ceil, x); }
 Tensor trunc(const Tensor& x) { return rounded(Op::trunc, x); }
-Tensor round(const Tensor& x, int decimals) {
+Tensor round(const Tensor& x, std::int64_t decimals) {
   if (decimals == 0 || !is_floating(x.dtype())) return rounded(Op::round, x);
-  const Tensor unit = constant(std::pow(10.0, std::abs(decimals)), x);
+  const Tensor unit = constant(std::pow(10.0, static_cast<double>(std::abs(decimals))), x);
   return decimals > 0 ? rounded(Op::round, x * unit) / unit : rounded(Op::round, x / unit) * unit;
 }
 Tensor frac(const Tensor& x) {

@@ -28,7 +28,7 @@ void check_index(const char* function, const Tensor& x, int axis, const Tensor& 
   for (int i = 0; fits && i < x.dim(); ++i) fits = i == axis || index.sizes()[i] <= x.sizes()[i];
   if (fits) return;
   throw ShapeError(
-      fmt::format("{}: the index {} does not fit {} {} along axis {}: it has as many axes, and no larger "
+      fmt::format("{}: the index {} does not fit {} {} along dimension {}: it has as many dimensions, and no larger "
                   "sizes on the others",
                   function, to_string(index.sizes()), what, to_string(x.sizes()), axis));
 }
@@ -120,15 +120,6 @@ Tensor scatter(const Tensor& x, std::int64_t axis, const Tensor& index, Scalar v
 Tensor scatter_add(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source) {
   return scattered("scatter_add", x, axis, index, source, true);
 }
-const Tensor& scatter_(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source) {
-  return functional::write("scatter_", x, scatter(x, axis, index, source));
-}
-const Tensor& scatter_(const Tensor& x, std::int64_t axis, const Tensor& index, Scalar value) {
-  return functional::write("scatter_", x, scatter(x, axis, index, value));
-}
-const Tensor& scatter_add_(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source) {
-  return functional::write("scatter_add_", x, scatter_add(x, axis, index, source));
-}
 
 Tensor index_select(const Tensor& x, std::int64_t axis, const Tensor& index) {
   if (x.dim() == 0) return index_select(x.reshape({1}), axis, index).reshape({});
@@ -141,9 +132,6 @@ Tensor index_add(const Tensor& x, std::int64_t axis, const Tensor& index, const 
   const Tensor values =
       alpha.to_double() == 1 ? source : source * functional::number(alpha, source.dtype(), source.device());
   return with_slices("index_add", x, axis, index, values, {.accumulates = true});
-}
-const Tensor& index_add_(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source, Scalar alpha) {
-  return functional::write("index_add_", x, index_add(x, axis, index, source, alpha));
 }
 Tensor index_copy(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source) {
   return with_slices("index_copy", x, axis, index, source, {});
@@ -163,7 +151,7 @@ Tensor take(const Tensor& x, const Tensor& index) {
 Tensor take_along_dim(const Tensor& x, const Tensor& index, std::optional<std::int64_t> axis) {
   if (!axis) return gather(x.flatten(), 0, index.flatten());
   if (x.dim() != index.dim()) {
-    throw ShapeError(fmt::format("take_along_dim: {} and the index {} have different numbers of axes",
+    throw ShapeError(fmt::format("take_along_dim: {} and the index {} have different numbers of dimensions",
                                  to_string(x.sizes()), to_string(index.sizes())));
   }
   const int wrapped = wrap_axis(*axis, x.dim());
@@ -201,13 +189,10 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {
 Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value) {
   require_mask("masked_fill", mask);
   if (value.dim() != 0) {
-    throw ShapeError(fmt::format("masked_fill: the value has no axes, not {}. Use where()", to_string(value.sizes())));
+    throw ShapeError(
+        fmt::format("masked_fill: the value has no dimensions, not {}. Use where()", to_string(value.sizes())));
   }
   return where(mask, functional::cast(value, x.dtype()), x);
-}
-
-const Tensor& masked_fill_(const Tensor& x, const Tensor& mask, Scalar value) {
-  return functional::write("masked_fill_", x, masked_fill(x, mask, value));
 }
 
 }  // namespace russet

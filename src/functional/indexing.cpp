@@ -37,7 +37,7 @@ int axes_of(const Index& entry) {
 void check_mask(const Tensor& x, int axis, const Tensor& mask) {
   for (int i = 0; i < mask.dim(); ++i) {
     if (mask.sizes()[i] == x.sizes()[axis + i]) continue;
-    throw IndexError(fmt::format("index: the mask {} does not fit {} at axis {}", to_string(mask.sizes()),
+    throw IndexError(fmt::format("index: the mask {} does not fit {} at dimension {}", to_string(mask.sizes()),
                                  to_string(x.sizes()), axis));
   }
 }
@@ -52,7 +52,7 @@ Parsed parse(const Tensor& x, const std::vector<Index>& indices) {
   }
   if (named > x.dim()) {
     throw IndexError(
-        fmt::format("index: {} indices for a tensor of {} axes, {}", named, x.dim(), to_string(x.sizes())));
+        fmt::format("index: {} indices for a tensor of {} dimensions, {}", named, x.dim(), to_string(x.sizes())));
   }
   if (ellipses > 1) throw IndexError("index: an index has at most one ellipsis");
   Parsed parsed{x, {}};
@@ -239,30 +239,26 @@ void write(const Parsed& parsed, const Tensor& value, bool accumulate) {
 
 }  // namespace
 
-Tensor index(const Tensor& x, const std::vector<Index>& indices) {
-  const Parsed parsed = parse(x, indices);
+Tensor Tensor::index(const std::vector<Index>& indices) const {
+  const Parsed parsed = parse(*this, indices);
   return parsed.has_tensors() ? read(without_masks(parsed)) : parsed.view;
 }
 
-void index_put_(const Tensor& x, const std::vector<Index>& indices, const Tensor& value, bool accumulate) {
-  check_value_type(x, value);
-  const Parsed parsed = parse(x, indices);
-  const Tensor source = value.dim() == 0 ? value.to(x.device()) : value;
+const Tensor& Tensor::index_put_(const std::vector<Index>& indices, const Tensor& values, bool accumulate) const {
+  check_value_type(*this, values);
+  const Parsed parsed = parse(*this, indices);
+  const Tensor source = values.dim() == 0 ? values.to(device()) : values;
   if (!parsed.has_tensors()) {
-    const Tensor fitting = fitted(functional::cast(source, x.dtype()), parsed.view.sizes());
+    const Tensor fitting = fitted(functional::cast(source, dtype()), parsed.view.sizes());
     autograd::assign(parsed.view, accumulate ? parsed.view + fitting : fitting);
-    return;
+  } else if (accumulate || !write_by_mask(parsed, source)) {
+    write(without_masks(parsed), source, accumulate);
   }
-  if (!accumulate && write_by_mask(parsed, source)) return;
-  write(without_masks(parsed), source, accumulate);
+  return *this;
 }
 
-void index_put_(const Tensor& x, const std::vector<Index>& indices, const Tensor& value) {
-  index_put_(x, indices, value, false);
-}
-
-void index_put_(const Tensor& x, const std::vector<Index>& indices, Scalar value) {
-  index_put_(x, indices, functional::held_number("index_put_", value, x.dtype(), x.device()), false);
+const Tensor& Tensor::index_put_(const std::vector<Index>& indices, Scalar values, bool accumulate) const {
+  return index_put_(indices, functional::held_number("index_put_", values, dtype(), device()), accumulate);
 }
 
 }  // namespace russet

@@ -17,7 +17,7 @@ void check_part(const Tensor& first, const Tensor& part, int axis) {
   bool fits = part.dim() == first.dim();
   for (int i = 0; fits && i < first.dim(); ++i) fits = i == axis || part.sizes()[i] == first.sizes()[i];
   if (fits) return;
-  throw ShapeError(fmt::format("cat: {} does not follow {} along axis {}: the other sizes must match",
+  throw ShapeError(fmt::format("cat: {} does not follow {} along dimension {}: the other sizes must match",
                                to_string(part.sizes()), to_string(first.sizes()), axis));
 }
 
@@ -33,7 +33,7 @@ Tensor cat(const std::vector<Tensor>& tensors, std::int64_t axis) {
   const DType dtype = common_type(tensors);
   std::vector<Tensor> parts;
   for (const Tensor& tensor : tensors) {
-    if (tensor.dim() == 0) throw ShapeError("cat: a tensor of no axes cannot be joined. Use stack");
+    if (tensor.dim() == 0) throw ShapeError("cat: a tensor of no dimensions cannot be joined. Use stack");
     if (counts(tensor)) parts.push_back(functional::cast(tensor, dtype));
   }
   if (parts.empty()) return functional::copied(functional::cast(tensors.front(), dtype));
@@ -70,13 +70,13 @@ Tensor stack(const std::vector<Tensor>& tensors, std::int64_t axis) {
   return cat(parts, wrapped);
 }
 
-Tensor roll(const Tensor& x, const AxisList& shifts, const AxisList& axes) {
+Tensor roll(const Tensor& x, const DimList& shifts, const DimList& axes) {
   if (axes.dims().empty()) {
-    if (shifts.dims().rank() != 1) throw ValueError("roll: one shift is needed where no axes are given");
+    if (shifts.dims().rank() != 1) throw ValueError("roll: one shift is needed where no dimensions are given");
     return roll(x.flatten(), shifts, 0).reshape(x.sizes());
   }
   if (shifts.dims().rank() != axes.dims().rank()) {
-    throw ValueError(fmt::format("roll: {} shifts for {} axes", shifts.dims().rank(), axes.dims().rank()));
+    throw ValueError(fmt::format("roll: {} shifts for {} dimensions", shifts.dims().rank(), axes.dims().rank()));
   }
   Tensor result = x;
   for (int i = 0; i < axes.dims().rank(); ++i) {
@@ -100,7 +100,7 @@ struct Padding {
 std::vector<Padding> paddings(const Tensor& x, const std::vector<std::int64_t>& amounts) {
   const std::size_t axes = amounts.size() / 2;
   if (amounts.size() % 2 != 0 || axes > static_cast<std::size_t>(x.dim())) {
-    throw ValueError(fmt::format("pad: {} amounts do not fit {}: two for each axis, from the last", amounts.size(),
+    throw ValueError(fmt::format("pad: {} amounts do not fit {}: two for each dimension, from the last", amounts.size(),
                                  to_string(x.sizes())));
   }
   std::vector<Padding> result(static_cast<std::size_t>(x.dim()));
@@ -117,8 +117,8 @@ Tensor cropped(Tensor x, std::vector<Padding>& padding) {
     const std::int64_t back = std::max<std::int64_t>(-amount.after, 0);
     const std::int64_t left = x.size(axis) - front - back;
     if (left < 0) {
-      throw ShapeError(fmt::format("pad: amounts {} and {} leave nothing of axis {} of {}", amount.before, amount.after,
-                                   axis, to_string(x.sizes())));
+      throw ShapeError(fmt::format("pad: amounts {} and {} leave nothing of dimension {} of {}", amount.before,
+                                   amount.after, axis, to_string(x.sizes())));
     }
     if (front > 0 || back > 0) x = x.narrow(axis, front, left);
     amount = {std::max<std::int64_t>(amount.before, 0), std::max<std::int64_t>(amount.after, 0)};
@@ -143,7 +143,8 @@ Tensor border(const Tensor& x, int axis, std::int64_t amount, bool before, PadMo
   const std::int64_t size = x.sizes()[axis];
   const std::int64_t most = mode == PadMode::reflect ? size - 1 : mode == PadMode::circular ? size : amount;
   if (amount > most || size == 0) {
-    throw ShapeError(fmt::format("pad: {} more elements do not follow from axis {} of size {}", amount, axis, size));
+    throw ShapeError(
+        fmt::format("pad: {} more elements do not follow from dimension {} of size {}", amount, axis, size));
   }
   if (mode == PadMode::replicate) {
     Shape sizes = x.sizes();

@@ -30,7 +30,7 @@ Tensor product(const Tensor& a, const Tensor& b) {
 
 void require_rank(const char* function, const Tensor& a, int rank_a, const Tensor& b, int rank_b) {
   if (a.dim() == rank_a && b.dim() == rank_b) return;
-  throw ShapeError(fmt::format("{}: takes tensors of {} and {} axes, not {} and {}", function, rank_a, rank_b,
+  throw ShapeError(fmt::format("{}: takes tensors of {} and {} dimensions, not {} and {}", function, rank_a, rank_b,
                                to_string(a.sizes()), to_string(b.sizes())));
 }
 
@@ -74,8 +74,8 @@ Tensor combined(const char* function, const Tensor& x, const Tensor& product, co
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
   if (a.dim() == 0 || b.dim() == 0) {
-    throw ShapeError(fmt::format("matmul: takes tensors with axes: {} x {}. Use mul for numbers", to_string(a.sizes()),
-                                 to_string(b.sizes())));
+    throw ShapeError(fmt::format("matmul: takes tensors with dimensions: {} x {}. Use mul for numbers",
+                                 to_string(a.sizes()), to_string(b.sizes())));
   }
   const std::int64_t left = a.size(-1);
   const std::int64_t right = b.size(b.dim() == 1 ? 0 : -2);
@@ -151,10 +151,12 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   return result + cast(bias, result.dtype());
 }
 
-Tensor tensordot(const Tensor& a, const Tensor& b, int axes) {
-  if (axes < 0 || axes > a.dim() || axes > b.dim()) {
-    throw ValueError(fmt::format("tensordot: {} axes of {} and {}", axes, to_string(a.sizes()), to_string(b.sizes())));
+Tensor tensordot(const Tensor& a, const Tensor& b, std::int64_t dims) {
+  if (dims < 0 || dims > a.dim() || dims > b.dim()) {
+    throw ValueError(
+        fmt::format("tensordot: {} dimensions of {} and {}", dims, to_string(a.sizes()), to_string(b.sizes())));
   }
+  const auto axes = static_cast<int>(dims);
   Shape sizes;
   std::int64_t inner = 1;
   for (int axis = 0; axis < a.dim() - axes; ++axis) sizes.push_back(a.sizes()[axis]);
@@ -176,7 +178,7 @@ Tensor kron(const Tensor& a, const Tensor& b) {
   const int rank = std::max(a.dim(), b.dim());
   Tensor left = with_leading_axes(a, rank);
   Tensor right = with_leading_axes(b, rank);
-  if (2 * rank > max_rank) throw ShapeError(fmt::format("kron: takes tensors of at most {} axes", max_rank / 2));
+  if (2 * rank > max_rank) throw ShapeError(fmt::format("kron: takes tensors of at most {} dimensions", max_rank / 2));
   Shape sizes;
   for (int axis = 0; axis < rank; ++axis) {
     sizes.push_back(left.sizes()[2 * axis] * right.sizes()[2 * axis]);

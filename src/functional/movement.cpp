@@ -11,7 +11,7 @@ namespace russet {
 using functional::constant;
 using functional::iota_along;
 
-Tensor flip(const Tensor& x, const AxisList& axes) {
+Tensor flip(const Tensor& x, const DimList& axes) {
   const std::uint32_t mask = axes.dims().empty() ? 0 : functional::mask_of(x, axes);
   Strides strides = contiguous_strides(x.sizes());
   std::int64_t offset = 0;
@@ -23,9 +23,9 @@ Tensor flip(const Tensor& x, const AxisList& axes) {
   return functional::strided(x, x.sizes(), strides, offset);
 }
 
-Tensor rot90(const Tensor& x, std::int64_t k, const AxisList& axes) {
+Tensor rot90(const Tensor& x, std::int64_t k, const DimList& axes) {
   if (axes.dims().rank() != 2) {
-    throw ValueError(fmt::format("rot90: takes two axes, not {}", axes.dims().rank()));
+    throw ValueError(fmt::format("rot90: takes two dimensions, not {}", axes.dims().rank()));
   }
   axes.mask(x.dim());
   const std::int64_t a = axes.dims()[0];
@@ -54,23 +54,23 @@ Tensor tiled(const Tensor& x, int axis, std::int64_t times) {
 
 }  // namespace
 
-Tensor repeat(const Tensor& x, const Dims& repeats) {
-  if (repeats.rank() < x.dim()) {
-    throw ShapeError(fmt::format("repeat: {} numbers for a tensor of {} axes", repeats.rank(), x.dim()));
+Tensor Tensor::repeat(const Shape& repeats) const {
+  if (repeats.rank() < dim()) {
+    throw ShapeError(fmt::format("repeat: {} numbers for a tensor of {} dimensions", repeats.rank(), dim()));
   }
-  Tensor result = x;
+  Tensor result = *this;
   while (result.dim() < repeats.rank()) result = result.unsqueeze(0);
   for (int axis = 0; axis < repeats.rank(); ++axis) {
     if (repeats[axis] < 0) throw ValueError(fmt::format("repeat: {} copies", repeats[axis]));
     result = tiled(result, axis, repeats[axis]);
   }
-  return result.shares_storage(x) ? functional::copied(result) : result;
+  return result.shares_storage(*this) ? functional::copied(result) : result;
 }
 
-Tensor tile(const Tensor& x, const Dims& repeats) {
-  Dims all = repeats;
+Tensor tile(const Tensor& x, const Shape& repeats) {
+  Shape all = repeats;
   while (all.rank() < x.dim()) all.insert(0, 1);
-  return repeat(x, all);
+  return x.repeat(all);
 }
 
 Tensor repeat_interleave(const Tensor& x, std::int64_t repeats, std::optional<std::int64_t> axis) {
@@ -92,7 +92,8 @@ namespace {
 
 /// Column minus row of each place of the last two axes, as [rows, columns].
 Tensor diagonals(const char* function, const Tensor& x) {
-  if (x.dim() < 2) throw ShapeError(fmt::format("{}: takes at least two axes, not {}", function, to_string(x.sizes())));
+  if (x.dim() < 2)
+    throw ShapeError(fmt::format("{}: takes at least two dimensions, not {}", function, to_string(x.sizes())));
   const Tensor row = iota_along(0, 2, x.size(-2), x.device());
   const Tensor column = iota_along(1, 2, x.size(-1), x.device());
   return column - row;
@@ -113,7 +114,7 @@ Tensor triu(const Tensor& x, std::int64_t offset) {
 }
 
 Tensor diag_embed(const Tensor& x, std::int64_t offset) {
-  if (x.dim() == 0) throw ShapeError("diag_embed: takes at least one axis");
+  if (x.dim() == 0) throw ShapeError("diag_embed: takes at least one dimension");
   const std::int64_t length = x.size(-1);
   const std::int64_t side = length + std::abs(offset);
   Shape sizes = x.sizes();
@@ -138,7 +139,7 @@ Tensor trace(const Tensor& x) {
   return sum(x.diagonal());
 }
 
-std::vector<Tensor> meshgrid(const std::vector<Tensor>& vectors, bool xy) {
+std::vector<Tensor> meshgrid(const std::vector<Tensor>& vectors, GridIndexing indexing) {
   Shape sizes;
   for (const Tensor& vector : vectors) {
     if (vector.dim() > 1) throw ShapeError(fmt::format("meshgrid: takes vectors, not {}", to_string(vector.sizes())));
@@ -149,7 +150,7 @@ std::vector<Tensor> meshgrid(const std::vector<Tensor>& vectors, bool xy) {
     Shape own = Shape::filled(sizes.rank(), 1);
     own[axis] = sizes[axis];
     const Tensor grid = vectors[static_cast<std::size_t>(axis)].reshape(own).expand(sizes);
-    grids.push_back(xy && sizes.rank() >= 2 ? grid.transpose(0, 1) : grid);
+    grids.push_back(indexing == GridIndexing::xy && sizes.rank() >= 2 ? grid.transpose(0, 1) : grid);
   }
   return grids;
 }

@@ -1,5 +1,5 @@
 // Activation functions.
-#include <russet/nn_functional/activation.h>
+#include <russet/functional/nn_activation.h>
 
 #include <cmath>
 #include <numbers>
@@ -190,7 +190,8 @@ Tensor threshold(const Tensor& x, double threshold, double value) {
 Tensor glu(const Tensor& x, std::int64_t axis) {
   const int along = wrap_axis(axis, x.dim());
   const std::int64_t size = x.dim() == 0 ? 1 : x.size(along);
-  if (size % 2 != 0) throw ShapeError(fmt::format("glu: axis {} of {} has an odd size", axis, to_string(x.sizes())));
+  if (size % 2 != 0)
+    throw ShapeError(fmt::format("glu: dimension {} of {} has an odd size", axis, to_string(x.sizes())));
   return x.narrow(along, 0, size / 2) * sigmoid(x.narrow(along, size / 2, size / 2));
 }
 

@@ -1,6 +1,6 @@
 // Attention.
-#include <russet/nn_functional/attention.h>
-#include <russet/nn_functional/dropout.h>
+#include <russet/functional/nn_attention.h>
+#include <russet/functional/nn_dropout.h>
 
 #include <cmath>
 #include <limits>
@@ -270,8 +270,8 @@ void check(const Projected& x, const MultiHeadAttentionOptions& options) {
                                  to_string(x.query.sizes()), to_string(x.key.sizes()), to_string(x.value.sizes()),
                                  options.num_heads));
   };
-  if (x.query.dim() != 2 && x.query.dim() != 3) fail("takes two or three axes");
-  if (x.key.dim() != x.query.dim() || x.value.dim() != x.query.dim()) fail("the numbers of axes differ");
+  if (x.query.dim() != 2 && x.query.dim() != 3) fail("takes two or three dimensions");
+  if (x.key.dim() != x.query.dim() || x.value.dim() != x.query.dim()) fail("the numbers of dimensions differ");
   if (options.num_heads < 1 || x.query.size(-1) % options.num_heads != 0) fail("the width does not split into heads");
   if (!options.in_proj_weight.defined() &&
       !(options.q_proj_weight.defined() && options.k_proj_weight.defined() && options.v_proj_weight.defined())) {

@@ -1,5 +1,5 @@
 // Convolutions. One axis is two with a height of 1.
-#include <russet/nn_functional/convolution.h>
+#include <russet/functional/nn_convolution.h>
 
 #include "functional/nn_detail.h"
 
@@ -60,7 +60,7 @@ Tensor with_bias(const char* function, const Tensor& y, const Tensor& bias) {
 
 void require_weight(const char* function, const Tensor& weight, int rank) {
   if (weight.dim() == rank) return;
-  throw ShapeError(fmt::format("{}: the weight has {} axes, not {}", function, rank, to_string(weight.sizes())));
+  throw ShapeError(fmt::format("{}: the weight has {} dimensions, not {}", function, rank, to_string(weight.sizes())));
 }
 
 Tensor convolved(const char* function, const Tensor& x, const Tensor& weight, const Tensor& bias,

@@ -1,7 +1,7 @@
 // Cross entropy and its relatives over classes. Cross entropy of class indices owns its gradient: softmax minus the
 // target's indicator, from the saved logsumexp, in one pass over the logits.
 #include <russet/autograd.h>
-#include <russet/nn_functional/loss.h>
+#include <russet/functional/nn_loss.h>
 
 #include <limits>
 #include <optional>
@@ -230,7 +230,7 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, const NllLossOptions&
   return cast(result.reshape({}), type);
 }
 
-Tensor multi_margin_loss(const Tensor& input, const Tensor& target, int p, double margin, const Tensor& weight,
+Tensor multi_margin_loss(const Tensor& input, const Tensor& target, std::int64_t p, double margin, const Tensor& weight,
                          Reduction reduction) {
   check("multi_margin_loss", input, weight);
   check_classes("multi_margin_loss", input, target);

@@ -2,7 +2,7 @@
 // What the neural network functions share.
 #include <fmt/format.h>
 #include <russet/functional.h>
-#include <russet/nn_functional/options.h>
+#include <russet/functional/options.h>
 
 #include <string_view>
 
@@ -47,8 +47,8 @@ inline Tensor reduced(const Tensor& terms, Reduction reduction) {
 inline Tensor batched(const char* function, const Tensor& x, int rank) {
   if (x.dim() == rank) return x;
   if (x.dim() == rank - 1) return x.unsqueeze(0);
-  throw ShapeError(
-      fmt::format("{}: takes {} axes, or {} without a batch, not {}", function, rank, rank - 1, to_string(x.sizes())));
+  throw ShapeError(fmt::format("{}: takes {} dimensions, or {} without a batch, not {}", function, rank, rank - 1,
+                               to_string(x.sizes())));
 }
 
 /// y without the batch axis, if x had none.

@@ -1,5 +1,5 @@
 // Dropout and lookups.
-#include <russet/nn_functional/dropout.h>
+#include <russet/functional/nn_dropout.h>
 
 #include "functional/nn_detail.h"
 
@@ -23,7 +23,7 @@ Tensor dropped(const char* function, const Tensor& x, const Shape& mask_shape, d
 Shape channels_of(const char* function, const Tensor& x, int spatial) {
   if (x.dim() != spatial + 1 && x.dim() != spatial + 2) {
     throw ShapeError(
-        fmt::format("{}: takes {} or {} axes, not {}", function, spatial + 1, spatial + 2, to_string(x.sizes())));
+        fmt::format("{}: takes {} or {} dimensions, not {}", function, spatial + 1, spatial + 2, to_string(x.sizes())));
   }
   Shape sizes = x.sizes();
   for (int axis = x.dim() - spatial; axis < x.dim(); ++axis) sizes[axis] = 1;

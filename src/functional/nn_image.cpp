@@ -1,5 +1,5 @@
 // Rearranging and resizing images.
-#include <russet/nn_functional/image.h>
+#include <russet/functional/nn_image.h>
 
 #include <algorithm>
 #include <array>
@@ -136,7 +136,7 @@ std::vector<Axis> resized_axes(const Tensor& x, const InterpolateOptions& option
       output = static_cast<std::int64_t>(std::floor(static_cast<double>(size) * *options.scale_factor));
     }
     if (output < 1 || size < 1) {
-      throw ValueError(fmt::format("interpolate: cannot resize axis {} from {} to {}", index, size, output));
+      throw ValueError(fmt::format("interpolate: cannot resize dimension {} from {} to {}", index, size, output));
     }
     const double scale =
         options.scale_factor ? 1 / *options.scale_factor : static_cast<double>(size) / static_cast<double>(output);

@@ -1,6 +1,6 @@
 // Losses of pairs of tensors, and distances.
-#include <russet/nn_functional/activation.h>
-#include <russet/nn_functional/loss.h>
+#include <russet/functional/nn_activation.h>
+#include <russet/functional/nn_loss.h>
 
 #include <numbers>
 
@@ -206,7 +206,7 @@ Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target, co
 }
 
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
-                           const TripletOptions& options) {
+                           const TripletMarginLossOptions& options) {
   const auto distance = [&](const Tensor& x, const Tensor& y) {
     return pairwise_distance(x, y, options.p, options.eps);
   };

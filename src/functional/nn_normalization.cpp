@@ -2,7 +2,7 @@
 // that of x is (g - mean(g) - h * mean(g * h)) / deviation. Saved statistics serve a gradient; a gradient that is
 // itself differentiated computes them again from x, on the tape.
 #include <russet/autograd.h>
-#include <russet/nn_functional/normalization.h>
+#include <russet/functional/nn_normalization.h>
 
 #include "functional/nn_detail.h"
 
@@ -153,7 +153,8 @@ std::uint32_t last_axes(const char* function, const Tensor& x, const Shape& size
   bool fits = lead >= 0 && sizes.rank() > 0;
   for (int axis = 0; fits && axis < sizes.rank(); ++axis) fits = x.sizes()[lead + axis] == sizes[axis];
   if (fits) return ((1U << sizes.rank()) - 1U) << lead;
-  throw ShapeError(fmt::format("{}: the last axes of {} are not {}", function, to_string(x.sizes()), to_string(sizes)));
+  throw ShapeError(
+      fmt::format("{}: the last dimensions of {} are not {}", function, to_string(x.sizes()), to_string(sizes)));
 }
 
 void require_same_shape(const char* function, const char* what, const Tensor& x, const Shape& sizes) {

@@ -1,5 +1,5 @@
 // Pooling. One axis is two with a height of 1.
-#include <russet/nn_functional/pooling.h>
+#include <russet/functional/nn_pooling.h>
 
 #include "functional/nn_detail.h"
 

@@ -41,8 +41,8 @@ ValuesIndices topk(const Tensor& x, std::int64_t k, std::int64_t axis, bool larg
   const int wrapped = wrap_axis(axis, x.dim());
   const std::int64_t size = x.dim() == 0 ? 1 : x.sizes()[wrapped];
   if (k < 0 || k > size) {
-    throw ValueError(
-        fmt::format("topk: there are no {} of {} elements along axis {} of {}", k, size, axis, to_string(x.sizes())));
+    throw ValueError(fmt::format("topk: there are no {} of {} elements along dimension {} of {}", k, size, axis,
+                                 to_string(x.sizes())));
   }
   if (x.dim() == 0) return {functional::copied(x), functional::constant(0, DType::int64, x.device())};
   const Tensor indices = first_places(x, wrapped, largest, k);

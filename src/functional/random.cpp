@@ -180,29 +180,29 @@ Tensor multinomial(const Tensor& weights, std::int64_t count, bool replacement, 
   return minimum(place, constant(classes - 1, place));
 }
 
-const Tensor& uniform_(const Tensor& x, double from, double to, Generator* generator) {
+const Tensor& Tensor::uniform_(double from, double to, Generator* generator) const {
   if (!(from <= to)) throw ValueError(fmt::format("uniform_: there is no number in [{}, {})", from, to));
-  require_floating_type("uniform_", x.dtype());
-  const Tensor u = uniform(x.sizes(), x.dtype(), x.device(), generator);
-  return functional::write("uniform_", x, u * number_like(to - from, u) + number_like(from, u));
+  require_floating_type("uniform_", dtype());
+  const Tensor u = uniform(sizes(), dtype(), device(), generator);
+  return functional::write("uniform_", *this, u * number_like(to - from, u) + number_like(from, u));
 }
 
-const Tensor& normal_(const Tensor& x, double mean, double deviation, Generator* generator) {
-  return functional::write("normal_", x, normal(mean, deviation, x.sizes(), {x.dtype(), x.device()}, generator));
+const Tensor& Tensor::normal_(double mean, double std, Generator* generator) const {
+  return functional::write("normal_", *this, normal(mean, std, sizes(), {dtype(), device()}, generator));
 }
 
-const Tensor& bernoulli_(const Tensor& x, double p, Generator* generator) {
+const Tensor& Tensor::bernoulli_(double p, Generator* generator) const {
   if (!(p >= 0 && p <= 1)) throw ValueError(fmt::format("bernoulli_: {} is no probability", p));
-  const Tensor u = random(Op::uniform, x.sizes(), x.device(), generator);
-  autograd::assign(x, cast(lt(u, number_like(p, u)), x.dtype()));
-  return x;
+  const Tensor u = random(Op::uniform, sizes(), device(), generator);
+  autograd::assign(*this, cast(u < number_like(p, u), dtype()));
+  return *this;
 }
 
-const Tensor& exponential_(const Tensor& x, double rate, Generator* generator) {
-  if (!(rate > 0)) throw ValueError(fmt::format("exponential_: the rate is {}", rate));
-  require_floating_type("exponential_", x.dtype());
-  const Tensor e = exponential(x.sizes(), x.device(), generator);
-  return functional::write("exponential_", x, cast(e * number_like(1 / rate, e), x.dtype()));
+const Tensor& Tensor::exponential_(double lambd, Generator* generator) const {
+  if (!(lambd > 0)) throw ValueError(fmt::format("exponential_: lambd is {}", lambd));
+  require_floating_type("exponential_", dtype());
+  const Tensor e = exponential(sizes(), device(), generator);
+  return functional::write("exponential_", *this, cast(e * number_like(1 / lambd, e), dtype()));
 }
 
 }  // namespace russet

@@ -127,7 +127,7 @@ UniqueResult unique_with_counts(const Tensor& x) {
           on(x.device(), found.counts, {count})};
 }
 
-Tensor unique(const Tensor& x) { return unique_with_counts(x).values; }
+Tensor unique(const Tensor& x) { return unique_with_counts(x).output; }
 
 Tensor bincount(const Tensor& x, const Tensor& weights, std::int64_t minlength) {
   functional::require_index_type("bincount", x);

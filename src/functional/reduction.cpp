@@ -22,12 +22,12 @@ using functional::mask_of;
 using functional::reduced;
 using ops::Op;
 
-std::uint32_t AxisList::mask(int rank) const {
-  if (axes_.empty()) return (1U << static_cast<unsigned>(rank)) - 1;
+std::uint32_t DimList::mask(int rank) const {
+  if (dims_.empty()) return (1U << static_cast<unsigned>(rank)) - 1;
   std::uint32_t mask = 0;
-  for (const std::int64_t axis : axes_) {
+  for (const std::int64_t axis : dims_) {
     const std::uint32_t bit = 1U << static_cast<unsigned>(wrap_axis(axis, rank));
-    if (mask & bit) throw ValueError(fmt::format("axis {} is given twice in {}", axis, to_string(axes_)));
+    if (mask & bit) throw ValueError(fmt::format("dimension {} is given twice in {}", axis, to_string(dims_)));
     mask |= bit;
   }
   return mask;
@@ -36,7 +36,7 @@ std::uint32_t AxisList::mask(int rank) const {
 namespace {
 
 /// Truth values reduced by `op`; `neutral` where there is nothing.
-Tensor reduced_truth(Op op, bool neutral, const Tensor& x, const AxisList& axes, bool keepdim) {
+Tensor reduced_truth(Op op, bool neutral, const Tensor& x, const DimList& axes, bool keepdim) {
   const std::uint32_t mask = mask_of(x, axes);
   // PyTorch answers uint8 for uint8.
   const DType dtype = x.dtype() == DType::uint8 ? DType::uint8 : DType::boolean;
@@ -68,11 +68,11 @@ Tensor position_of(Op op, const Tensor& x, std::optional<std::int64_t> axis, boo
 
 }  // namespace
 
-Tensor sum(const Tensor& x, const AxisList& axes, bool keepdim, std::optional<DType> dtype) {
+Tensor sum(const Tensor& x, const DimList& axes, bool keepdim, std::optional<DType> dtype) {
   return reduced(Op::sum, dtype ? cast(x, *dtype) : functional::autocast(Op::sum, x), mask_of(x, axes), keepdim);
 }
 
-Tensor mean(const Tensor& x, const AxisList& axes, bool keepdim, std::optional<DType> dtype) {
+Tensor mean(const Tensor& x, const DimList& axes, bool keepdim, std::optional<DType> dtype) {
   const Tensor value = dtype ? cast(x, *dtype) : x;
   functional::require_floating("mean", value);
   const std::uint32_t mask = mask_of(x, axes);
@@ -81,19 +81,19 @@ Tensor mean(const Tensor& x, const AxisList& axes, bool keepdim, std::optional<D
   return cast(total / constant(functional::count_of(x, mask), w), value.dtype());
 }
 
-Tensor prod(const Tensor& x, const AxisList& axes, bool keepdim, std::optional<DType> dtype) {
+Tensor prod(const Tensor& x, const DimList& axes, bool keepdim, std::optional<DType> dtype) {
   return reduced(Op::prod, dtype ? cast(x, *dtype) : functional::autocast(Op::prod, x), mask_of(x, axes), keepdim);
 }
 
-Tensor nansum(const Tensor& x, const AxisList& axes, bool keepdim) {
+Tensor nansum(const Tensor& x, const DimList& axes, bool keepdim) {
   if (!is_floating(x.dtype())) return sum(x, axes, keepdim);
   return sum(where(isnan(x), constant(0, x), x), axes, keepdim);
 }
 
-Tensor amax(const Tensor& x, const AxisList& axes, bool keepdim) {
+Tensor amax(const Tensor& x, const DimList& axes, bool keepdim) {
   return reduced(Op::amax, x, mask_of(x, axes), keepdim);
 }
-Tensor amin(const Tensor& x, const AxisList& axes, bool keepdim) {
+Tensor amin(const Tensor& x, const DimList& axes, bool keepdim) {
   return reduced(Op::amin, x, mask_of(x, axes), keepdim);
 }
 Tensor max(const Tensor& x) { return amax(x); }
@@ -109,13 +109,13 @@ Tensor argmin(const Tensor& x, std::optional<std::int64_t> axis, bool keepdim) {
   return position_of(Op::argmin, x, axis, keepdim);
 }
 
-Tensor any(const Tensor& x, const AxisList& axes, bool keepdim) {
+Tensor any(const Tensor& x, const DimList& axes, bool keepdim) {
   return reduced_truth(Op::amax, false, x, axes, keepdim);
 }
-Tensor all(const Tensor& x, const AxisList& axes, bool keepdim) {
+Tensor all(const Tensor& x, const DimList& axes, bool keepdim) {
   return reduced_truth(Op::amin, true, x, axes, keepdim);
 }
-Tensor count_nonzero(const Tensor& x, const AxisList& axes) { return sum(functional::truth(x), axes); }
+Tensor count_nonzero(const Tensor& x, const DimList& axes) { return sum(functional::truth(x), axes); }
 
 namespace {
 
@@ -149,7 +149,7 @@ ValuesIndices median(const Tensor& x, std::int64_t axis, bool keepdim) {
   if (x.dim() == 0) return {functional::copied(x), constant(0, DType::int64, x.device())};
   const int wrapped = wrap_axis(axis, x.dim());
   const std::int64_t size = x.sizes()[wrapped];
-  if (size == 0) throw ShapeError(fmt::format("median: axis {} of {} is empty", axis, to_string(x.sizes())));
+  if (size == 0) throw ShapeError(fmt::format("median: dimension {} of {} is empty", axis, to_string(x.sizes())));
   const ValuesIndices sorted = sort(x, wrapped);
   Tensor values = sorted.values.narrow(wrapped, (size - 1) / 2, 1);
   Tensor indices = sorted.indices.narrow(wrapped, (size - 1) / 2, 1);

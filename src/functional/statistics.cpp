@@ -34,7 +34,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 Tensor in_float32(const Tensor& x) { return functional::autocast(ops::Autocast::float32, functional::floating(x)); }
 
 /// What a reduction's gradient rule needs to know of the call.
-struct Reduction {
+struct ReducedDims {
   std::uint32_t mask;
   int rank;
   bool keepdim;
@@ -57,10 +57,10 @@ double divisor(const Tensor& x, std::uint32_t mask, double correction) {
 
 }  // namespace
 
-Tensor var(const Tensor& x, const AxisList& axes, bool keepdim, double correction) {
+Tensor var(const Tensor& x, const DimList& dim, const VarOptions& options) {
   functional::require_floating("var", x);
-  const Reduction call{mask_of(x, axes), x.dim(), keepdim};
-  const double count = divisor(x, call.mask, correction);
+  const ReducedDims call{mask_of(x, dim), x.dim(), options.keepdim};
+  const double count = divisor(x, call.mask, options.correction);
   const Tensor result = outside_tape([&] {
     const Tensor w = wide(x);
     const Tensor deviations = reduced(Op::squared_deviations, w, call.mask, true);
@@ -73,11 +73,11 @@ Tensor var(const Tensor& x, const AxisList& axes, bool keepdim, double correctio
   });
 }
 
-Tensor stddev(const Tensor& x, const AxisList& axes, bool keepdim, double correction) {
+Tensor std(const Tensor& x, const DimList& dim, const VarOptions& options) {
   functional::require_floating("std", x);
-  const Reduction call{mask_of(x, axes), x.dim(), keepdim};
-  const double count = divisor(x, call.mask, correction);
-  const Tensor result = outside_tape([&] { return cast(sqrt(var(wide(x), axes, keepdim, correction)), x.dtype()); });
+  const ReducedDims call{mask_of(x, dim), x.dim(), options.keepdim};
+  const double count = divisor(x, call.mask, options.correction);
+  const Tensor result = outside_tape([&] { return cast(sqrt(var(wide(x), dim, options)), x.dtype()); });
   return with_gradient("std", {x}, result, {x}, true, [call, count](const Tensor& g, Saved saved) {
     const Tensor w = wide(saved[0]);
     const Tensor deviation = wide(call.opened(saved[1]));
@@ -89,15 +89,18 @@ Tensor stddev(const Tensor& x, const AxisList& axes, bool keepdim, double correc
   });
 }
 
-std::pair<Tensor, Tensor> var_mean(const Tensor& x, const AxisList& axes, bool keepdim, double correction) {
-  return {var(x, axes, keepdim, correction), mean(x, axes, keepdim)};
+std::pair<Tensor, Tensor> var_mean(const Tensor& x, const DimList& dim, const VarOptions& options) {
+  return {var(x, dim, options), mean(x, dim, options.keepdim)};
+}
+std::pair<Tensor, Tensor> std_mean(const Tensor& x, const DimList& dim, const VarOptions& options) {
+  return {std(x, dim, options), mean(x, dim, options.keepdim)};
 }
 
 namespace {
 
 /// The norms that have a slope almost everywhere: (sum |x|^p)^(1/p). The gradient is 0 where the norm is (PyTorch's
 /// subgradient).
-Tensor smooth_norm(const Tensor& x, double p, const Reduction& call) {
+Tensor smooth_norm(const Tensor& x, double p, const ReducedDims& call) {
   const Tensor result = outside_tape([&] {
     const Tensor w = wide(x);
     if (p == 2) return cast(call.closed(sqrt(sum_kept(w * w, call.mask))), x.dtype());
@@ -120,10 +123,10 @@ Tensor smooth_norm(const Tensor& x, double p, const Reduction& call) {
 
 }  // namespace
 
-Tensor norm(const Tensor& input, double p, const AxisList& axes, bool keepdim) {
+Tensor norm(const Tensor& input, double p, const DimList& axes, bool keepdim) {
   functional::require_floating("norm", input);
   const Tensor x = functional::autocast(ops::Autocast::float32, input);
-  const Reduction call{mask_of(x, axes), x.dim(), keepdim};
+  const ReducedDims call{mask_of(x, axes), x.dim(), keepdim};
   if (p == infinity) return call.closed(reduced(Op::amax, abs(x), call.mask, true));
   if (p == -infinity) return call.closed(reduced(Op::amin, abs(x), call.mask, true));
   if (p == 0) {  // a count, which has no slope
@@ -144,9 +147,9 @@ Tensor offset_of(const Tensor& x, std::uint32_t mask) {
 
 }  // namespace
 
-Tensor logsumexp(const Tensor& x, const AxisList& axes, bool keepdim) {
+Tensor logsumexp(const Tensor& x, const DimList& axes, bool keepdim) {
   const Tensor f = in_float32(x);
-  const Reduction call{mask_of(f, axes), f.dim(), keepdim};
+  const ReducedDims call{mask_of(f, axes), f.dim(), keepdim};
   const Tensor result = outside_tape([&] {
     const Tensor w = wide(f);
     if (functional::count_of(f, call.mask) == 0) return cast(call.closed(log(sum_kept(w, call.mask))), f.dtype());

@@ -52,72 +52,72 @@ Tensor Tensor::view(const Shape& sizes) const {
   return aliased(*this, *geometry);
 }
 
-Tensor Tensor::reshape(const Shape& sizes) const {
-  const Shape target = completed("reshape", sizes, *this);
-  if (const auto geometry = graph::viewed(geometry_of(*this), target)) return aliased(*this, *geometry);
+Tensor reshape(const Tensor& x, const Shape& sizes) {
+  const Shape target = completed("reshape", sizes, x);
+  if (const auto geometry = graph::viewed(geometry_of(x), target)) return aliased(x, *geometry);
   // Row-major order of the elements with other sizes: one copy.
-  return functional::strided(*this, target, contiguous_strides(target));
+  return functional::strided(x, target, contiguous_strides(target));
 }
 
-Tensor Tensor::flatten(std::int64_t start, std::int64_t end) const {
-  if (dim() == 0) return reshape({1});
-  const int first = wrap_axis(start, dim());
-  const int last = wrap_axis(end, dim());
-  if (first > last) throw ValueError(fmt::format("flatten: the first axis {} comes after the last, {}", first, last));
-  if (first == last) return *this;
+Tensor flatten(const Tensor& x, std::int64_t start, std::int64_t end) {
+  if (x.dim() == 0) return x.reshape({1});
+  const int first = wrap_axis(start, x.dim());
+  const int last = wrap_axis(end, x.dim());
+  if (first > last)
+    throw ValueError(fmt::format("flatten: the first dimension {} comes after the last, {}", first, last));
+  if (first == last) return x;
   Shape target;
-  for (int axis = 0; axis < dim(); ++axis) {
+  for (int axis = 0; axis < x.dim(); ++axis) {
     if (axis > first && axis <= last) {
-      target[first] *= sizes()[axis];
+      target[first] *= x.sizes()[axis];
     } else {
-      target.push_back(sizes()[axis]);
+      target.push_back(x.sizes()[axis]);
     }
   }
-  return reshape(target);
+  return x.reshape(target);
 }
 
-Tensor Tensor::permute(const Dims& axes) const { return aliased(*this, graph::permuted(geometry_of(*this), axes)); }
+Tensor permute(const Tensor& x, const DimList& dims) {
+  return aliased(x, graph::permuted(geometry_of(x), dims.dims()));
+}
 
-Tensor Tensor::transpose(std::int64_t a, std::int64_t b) const {
-  const int first = wrap_axis(a, dim());
-  const int second = wrap_axis(b, dim());
-  graph::Geometry geometry = geometry_of(*this);
-  if (dim() > 0) {
+Tensor transpose(const Tensor& x, std::int64_t a, std::int64_t b) {
+  const int first = wrap_axis(a, x.dim());
+  const int second = wrap_axis(b, x.dim());
+  graph::Geometry geometry = geometry_of(x);
+  if (x.dim() > 0) {
     std::swap(geometry.sizes[first], geometry.sizes[second]);
     std::swap(geometry.strides[first], geometry.strides[second]);
   }
-  return aliased(*this, std::move(geometry));
+  return aliased(x, std::move(geometry));
 }
 
-Tensor Tensor::t() const {
-  if (dim() > 2) {
-    throw ShapeError(fmt::format("t: takes at most two axes, not {}. Use transpose()", russet::to_string(sizes())));
+Tensor t(const Tensor& x) {
+  if (x.dim() > 2) {
+    throw ShapeError(fmt::format("t: takes at most two dimensions, not {}. Use transpose()", to_string(x.sizes())));
   }
-  return dim() < 2 ? transpose(0, 0) : transpose(0, 1);
+  return x.dim() < 2 ? x.transpose(0, 0) : x.transpose(0, 1);
 }
 
-Tensor Tensor::expand(const Shape& sizes) const { return aliased(*this, graph::expanded(geometry_of(*this), sizes)); }
+Tensor Tensor::expand(const Shape& size) const { return aliased(*this, graph::expanded(geometry_of(*this), size)); }
+Tensor Tensor::expand_as(const Tensor& other) const { return expand(other.sizes()); }
 
-Tensor Tensor::squeeze() const {
-  return aliased(*this, graph::squeezed(geometry_of(*this), (1U << static_cast<unsigned>(dim())) - 1));
+Tensor squeeze(const Tensor& x, const DimList& dims) {
+  return aliased(x, graph::squeezed(geometry_of(x), dims.mask(x.dim())));
 }
 
-Tensor Tensor::squeeze(std::int64_t axis) const {
-  return aliased(*this, graph::squeezed(geometry_of(*this), 1U << static_cast<unsigned>(wrap_axis(axis, dim()))));
+Tensor unsqueeze(const Tensor& x, std::int64_t axis) {
+  return aliased(x, graph::unsqueezed(geometry_of(x), wrap_axis(axis, x.dim() + 1)));
 }
 
-Tensor Tensor::unsqueeze(std::int64_t axis) const {
-  return aliased(*this, graph::unsqueezed(geometry_of(*this), wrap_axis(axis, dim() + 1)));
-}
-
-Tensor Tensor::select(std::int64_t axis, std::int64_t index) const {
-  if (dim() == 0) throw IndexError("select: a tensor of no axes has no elements to choose from. Use item()");
-  return aliased(*this, graph::selected(geometry_of(*this), wrap_axis(axis, dim()), index));
+Tensor select(const Tensor& x, std::int64_t axis, std::int64_t index) {
+  if (x.dim() == 0) throw IndexError("select: a tensor of no dimensions has no elements to choose from. Use item()");
+  return aliased(x, graph::selected(geometry_of(x), wrap_axis(axis, x.dim()), index));
 }
 
 // Python's rules: bounds beyond the ends are clamped.
 Tensor Tensor::slice(std::int64_t axis, Slice range) const {
-  if (dim() == 0) throw IndexError("slice: a tensor of no axes cannot be sliced");
+  if (dim() == 0) throw IndexError("slice: a tensor of no dimensions cannot be sliced");
   if (range.step < 1) throw ValueError(fmt::format("slice: the step is {}, not at least 1. Use flip()", range.step));
   const int wrapped = wrap_axis(axis, dim());
   const std::int64_t size = sizes()[wrapped];
@@ -130,29 +130,29 @@ Tensor Tensor::slice(std::int64_t axis, Slice range) const {
   return aliased(*this, graph::sliced(geometry_of(*this), wrapped, start, length, range.step));
 }
 
-Tensor Tensor::narrow(std::int64_t axis, std::int64_t start, std::int64_t length) const {
-  if (dim() == 0) throw IndexError("narrow: a tensor of no axes cannot be narrowed");
-  const int wrapped = wrap_axis(axis, dim());
-  const std::int64_t size = sizes()[wrapped];
+Tensor narrow(const Tensor& x, std::int64_t axis, std::int64_t start, std::int64_t length) {
+  if (x.dim() == 0) throw IndexError("narrow: a tensor of no dimensions cannot be narrowed");
+  const int wrapped = wrap_axis(axis, x.dim());
+  const std::int64_t size = x.sizes()[wrapped];
   const std::int64_t first = start < 0 ? start + size : start;
   if (first < 0 || first > size) {
-    throw IndexError(fmt::format("narrow: start {} is out of range for axis {} of size {}", start, wrapped, size));
+    throw IndexError(fmt::format("narrow: start {} is out of range for dimension {} of size {}", start, wrapped, size));
   }
   if (length < 0 || length > size - first) {
     throw ShapeError(
-        fmt::format("narrow: {} elements from {} exceed axis {} of size {}", length, first, wrapped, size));
+        fmt::format("narrow: {} elements from {} exceed dimension {} of size {}", length, first, wrapped, size));
   }
-  return aliased(*this, graph::sliced(geometry_of(*this), wrapped, first, length, 1));
+  return aliased(x, graph::sliced(geometry_of(x), wrapped, first, length, 1));
 }
 
-Tensor Tensor::diagonal(std::int64_t offset, std::int64_t a, std::int64_t b) const {
-  if (dim() < 2) {
-    throw ShapeError(fmt::format("diagonal: takes at least two axes, not {}", russet::to_string(sizes())));
+Tensor diagonal(const Tensor& x, std::int64_t offset, std::int64_t a, std::int64_t b) {
+  if (x.dim() < 2) {
+    throw ShapeError(fmt::format("diagonal: takes at least two dimensions, not {}", to_string(x.sizes())));
   }
-  return aliased(*this, graph::diagonal(geometry_of(*this), offset, wrap_axis(a, dim()), wrap_axis(b, dim())));
+  return aliased(x, graph::diagonal(geometry_of(x), offset, wrap_axis(a, x.dim()), wrap_axis(b, x.dim())));
 }
 
-Tensor Tensor::as_strided(const Shape& sizes, const Strides& strides, std::int64_t offset) const {
+Tensor as_strided(const Tensor& x, const Shape& sizes, const Strides& strides, std::int64_t offset) {
   if (sizes.rank() != strides.rank()) {
     throw ShapeError(fmt::format("as_strided: {} sizes but {} strides", sizes.rank(), strides.rank()));
   }
@@ -160,35 +160,36 @@ Tensor Tensor::as_strided(const Shape& sizes, const Strides& strides, std::int64
   bool overflows = false;
   for (int axis = 0; axis < sizes.rank(); ++axis) {
     if (sizes[axis] < 0 || strides[axis] < 0) {
-      throw ShapeError(fmt::format("as_strided: sizes {} and strides {} must not be negative", russet::to_string(sizes),
-                                   russet::to_string(strides)));
+      throw ShapeError(fmt::format("as_strided: sizes {} and strides {} must not be negative", to_string(sizes),
+                                   to_string(strides)));
     }
     std::int64_t reach = 0;
     overflows |= __builtin_mul_overflow(sizes[axis] - 1, strides[axis], &reach);
     overflows |= __builtin_add_overflow(last, reach, &last);
   }
-  geometry_of(*this);
-  const std::int64_t available = state()->cell->numel();
-  if (russet::numel(sizes) > 0 && (offset < 0 || overflows || last >= available)) {
+  geometry_of(x);
+  const std::int64_t available = x.state()->cell->numel();
+  if (numel(sizes) > 0 && (offset < 0 || overflows || last >= available)) {
     throw ShapeError(fmt::format("as_strided: sizes {}, strides {} and offset {} reach element {} of a storage of {}",
-                                 russet::to_string(sizes), russet::to_string(strides), offset,
+                                 to_string(sizes), to_string(strides), offset,
                                  overflows ? "2^63 or one behind it" : std::to_string(last), available));
   }
-  return aliased(*this, {sizes, strides, offset});
+  return aliased(x, {sizes, strides, offset});
 }
 
 Tensor unflatten(const Tensor& x, std::int64_t axis, const Shape& sizes) {
   const int wrapped = wrap_axis(axis, x.dim());
   if (x.dim() == 0 || sizes.empty()) {
     throw ShapeError(
-        fmt::format("unflatten: axis {} of {} does not become {}", axis, to_string(x.sizes()), to_string(sizes)));
+        fmt::format("unflatten: dimension {} of {} does not become {}", axis, to_string(x.sizes()), to_string(sizes)));
   }
   std::int64_t known = 1;
   for (const std::int64_t size : sizes) known *= size == -1 ? 1 : size;
   const std::int64_t size = x.sizes()[wrapped];
   const bool open = std::find(sizes.begin(), sizes.end(), -1) != sizes.end();
   if (open ? known == 0 || size % known != 0 : known != size) {
-    throw ShapeError(fmt::format("unflatten: axis {} of size {} does not split into {}", axis, size, to_string(sizes)));
+    throw ShapeError(
+        fmt::format("unflatten: dimension {} of size {} does not split into {}", axis, size, to_string(sizes)));
   }
   Shape target;
   for (int i = 0; i < wrapped; ++i) target.push_back(x.sizes()[i]);
@@ -199,11 +200,11 @@ Tensor unflatten(const Tensor& x, std::int64_t axis, const Shape& sizes) {
 
 Tensor swapaxes(const Tensor& x, std::int64_t a, std::int64_t b) { return x.transpose(a, b); }
 
-Tensor movedim(const Tensor& x, const AxisList& source, const AxisList& destination) {
+Tensor movedim(const Tensor& x, const DimList& source, const DimList& destination) {
   const Dims& from = source.dims();
   const Dims& to = destination.dims();
   if (from.rank() != to.rank()) {
-    throw ValueError(fmt::format("movedim: {} axes move to {} places", from.rank(), to.rank()));
+    throw ValueError(fmt::format("movedim: {} dimensions move to {} places", from.rank(), to.rank()));
   }
   const std::uint32_t moved = from.empty() ? 0 : source.mask(x.dim());
   const std::uint32_t taken = to.empty() ? 0 : destination.mask(x.dim());
@@ -229,7 +230,7 @@ std::vector<Tensor> broadcast_tensors(const std::vector<Tensor>& tensors) {
 }
 
 std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, std::int64_t axis) {
-  if (x.dim() == 0) throw ShapeError("split: a tensor of no axes cannot be split");
+  if (x.dim() == 0) throw ShapeError("split: a tensor of no dimensions cannot be split");
   const std::int64_t total = x.size(axis);
   std::int64_t sum = 0;
   for (const std::int64_t size : sizes) {
@@ -237,8 +238,8 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& size
     sum += size;
   }
   if (sum != total) {
-    throw ShapeError(
-        fmt::format("split: the sizes add up to {}, axis {} of {} has {}", sum, axis, to_string(x.sizes()), total));
+    throw ShapeError(fmt::format("split: the sizes add up to {}, dimension {} of {} has {}", sum, axis,
+                                 to_string(x.sizes()), total));
   }
   std::vector<Tensor> parts;
   std::int64_t start = 0;
@@ -250,7 +251,7 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& size
 }
 
 std::vector<Tensor> split(const Tensor& x, std::int64_t size, std::int64_t axis) {
-  if (x.dim() == 0) throw ShapeError("split: a tensor of no axes cannot be split");
+  if (x.dim() == 0) throw ShapeError("split: a tensor of no dimensions cannot be split");
   const std::int64_t total = x.size(axis);
   if (size < 0 || (size == 0 && total > 0)) throw ValueError(fmt::format("split: the size is {}", size));
   std::vector<std::int64_t> sizes;
@@ -262,34 +263,34 @@ std::vector<Tensor> split(const Tensor& x, std::int64_t size, std::int64_t axis)
 
 std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, std::int64_t axis) {
   if (chunks < 1) throw ValueError(fmt::format("chunk: the number of chunks is {}, not at least 1", chunks));
-  if (x.dim() == 0) throw ShapeError("chunk: a tensor of no axes cannot be split");
+  if (x.dim() == 0) throw ShapeError("chunk: a tensor of no dimensions cannot be split");
   const std::int64_t total = x.size(axis);
   if (total == 0) return split(x, std::vector<std::int64_t>(static_cast<std::size_t>(chunks), 0), axis);
   return split(x, (total + chunks - 1) / chunks, axis);
 }
 
 std::vector<Tensor> unbind(const Tensor& x, std::int64_t axis) {
-  if (x.dim() == 0) throw ShapeError("unbind: a tensor of no axes has no parts");
+  if (x.dim() == 0) throw ShapeError("unbind: a tensor of no dimensions has no parts");
   std::vector<Tensor> parts;
   for (std::int64_t i = 0; i < x.size(axis); ++i) parts.push_back(x.select(axis, i));
   return parts;
 }
 
-Tensor unfold(const Tensor& x, std::int64_t axis, std::int64_t size, std::int64_t step) {
+Tensor Tensor::unfold(std::int64_t dimension, std::int64_t size, std::int64_t step) const {
   if (step < 1) throw ValueError(fmt::format("unfold: the step is {}, not at least 1", step));
-  graph::Geometry geometry = geometry_of(x);
+  graph::Geometry geometry = geometry_of(*this);
   if (geometry.sizes.empty()) geometry = graph::unsqueezed(geometry, 0);
-  const int wrapped = wrap_axis(axis, geometry.sizes.rank());
+  const int wrapped = wrap_axis(dimension, geometry.sizes.rank());
   const std::int64_t total = geometry.sizes[wrapped];
   if (size < 0 || size > total) {
-    throw ShapeError(fmt::format("unfold: windows of {} do not fit in axis {} of size {}", size, wrapped, total));
+    throw ShapeError(fmt::format("unfold: windows of {} do not fit in dimension {} of size {}", size, wrapped, total));
   }
   const std::int64_t stride = geometry.strides[wrapped];
   geometry.sizes[wrapped] = (total - size) / step + 1;
   geometry.strides[wrapped] = stride * step;
   geometry.sizes.push_back(size);
   geometry.strides.push_back(stride);
-  return aliased(x, std::move(geometry));
+  return aliased(*this, std::move(geometry));
 }
 
 }  // namespace russet

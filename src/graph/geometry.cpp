@@ -113,15 +113,15 @@ std::optional<Geometry> viewed(const Geometry& geometry, const Shape& sizes) {
 Geometry permuted(const Geometry& geometry, const Dims& axes) {
   const int rank = geometry.sizes.rank();
   if (axes.rank() != rank) {
-    throw ShapeError(
-        fmt::format("permute: {} axes were given for a tensor of shape {}", axes.rank(), to_string(geometry.sizes)));
+    throw ShapeError(fmt::format("permute: {} dimensions were given for a tensor of shape {}", axes.rank(),
+                                 to_string(geometry.sizes)));
   }
   Geometry result{Shape::filled(rank, 0), Strides::filled(rank, 0), geometry.offset};
   std::uint32_t seen = 0;
   for (int i = 0; i < rank; ++i) {
     const int axis = wrap_axis(axes[i], rank);
     if ((seen >> axis) & 1U)
-      throw ValueError(fmt::format("permute: axis {} is given twice in {}", axis, to_string(axes)));
+      throw ValueError(fmt::format("permute: dimension {} is given twice in {}", axis, to_string(axes)));
     seen |= 1U << axis;
     result.sizes[i] = geometry.sizes[axis];
     result.strides[i] = geometry.strides[axis];
@@ -133,7 +133,7 @@ Geometry expanded(const Geometry& geometry, const Shape& sizes) {
   const int added = sizes.rank() - geometry.sizes.rank();
   const auto refuse = [&] {
     throw ShapeError(
-        fmt::format("expand: {} does not expand to {}: sizes must match, or be 1 and grow; new axes go in front",
+        fmt::format("expand: {} does not expand to {}: sizes must match, or be 1 and grow; new dimensions go in front",
                     to_string(geometry.sizes), to_string(sizes)));
   };
   if (added < 0) refuse();
@@ -163,7 +163,7 @@ Geometry expanded(const Geometry& geometry, const Shape& sizes) {
 Geometry selected(const Geometry& geometry, int axis, std::int64_t index) {
   const std::int64_t size = geometry.sizes[axis];
   if (index < -size || index >= size) {
-    throw IndexError(fmt::format("index {} is out of range for axis {} of size {}", index, axis, size));
+    throw IndexError(fmt::format("index {} is out of range for dimension {} of size {}", index, axis, size));
   }
   Geometry result = geometry;
   result.offset += (index < 0 ? index + size : index) * geometry.strides[axis];
@@ -199,7 +199,7 @@ Geometry squeezed(const Geometry& geometry, std::uint32_t axes_mask) {
 }
 
 Geometry diagonal(const Geometry& geometry, std::int64_t offset, int a, int b) {
-  if (a == b) throw ValueError(fmt::format("diagonal: both axes are {}", a));
+  if (a == b) throw ValueError(fmt::format("diagonal: both dimensions are {}", a));
   const std::int64_t rows = geometry.sizes[a];
   const std::int64_t columns = geometry.sizes[b];
   const std::int64_t length =

@@ -127,7 +127,7 @@ class HeaderEvents final : public json::json_sax_t {
   SafetensorsEntry& current() { return header_.entries.back(); }
   bool add_size(std::uint64_t value) {
     if (current().shape.rank() == max_rank) {
-      fail(fmt::format("tensor \"{}\" has more than {} axes", current().name, max_rank));
+      fail(fmt::format("tensor \"{}\" has more than {} dimensions", current().name, max_rank));
     }
     if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
       fail(fmt::format("tensor \"{}\" has a size of {}", current().name, value));

@@ -1,13 +1,13 @@
 // ResNets in torchvision's form.
 #include <fmt/format.h>
 #include <russet/functional/elementwise.h>
+#include <russet/functional/nn_activation.h>
+#include <russet/functional/nn_dropout.h>
+#include <russet/functional/nn_pooling.h>
 #include <russet/models/vision.h>
 #include <russet/nn/convolution.h>
 #include <russet/nn/init.h>
 #include <russet/nn/pooling.h>
-#include <russet/nn_functional/activation.h>
-#include <russet/nn_functional/dropout.h>
-#include <russet/nn_functional/pooling.h>
 
 namespace russet::models {
 namespace {

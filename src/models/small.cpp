@@ -1,13 +1,13 @@
 // The perceptron and LeNet-5.
 #include <fmt/format.h>
 #include <russet/functional/elementwise.h>
+#include <russet/functional/nn_activation.h>
+#include <russet/functional/nn_dropout.h>
 #include <russet/models/vision.h>
 #include <russet/nn/activation.h>
 #include <russet/nn/convolution.h>
 #include <russet/nn/dropout.h>
 #include <russet/nn/pooling.h>
-#include <russet/nn_functional/activation.h>
-#include <russet/nn_functional/dropout.h>
 
 namespace russet::models {
 namespace {

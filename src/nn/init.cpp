@@ -52,7 +52,8 @@ double gain_of(Nonlinearity nonlinearity, double slope) {
 
 std::pair<std::int64_t, std::int64_t> fans_of(const Tensor& weight) {
   if (weight.dim() < 2) {
-    throw ShapeError(fmt::format("fans_of: takes a weight of two axes or more, not {}", to_string(weight.sizes())));
+    throw ShapeError(
+        fmt::format("fans_of: takes a weight of two dimensions or more, not {}", to_string(weight.sizes())));
   }
   std::int64_t area = 1;
   for (int axis = 2; axis < weight.dim(); ++axis) area *= weight.size(axis);
@@ -75,12 +76,12 @@ const Tensor& eye_(const Tensor& x) {
 
 const Tensor& uniform_(const Tensor& x, double low, double high, Generator* generator) {
   const NoGrad guard;
-  return russet::uniform_(x, low, high, generator);
+  return x.uniform_(low, high, generator);
 }
 
 const Tensor& normal_(const Tensor& x, double mean, double deviation, Generator* generator) {
   const NoGrad guard;
-  return russet::normal_(x, mean, deviation, generator);
+  return x.normal_(mean, deviation, generator);
 }
 
 const Tensor& trunc_normal_(const Tensor& x, double mean, double deviation, double low, double high,
@@ -89,7 +90,7 @@ const Tensor& trunc_normal_(const Tensor& x, double mean, double deviation, doub
   const NoGrad guard;
   const double from = cdf((low - mean) / deviation);
   const double to = cdf((high - mean) / deviation);
-  if (from == 0 && to == 1) return russet::normal_(x, mean, deviation, generator);
+  if (from == 0 && to == 1) return x.normal_(mean, deviation, generator);
   const Tensor u = rand(x.sizes(), {DType::float32, x.device()}, generator);
   // erf's argument runs from 2 from - 1 to 2 to - 1; the ends would be infinite.
   const Tensor inside = clamp(u * (2 * (to - from)) + (2 * from - 1), -1 + 1e-6, 1 - 1e-6);

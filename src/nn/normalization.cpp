@@ -1,8 +1,8 @@
 // Normalisations.
 #include <fmt/format.h>
 #include <russet/autograd.h>
+#include <russet/functional/nn_normalization.h>
 #include <russet/nn/normalization.h>
-#include <russet/nn_functional/normalization.h>
 
 #include "new_parameters.h"
 
@@ -23,7 +23,7 @@ BatchNorm::BatchNorm(std::int64_t channels, const BatchNormOptions& options, con
 
 Tensor BatchNorm::forward(const Tensor& x) {
   if (x.dim() < least_rank_ || x.dim() > most_rank_) {
-    throw ShapeError(fmt::format("{}: takes {} axes{}, not {}", name_, least_rank_,
+    throw ShapeError(fmt::format("{}: takes {} dimensions{}, not {}", name_, least_rank_,
                                  most_rank_ > least_rank_ ? fmt::format(" or {}", most_rank_) : "",
                                  to_string(x.sizes())));
   }

@@ -160,7 +160,8 @@ Tensor TransformerEncoderLayer::feed_forward(const Tensor& rows) {
 
 Tensor TransformerEncoderLayer::forward(const Tensor& x, const AttentionMasks& masks) {
   if (x.dim() != 2 && x.dim() != 3) {
-    throw ShapeError(fmt::format("TransformerEncoderLayer: takes two or three axes, not {}", to_string(x.sizes())));
+    throw ShapeError(
+        fmt::format("TransformerEncoderLayer: takes two or three dimensions, not {}", to_string(x.sizes())));
   }
   const bool swap = x.dim() == 3 && !options_.batch_first;
   const Tensor batch = swap ? x.transpose(0, 1) : x;

@@ -5,7 +5,7 @@
 
 namespace russet::ops {
 
-/// Throws IndexError: "take: index 7 is out of range for axis 1 of size 3 (number 4 of 12)". `place`: which of the
+/// Throws IndexError: "take: index 7 is out of range for dimension 1 of size 3 (number 4 of 12)". `place`: which of the
 /// `count` entries of the index.
 [[noreturn]] void throw_out_of_range(std::string_view function, std::int64_t index, int axis, std::int64_t size,
                                      std::int64_t place, std::int64_t count);

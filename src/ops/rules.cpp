@@ -143,7 +143,7 @@ Shape broadcast_all(const Call& call) {
       const std::int64_t a = back <= result.rank() ? result[result.rank() - back] : 1;
       const std::int64_t b = back <= other.rank() ? other[other.rank() - back] : 1;
       if (a != b && a != 1 && b != 1) {
-        call.fail("the shapes do not broadcast: {} and {} (sizes {} and {} of axis {})", to_string(result),
+        call.fail("the shapes do not broadcast: {} and {} (sizes {} and {} of dimension {})", to_string(result),
                   to_string(other), a, b, -back);
       }
       next[rank - back] = a == 1 ? b : a;
@@ -158,14 +158,14 @@ std::uint32_t checked_axes(const Call& call) {
   const int rank = call.shape(0).rank();
   const std::uint32_t mask = call.attribute<Axes>().mask;
   if (mask >> std::max(rank, 1) != 0) {
-    call.fail<IndexError>("axis {} is out of range for {} axes", std::bit_width(mask) - 1, rank);
+    call.fail<IndexError>("dimension {} is out of range for {} dimensions", std::bit_width(mask) - 1, rank);
   }
   return mask;
 }
 
 std::uint32_t one_axis(const Call& call) {
   const std::uint32_t mask = checked_axes(call);
-  if (std::popcount(mask) != 1) call.fail("works along one axis, not {}", std::popcount(mask));
+  if (std::popcount(mask) != 1) call.fail("works along one dimension, not {}", std::popcount(mask));
   return mask;
 }
 
@@ -177,11 +177,12 @@ Shape reduced(const Call& call) {
   const bool positions = op == Op::argmax || op == Op::argmin;
   const int count = std::popcount(mask);
   if (positions && count != 1 && count != result.rank()) {
-    call.fail("takes one axis or all of them, not {} of {}", count, result.rank());
+    call.fail("takes one dimension or all of them, not {} of {}", count, result.rank());
   }
   for (int axis = 0; axis < result.rank(); ++axis) {
     if (((mask >> axis) & 1U) == 0) continue;
-    if (result[axis] == 0 && !has_identity) call.fail("axis {} has size 0, so there is no element to choose", axis);
+    if (result[axis] == 0 && !has_identity)
+      call.fail("dimension {} has size 0, so there is no element to choose", axis);
     result[axis] = 1;
   }
   return result;
@@ -192,7 +193,7 @@ Shape matmul(const Call& call) {
   const Shape& b = call.shape(1);
   const int rank = a.rank();
   if (rank < 2 || b.rank() != rank) {
-    call.fail("takes two tensors of the same number of axes, at least 2: {} x {}", to_string(a), to_string(b));
+    call.fail("takes two tensors of the same number of dimensions, at least 2: {} x {}", to_string(a), to_string(b));
   }
   if (a[rank - 1] != b[rank - 2]) {
     throw ShapeError(fmt::format("{}: the inner sizes differ: {} x {} ({} and {}){}", call.row.name, to_string(a),
@@ -202,7 +203,7 @@ Shape matmul(const Call& call) {
   Shape result = a;
   for (int axis = 0; axis < rank - 2; ++axis) {
     if (a[axis] != b[axis] && a[axis] != 1 && b[axis] != 1) {
-      call.fail("the batch axes do not broadcast: {} x {} (sizes {} and {})", to_string(a), to_string(b), a[axis],
+      call.fail("the batch dimensions do not broadcast: {} x {} (sizes {} and {})", to_string(a), to_string(b), a[axis],
                 b[axis]);
     }
     result[axis] = a[axis] == 1 ? b[axis] : a[axis];
@@ -293,7 +294,7 @@ Shape taken(const Call& call, int first) {
   const Shape& x = call.shape(0);
   const auto& indexing = call.attribute<Indexing>();
   const Shape& lead = indexing.lead;
-  if (indexing.axes > x.rank()) call.fail("names {} axes of {}", indexing.axes, x.rank());
+  if (indexing.axes > x.rank()) call.fail("names {} dimensions of {}", indexing.axes, x.rank());
   const int tensors = static_cast<int>(call.inputs.size()) - first;
   if (tensors != indexing.tensors()) call.fail<InternalError>("takes {} index tensors", indexing.tensors());
   for (int i = first; i < first + tensors; ++i) {
@@ -308,12 +309,13 @@ Shape taken(const Call& call, int first) {
     if (indexing.is_by_tensor(axis)) continue;
     const int source = indexing.sources[static_cast<std::size_t>(axis)];
     if (source >= lead.rank() || lead[source] > x[axis]) {
-      call.fail("axis {} of the index {} runs past axis {} of {}", source, to_string(lead), axis, to_string(x));
+      call.fail("dimension {} of the index {} runs past dimension {} of {}", source, to_string(lead), axis,
+                to_string(x));
     }
   }
   Shape result = lead;
   for (int axis = indexing.axes; axis < x.rank(); ++axis) {
-    if (result.rank() == max_rank) call.fail("the result would have more than {} axes", max_rank);
+    if (result.rank() == max_rank) call.fail("the result would have more than {} dimensions", max_rank);
     result.push_back(x[axis]);
   }
   return result;
@@ -339,12 +341,12 @@ Shape attended(const Call& call) {
   const Shape& query = call.shape(at.query);
   const Shape& key = call.shape(at.key);
   const int rank = query.rank();
-  if (rank < 2 || key.rank() != rank) call.fail("takes query and key of the same number of axes, at least 2");
+  if (rank < 2 || key.rank() != rank) call.fail("takes query and key of the same number of dimensions, at least 2");
   const std::int64_t rows = query[rank - 2];
   const std::int64_t columns = key[rank - 2];
   check_input(call, at.key, "key", matrices(query, columns, query.back()));
   const int valued = at.value >= 0 ? at.value : at.gradient;
-  if (valued >= 0 && call.shape(valued).rank() != rank) call.fail("the numbers of axes differ");
+  if (valued >= 0 && call.shape(valued).rank() != rank) call.fail("the numbers of dimensions differ");
   const std::int64_t width = valued >= 0 ? call.shape(valued).back() : 0;
   check_input(call, at.value, "value", matrices(query, columns, width));
   check_input(call, at.gradient, "gradient", matrices(query, rows, width));
@@ -373,7 +375,7 @@ Shape first_places(const Call& call) {
   Shape result = call.shape(0);
   if (first == 0) return result;
   if (result.empty() || first < 0 || first > result[axis]) {
-    call.fail("there are no {} places along axis {}", first, axis);
+    call.fail("there are no {} places along dimension {}", first, axis);
   }
   result[axis] = first;
   return result;

@@ -58,7 +58,7 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, d
 void clip_grad_value_(const std::vector<Tensor>& parameters, double limit) {
   if (!(limit >= 0)) throw ValueError(fmt::format("clip_grad_value_: a limit of {}", limit));
   const NoGrad guard;
-  for (const Tensor& gradient : gradients_of(parameters)) clamp_(gradient, -limit, limit);
+  for (const Tensor& gradient : gradients_of(parameters)) gradient.clamp_(-limit, limit);
 }
 
 }  // namespace russet::optim

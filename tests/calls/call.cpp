@@ -30,15 +30,22 @@ std::vector<double> repeated(const std::vector<double>& given, std::int64_t coun
 
 }  // namespace
 
-Call::Call(const Json& arguments, const Making& making) : making_(making) {
-  for (const Json& value : arguments) {
-    Argument argument{value, {}, {}};
-    if (value.is_object()) argument.tensor = make(value);
-    if (value.is_array()) {
-      for (const Json& entry : value) argument.tensors.push_back(entry.is_object() ? make(entry) : Tensor());
-    }
-    arguments_.push_back(std::move(argument));
+Call::Call(const Json& record, const Making& making) : making_(making), unnamed_(record.at("a").size()) {
+  for (const Json& value : record.at("a")) add(value);
+  if (!record.contains("k")) return;
+  for (const auto& [name, value] : record.at("k").items()) {
+    names_.push_back(name);
+    add(value);
   }
+}
+
+void Call::add(const Json& value) {
+  Argument argument{value, {}, {}};
+  if (value.is_object()) argument.tensor = make(value);
+  if (value.is_array()) {
+    for (const Json& entry : value) argument.tensors.push_back(entry.is_object() ? make(entry) : Tensor());
+  }
+  arguments_.push_back(std::move(argument));
 }
 
 Tensor Call::values_of(const Json& spec, const russet::Shape& shape, russet::DType dtype) const {
@@ -112,23 +119,6 @@ std::vector<std::int64_t> Call::integers(std::size_t i) const {
 russet::Size2 Call::size2(std::size_t i) const {
   const std::vector<std::int64_t> sizes = integers(i);
   return sizes.size() == 1 ? russet::Size2(sizes[0]) : russet::Size2(sizes[0], sizes[1]);
-}
-
-const Functions& functions() {
-  static const Functions table = [] {
-    Functions made;
-    add_elementwise(made);
-    add_reductions(made);
-    add_movement(made);
-    add_indexing(made);
-    add_contractions(made);
-    add_layers(made);
-    add_losses(made);
-    add_random(made);
-    add_writes(made);
-    return made;
-  }();
-  return table;
 }
 
 }  // namespace golden

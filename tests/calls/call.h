@@ -1,7 +1,6 @@
 #pragma once
-// A recorded call of a function, and the table of functions that such calls name.
+// A recorded call of a function: its arguments, made as they are described.
 #include <russet/functional.h>
-#include <russet/nn_functional.h>
 
 #include <map>
 #include <optional>
@@ -34,14 +33,21 @@ struct Making {
   russet::test::Pool* pool = nullptr;
 };
 
-/// The arguments of a recorded call, by position.
+/// The arguments of a recorded call: by position, then by name.
 class Call {
  public:
   static constexpr std::uint64_t seed = 2026;
+  /// Where there is no argument.
+  static constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
 
-  Call(const Json& arguments, const Making& making);
-  Call(const Json& arguments, russet::DType floating, russet::Device device)
-      : Call(arguments, Making{.floating = floating, .device = device}) {}
+  /// `record`: a line of a file of calls.
+  Call(const Json& record, const Making& making);
+  Call(const Json& record, russet::DType floating, russet::Device device)
+      : Call(record, Making{.floating = floating, .device = device}) {}
+
+  /// How many arguments have no name; they come first.
+  std::size_t unnamed() const { return unnamed_; }
+  const std::vector<std::string>& names() const { return names_; }
 
   /// Whether argument i is there, and not None.
   bool has(std::size_t i) const { return i < arguments_.size() && !arguments_[i].value.is_null(); }
@@ -58,8 +64,6 @@ class Call {
   std::string text(std::size_t i) const { return value(i).get<std::string>(); }
   std::vector<std::int64_t> integers(std::size_t i) const;
   russet::Dims dims(std::size_t i) const { return russet::Dims(std::span<const std::int64_t>(integers(i))); }
-  /// No axes if the argument is not there.
-  russet::AxisList axes(std::size_t i) const { return has(i) ? russet::AxisList(dims(i)) : russet::AxisList(); }
   russet::Size2 size2(std::size_t i) const;
   const Json& value(std::size_t i) const { return arguments_.at(i).value; }
   russet::Device device() const { return making_.device; }
@@ -83,31 +87,15 @@ class Call {
   Tensor made(const Json& spec, const russet::Shape& shape, russet::DType dtype, bool leaf) const;
   Tensor values_of(const Json& spec, const russet::Shape& shape, russet::DType dtype) const;
 
+  void add(const Json& value);
+
   Making making_;
+  std::size_t unnamed_ = 0;
+  std::vector<std::string> names_;  // of the arguments behind
   std::uint64_t offset_ = 0;
   std::vector<Argument> arguments_;
   std::vector<Tensor> leaves_;
   std::vector<std::pair<Tensor, std::uint64_t>> made_;  // with their versions
 };
-
-using Results = std::vector<Tensor>;
-using Function = Results (*)(const Call&);
-using Functions = std::map<std::string_view, Function>;
-
-/// Every function that golden calls name.
-const Functions& functions();
-
-void add_elementwise(Functions& table);
-void add_reductions(Functions& table);
-void add_movement(Functions& table);
-void add_indexing(Functions& table);
-void add_contractions(Functions& table);
-void add_layers(Functions& table);
-void add_losses(Functions& table);
-void add_random(Functions& table);
-void add_writes(Functions& table);
-
-/// The index that an indexing call names: integers, slices, new axes, ellipses, tensors.
-std::vector<russet::Index> index_of(const Call& call, std::size_t argument);
 
 }  // namespace golden

@@ -129,7 +129,8 @@ TEST_P(ColumnSums, DeviationsFromAnyMean) {
       const Tensor given = Tensor::from(values, {rows, columns}).to(device);
       for (const int axis : {0, 1}) {
         const std::vector<double> found =
-            (axis == 0 ? var(given, {0}, false, 0) : var(given.t().contiguous(), {1}, false, 0)).to_vector<double>();
+            (axis == 0 ? var(given, {0}, {.correction = 0}) : var(given.t().contiguous(), {1}, {.correction = 0}))
+                .to_vector<double>();
         for (std::int64_t column = 0; column < columns; ++column) {
           long double sum = 0;
           long double squares = 0;

@@ -16,7 +16,8 @@ void add_line(const std::string& line, const std::string& family, std::set<std::
               std::map<std::string, std::vector<Composite>>& calls) {
   const golden::Json record = golden::Json::parse(line);
   const std::string name = record.at("f");
-  Composite call{golden::functions().at(name), record.at("a"), name, name + record.at("a").dump(), family};
+  const std::string named = record.contains("k") ? record.at("k").dump() : "";
+  Composite call{golden::function_named(name), record, name, name + record.at("a").dump() + named, family};
   if (known.insert(call.text).second) calls[name].push_back(std::move(call));
 }
 
@@ -137,12 +138,12 @@ void Attempt::attempt(Work&& work) {
 
 Attempt::Attempt(const Composite& call, const Making& making) : composite_(call), making_(making) {
   if (call.writes()) making_.pool = nullptr;
-  attempt([&] { made_.emplace(composite_.arguments, making_); });
+  attempt([&] { made_.emplace(composite_.record, making_); });
 }
 
 /// Calls the function; not with arguments that another call wrote.
 Results Attempt::call() {
-  if (made_->is_stale()) made_.emplace(composite_.arguments, making_);
+  if (made_->is_stale()) made_.emplace(composite_.record, making_);
   return composite_.function(*made_);
 }
 
@@ -181,12 +182,12 @@ std::string differ_from_differences(const Composite& call) {
   if (!found.error().empty()) return found.error();
   const std::string first = compare("gradient", found.first(), [&](double nudge) {
     making.nudge = nudge;
-    return Weighted(call.function(Call(call.arguments, making)), 0).differentiable().value();
+    return Weighted(call.function(Call(call.record, making)), 0).differentiable().value();
   });
   if (!first.empty()) return first;
   return compare("second gradient", found.second(), [&](double nudge) {
     making.nudge = nudge;
-    const Call made(call.arguments, making);
+    const Call made(call.record, making);
     const std::vector<Tensor> first = gradients_of(Weighted(call.function(made), 0), made.leaves(), true);
     return Weighted(first, 100).value();
   });

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "calls/call.h"
+#include "calls/function_table.h"
 
 namespace russet::conformance {
 
@@ -15,7 +16,7 @@ using golden::Results;
 /// A call of a composite, as the golden files and calls.jsonl describe it.
 struct Composite {
   golden::Function function;
-  golden::Json arguments;
+  golden::Json record;
   std::string name;
   std::string text;    // the name and the arguments
   std::string family;  // the file that it is from

@@ -62,57 +62,58 @@ TEST_P(Indices, ThatNameNothingAreErrors) {
   const auto rows = [this](Source s) { return index({4, 5, 1, 0}, s); };
   const auto labels = [this](Source s) { return index({0, 1, 2, 3, 0}, s); };
   const std::vector<Call> calls = {
-      {"index_select", [&](Source s) { return index_select(x, 0, rows(s)); }, "5 is out of range for axis 0 of size 5"},
+      {"index_select", [&](Source s) { return index_select(x, 0, rows(s)); },
+       "5 is out of range for dimension 0 of size 5"},
       {"index_select on axis 1",
        [&](Source s) {
          return index_select(x, 1, index({0, 3}, s));
        },
-       "3 is out of range for axis 1 of size 3"},
+       "3 is out of range for dimension 1 of size 3"},
       {"take",
        [&](Source s) {
          return take(x, index({3, 15}, s));
        },
-       "15 is out of range for axis 0 of size 15"},
-      {"gather", [&](Source s) { return gather(x, 1, columns(s)); }, "3 is out of range for axis 1 of size 3"},
+       "15 is out of range for dimension 0 of size 15"},
+      {"gather", [&](Source s) { return gather(x, 1, columns(s)); }, "3 is out of range for dimension 1 of size 3"},
       {"gather of negative ones",
        [&](Source s) {
          return gather(x, 1, index({0, -1, 1, 2, 0}, s).unsqueeze(1));
        },
-       "-1 is out of range for axis 1 of size 3"},
+       "-1 is out of range for dimension 1 of size 3"},
       {"take_along_dim", [&](Source s) { return take_along_dim(x, columns(s), 1); },
-       "3 is out of range for axis 1 of size 3"},
-      {"embedding", [&](Source s) { return embedding(rows(s), x); }, "5 is out of range for axis 0 of size 5"},
+       "3 is out of range for dimension 1 of size 3"},
+      {"embedding", [&](Source s) { return embedding(rows(s), x); }, "5 is out of range for dimension 0 of size 5"},
       {"index",
        [&](Source s) {
-         return russet::index(x, {index({1, 2}, s), index({1, 3}, s)});
+         return x.index({index({1, 2}, s), index({1, 3}, s)});
        },
-       "3 is out of range for axis 1 of size 3"},
+       "3 is out of range for dimension 1 of size 3"},
       {"index from the end",
        [&](Source s) {
-         return russet::index(x, {Slice{}, index({-1, -4}, s)});
+         return x.index({Slice{}, index({-1, -4}, s)});
        },
-       "-4 is out of range for axis 1 of size 3"},
+       "-4 is out of range for dimension 1 of size 3"},
       {"index_add", [&](Source s) { return index_add(x, 0, rows(s), source); },
-       "5 is out of range for axis 0 of size 5"},
+       "5 is out of range for dimension 0 of size 5"},
       {"index_copy", [&](Source s) { return index_copy(x, 0, rows(s), source); },
-       "5 is out of range for axis 0 of size 5"},
+       "5 is out of range for dimension 0 of size 5"},
       {"scatter",
        [&](Source s) {
          return scatter(x, 1, columns(s), floats({5, 1}));
        },
-       "3 is out of range for axis 1 of size 3"},
+       "3 is out of range for dimension 1 of size 3"},
       {"scatter_add",
        [&](Source s) {
          return scatter_add(x, 0, index({7}, s).unsqueeze(1), floats({1, 1}));
        },
-       "7 is out of range for axis 0 of size 5"},
+       "7 is out of range for dimension 0 of size 5"},
       {"one_hot",
        [&](Source s) {
          return one_hot(index({2, 3}, s), 3);
        },
-       "3 is out of range for axis 1 of size 3"},
-      {"nll_loss", [&](Source s) { return nll_loss(x, labels(s)); }, "3 is out of range for axis"},
-      {"cross_entropy", [&](Source s) { return cross_entropy(x, labels(s)); }, "3 is out of range for axis"},
+       "3 is out of range for dimension 1 of size 3"},
+      {"nll_loss", [&](Source s) { return nll_loss(x, labels(s)); }, "3 is out of range for dimension"},
+      {"cross_entropy", [&](Source s) { return cross_entropy(x, labels(s)); }, "3 is out of range for dimension"},
   };
   flush();
   for (const Call& call : calls) {
@@ -131,7 +132,7 @@ TEST_P(Indices, InMemoryAreCheckedAtTheCall) {
   EXPECT_THROW(index_select(x, 0, index({1, 9})), IndexError);
   EXPECT_THROW(gather(x, 1, index({3}).unsqueeze(0)), IndexError);
   EXPECT_THROW(cross_entropy(x, index({0, 1, 2, 3, 0})), IndexError);
-  EXPECT_THROW(index_put_(x, {index({1}), index({3})}, floats({1})), IndexError);
+  EXPECT_THROW(x.index_put_({index({1}), index({3})}, floats({1})), IndexError);
   EXPECT_EQ(x.to_vector<float>(), std::vector<float>(15, 1));
 }
 
@@ -146,7 +147,7 @@ TEST_P(Indices, AmongManyAreFound) {
       numbers[wrong] = 5;
       numbers[650] = 9;
       const std::string error = error_of([&] { return index_select(x, 0, index(numbers, from)); });
-      EXPECT_NE(error.find(fmt::format("index 5 is out of range for axis 0 of size 5 (number {} of 700)", wrong)),
+      EXPECT_NE(error.find(fmt::format("index 5 is out of range for dimension 0 of size 5 (number {} of 700)", wrong)),
                 std::string::npos)
           << error;
       EXPECT_NE(error_of([&] { return index_add(x, 0, index(numbers, from), source); }), "");
@@ -163,7 +164,7 @@ TEST_P(Indices, ThatNameSomethingAreNone) {
     EXPECT_EQ(error_of([&] { return index_add(x, 0, index({4, 0}, source), floats({2, 3})); }), "");
     EXPECT_EQ(error_of([&] { return cross_entropy(x, index({0, 1, 2, -100, 0}, source)); }), "");
     EXPECT_EQ(error_of([&] { return nll_loss(x, index({0, 1, 2, -100, 0}, source)); }), "");
-    EXPECT_EQ(error_of([&] { return russet::index(x, {index({-5, 4}, source), index({-3, 2}, source)}); }), "");
+    EXPECT_EQ(error_of([&] { return x.index({index({-5, 4}, source), index({-3, 2}, source)}); }), "");
     EXPECT_EQ(error_of([&] { return take(x, index({-15, 14}, source)); }), "");
   }
 }
@@ -205,7 +206,7 @@ TEST_P(Indices, ThatFailedWritesLeaveWhatThereWas) {
   EXPECT_EQ(x.to_vector<float>(), std::vector<float>(4, 6));
   x.add_(1);
   EXPECT_EQ(x.to_vector<float>(), std::vector<float>(4, 7));
-  index_put_(x, {index({1, 4}, Source::computed)}, floats({2}));
+  x.index_put_({index({1, 4}, Source::computed)}, floats({2}));
   EXPECT_NE(told(), "");
   EXPECT_EQ(x.to_vector<float>(), std::vector<float>(4, 7));
 }
@@ -252,7 +253,7 @@ TEST_P(Indices, AreDividedByNoZero) {
        {std::function([](const Tensor&a, const Tensor&b) { return floor_divide(a, b); }),
         std::function([](const Tensor&a, const Tensor&b) { return fmod(a, b); }),
         std::function([](const Tensor&a, const Tensor&b) { return remainder(a, b); }),
-        std::function([](const Tensor&a, const Tensor&b) { return div(a, b, Rounding::trunc); })}) {
+        std::function([](const Tensor&a, const Tensor&b) { return div(a, b, RoundingMode::trunc); })}) {
     EXPECT_NE(error_of_division([&] { return divide(x, zeros({3}, {.dtype = DType::int64, .device = device})); }), "");
     const Tensor sum = x + divisors;
     const Tensor quotient = divide(sum, divisors);
@@ -265,16 +266,16 @@ TEST_P(Indices, AreDividedByNoZero) {
   EXPECT_NE(error_of_division([&] { return floor_divide(x, 0); }), "");
   EXPECT_NE(error_of_division([&] { return remainder(x, 0); }), "");
   EXPECT_NE(error_of_division([&] { return fmod(x, 0); }), "");
-  EXPECT_NE(error_of_division([&] { return div(x, 0, Rounding::trunc); }), "");
+  EXPECT_NE(error_of_division([&] { return div(x, 0, RoundingMode::trunc); }), "");
   EXPECT_EQ(error_of_division([&] { return floor_divide(x.to(DType::float32), 0); }), "");
 }
 
 TEST_P(Indices, OfMasksAreNoPositions) {
   const Tensor x = Tensor::from<float>({1, 2, 3}, {3}, device);
   const Tensor bytes = Tensor::from<std::uint8_t>({0, 1, 1}, {3}, device);
-  EXPECT_EQ(russet::index(x, {bytes}).to_vector<float>(), (std::vector<float>{2, 3}));
-  EXPECT_EQ(russet::index(x, {bytes.to(DType::boolean)}).to_vector<float>(), (std::vector<float>{2, 3}));
-  index_put_(x, {bytes}, Scalar(9));
+  EXPECT_EQ(x.index({bytes}).to_vector<float>(), (std::vector<float>{2, 3}));
+  EXPECT_EQ(x.index({bytes.to(DType::boolean)}).to_vector<float>(), (std::vector<float>{2, 3}));
+  x.index_put_({bytes}, Scalar(9));
   EXPECT_EQ(x.to_vector<float>(), (std::vector<float>{1, 9, 9}));
   const Tensor mask = bytes.to(DType::boolean);
   EXPECT_THROW(gather(x, 0, mask), TypeError);

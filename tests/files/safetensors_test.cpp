@@ -126,7 +126,7 @@ TEST(Safetensors, DamagedHeadersAreRefused) {
       {R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0]}})", 1, "lacks one of"},
       {R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1,2]}})", 1, "a number where none may be"},
       {R"({"a":{"shape":[1],"data_offsets":[0,1]}})", 1, "lacks one of"},
-      {R"({"a":{"dtype":"U8","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,1]}})", 1, "more than 8 axes"},
+      {R"({"a":{"dtype":"U8","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,1]}})", 1, "more than 8 dimensions"},
       {R"({"a":{"dtype":"F64","shape":[4294967296,4294967296],"data_offsets":[0,0]}})", 0, "does not fit"},
       {R"({"a":{"dtype":"F64","shape":[2305843009213693952],"data_offsets":[0,0]}})", 0, "does not fit"},
       {R"({"a":{"dtype":"F64","shape":[0,9223372036854775807,9223372036854775807],"data_offsets":[0,0]}})", 0,

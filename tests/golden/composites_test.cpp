@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "calls/call.h"
+#include "calls/function_table.h"
 
 namespace golden {
 namespace {
@@ -53,7 +54,7 @@ std::string compare_gradient(const Tensor& leaf, const Json& expected, DType flo
 }
 
 void check(const Json& record, Function function, DType floating, Device device) {
-  const Call call(record.at("a"), floating, device);
+  const Call call(record, floating, device);
   const Results results = function(call);
   const Json& expected = record.at("r");
   ASSERT_EQ(results.size(), expected.size());
@@ -75,18 +76,13 @@ class Composites : public testing::TestWithParam<const char*> {
     for (const std::string& line : read_lines("composites_" + family + ".jsonl.gz")) {
       const Json record = Json::parse(line);
       const std::string name = record.at("f");
-      const auto function = functions().find(name);
-      if (function == functions().end()) {
-        ADD_FAILURE() << "russet has no function for " << name;
-        continue;
-      }
       const bool floats = line.find("\"float\"") != std::string::npos;
       for (const DType floating : {DType::float64, DType::float32}) {
         if (!floats && floating == DType::float64) continue;
         SCOPED_TRACE(fmt::format("{}{} in {} on {}", name, record.at("a").dump().substr(0, 400),
                                  russet::name_of(floating), GetParam()));
         try {
-          check(record, function->second, floating, Device(GetParam()));
+          check(record, function_named(name), floating, Device(GetParam()));
         } catch (const std::exception& error) {
           ADD_FAILURE() << "it throws: " << error.what();
         }
@@ -111,10 +107,9 @@ TEST(Composites, RefusesWhatPyTorchRefuses) {
   for (const std::string& line : read_lines("composites_errors.jsonl.gz")) {
     const Json record = Json::parse(line);
     SCOPED_TRACE(line);
-    const auto function = functions().find(record.at("f").get<std::string>());
-    ASSERT_NE(function, functions().end());
+    const Function function = function_named(record.at("f").get<std::string>());
     try {
-      for (const Tensor& result : function->second(Call(record.at("a"), DType::float64, {}))) result.to_bytes();
+      for (const Tensor& result : function(Call(record, DType::float64, {}))) result.to_bytes();
       ADD_FAILURE() << "nothing was thrown";
     } catch (const russet::InternalError& error) {
       ADD_FAILURE() << "an internal error: " << error.what();

@@ -169,7 +169,8 @@ TEST(CpuIndexing, OutOfRangeNamesIndexAxisAndSize) {
   for (const int wrong : {4, -1}) {
     index.values = {0, static_cast<double>(wrong), 1};
     index.write();
-    const std::string expected = fmt::format(": index {} is out of range for axis 0 of size 4 (number 1 of 3)", wrong);
+    const std::string expected =
+        fmt::format(": index {} is out of range for dimension 0 of size 4 (number 1 of 3)", wrong);
     EXPECT_EQ(message([&] { run(step(Op::take, ops::Indexing{.lead = {3}}), {&x, &index}, y); }), "take" + expected);
     EXPECT_EQ(message([&] {
                 run(step(Op::put, ops::Indexing{.lead = {3}}), {&x, &y, &index}, result);
@@ -185,7 +186,7 @@ TEST(CpuIndexing, OutOfRangeNamesIndexAxisAndSize) {
   EXPECT_EQ(message([&] {
               run(step(Op::take, along), {&x, &columns}, elements);
             }),
-            "take: index 2 is out of range for axis 1 of size 2 (number 1 of 3)");
+            "take: index 2 is out of range for dimension 1 of size 2 (number 1 of 3)");
 }
 
 TEST(CpuOrdering, ArgsortIsStableAndNanIsLargest) {

@@ -240,7 +240,7 @@ TEST(Failure, AMemoryLimitRefusesBeforeAnythingRuns) {
   const Tensor kept = numbers({16});
   flush();
   set_memory_limit(memory_in_use(cpu) + (std::size_t{1} << 20));
-  EXPECT_THROW((void)sum(randn({1024, 1024}) * randn({1024, 1024}), AxisList{0}).to_vector<float>(), OutOfMemoryError);
+  EXPECT_THROW((void)sum(randn({1024, 1024}) * randn({1024, 1024}), DimList{0}).to_vector<float>(), OutOfMemoryError);
   EXPECT_EQ(kept.to_vector<float>().size(), 16U);
   EXPECT_NO_THROW((void)sum(randn({32, 32})).item<float>());  // the program goes on with less
   set_memory_limit(std::nullopt);

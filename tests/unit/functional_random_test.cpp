@@ -56,9 +56,9 @@ TEST(Random, Distributions) {
   EXPECT_NEAR(variance_of(randn(many, options)), 1, 0.03);
   EXPECT_NEAR(mean_of(normal(3, 0.5, many, options)), 3, 0.02);
   EXPECT_NEAR(mean_of(bernoulli(full(many, 0.3, {.device = device}))), 0.3, 0.01);
-  EXPECT_NEAR(mean_of(exponential_(zeros(many, options), 2)), 0.5, 0.02);
-  EXPECT_NEAR(mean_of(uniform_(zeros(many, options), -1, 3)), 1, 0.05);
-  EXPECT_NEAR(mean_of(bernoulli_(zeros(many, {DType::int64, device}), 0.7)), 0.7, 0.01);
+  EXPECT_NEAR(mean_of(zeros(many, options).exponential_(2)), 0.5, 0.02);
+  EXPECT_NEAR(mean_of(zeros(many, options).uniform_(-1, 3)), 1, 0.05);
+  EXPECT_NEAR(mean_of(zeros(many, {DType::int64, device}).bernoulli_(0.7)), 0.7, 0.01);
 }
 
 TEST(Random, SixteenBitTypesStayBelowOne) {
@@ -122,7 +122,7 @@ TEST(Random, DrawsNeedWeights) {
 TEST(Random, ProbabilitiesLieBetween0And1) {
   for (const float p : {1.5F, -0.1F, NAN, INFINITY}) {
     EXPECT_NE(error_of([&] { bernoulli(Tensor::from({0.5F, p}, {2}, device)); }), "") << p;
-    EXPECT_NE(error_of([&] { bernoulli_(zeros({2}, {.device = device}), p); }), "") << p;
+    EXPECT_NE(error_of([&] { zeros({2}, {.device = device}).bernoulli_(p); }), "") << p;
   }
   EXPECT_EQ(bernoulli(Tensor::from({0.0F, 1.0F}, {2}, device)).to_vector<float>(), (std::vector<float>{0, 1}));
   EXPECT_EQ(bernoulli(zeros({0}, {.device = device})).numel(), 0);
@@ -130,7 +130,7 @@ TEST(Random, ProbabilitiesLieBetween0And1) {
 
 TEST(Random, Refusals) {
   EXPECT_THROW(normal(0, NAN, {2}), ValueError);
-  EXPECT_THROW(uniform_(zeros({2}), 0, NAN), ValueError);
+  EXPECT_THROW(zeros({2}).uniform_(0, NAN), ValueError);
   EXPECT_THROW(randint(INT64_MIN, INT64_MAX, {2}), ValueError);
   EXPECT_THROW(randint(0, 300, {2}, {.dtype = DType::uint8}), ValueError);
   EXPECT_NO_THROW(randint(0, 256, {2}, {.dtype = DType::uint8}));
@@ -138,8 +138,8 @@ TEST(Random, Refusals) {
   EXPECT_THROW(randint(3, 3, {2}), ValueError);
   EXPECT_THROW(rand({2}, {DType::int64}), TypeError);
   EXPECT_THROW(normal(0, -1, {2}), ValueError);
-  EXPECT_THROW(bernoulli_(zeros({2}), 1.5), ValueError);
-  EXPECT_THROW(uniform_(zeros({2}), 1, 0), ValueError);
+  EXPECT_THROW(zeros({2}).bernoulli_(1.5), ValueError);
+  EXPECT_THROW(zeros({2}).uniform_(1, 0), ValueError);
 }
 
 }  // namespace

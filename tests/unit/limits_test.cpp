@@ -23,7 +23,7 @@ TEST(Limits, OfElements) {
   EXPECT_THROW(zeros({0, k32, k32}), ShapeError);
   EXPECT_THROW(zeros({0}).reshape({k32, k32}), ShapeError);
   EXPECT_THROW(zeros({1, 1}).expand({k32, k32}), ShapeError);
-  EXPECT_THROW(repeat(zeros({1, 1}), {k32, k32}), Error);
+  EXPECT_THROW(zeros({1, 1}).repeat({k32, k32}), Error);
   EXPECT_THROW(zeros({k32, 1}, {.dtype = DType::int8}).expand({k32, k32}), Error);
   EXPECT_EQ(numel({k32, k32 / 4}), std::int64_t{1} << 62);
   EXPECT_EQ(numel({k32, 0}), 0);

@@ -99,8 +99,9 @@ TEST(Types, AreRefused) {
 TEST(Shapes, Broadcast) {
   EXPECT_EQ(shape_of(Op::mul, {{f4, {4, 1}}, {f4, {3}}}), (Shape{4, 3}));
   EXPECT_EQ(shape_of(Op::where, {{b1, {5, 1, 1}}, {f4, {}}, {f4, {1, 0}}}), (Shape{5, 1, 0}));
-  EXPECT_EQ(message<ShapeError>(Op::add, {{f4, {2, 3}}, {f4, {4}}}),
-            "add(float32 [2, 3], float32 [4]): the shapes do not broadcast: [2, 3] and [4] (sizes 3 and 4 of axis -1)");
+  EXPECT_EQ(
+      message<ShapeError>(Op::add, {{f4, {2, 3}}, {f4, {4}}}),
+      "add(float32 [2, 3], float32 [4]): the shapes do not broadcast: [2, 3] and [4] (sizes 3 and 4 of dimension -1)");
   message<ShapeError>(Op::add, {{f4, {2}}, {f4, {0}}});
 }
 

@@ -144,7 +144,7 @@ TEST(Rules, Views) {
   check([](const Tensor& x) { return x.diagonal(); }, {3, 3});
   check([](const Tensor& x) { return flip(x, {0, 1}); }, {2, 3});
   check([](const Tensor& x) { return cat({x, x * x}, 1); }, {2, 2});
-  check([](const Tensor& x) { return unfold(x, 0, 3, 1); }, {5});                     // overlapping windows
+  check([](const Tensor& x) { return x.unfold(0, 3, 1); }, {5});                      // overlapping windows
   check([](const Tensor& x) { return x.as_strided({3, 2, 2}, {1, 0, 1}, 1); }, {5});  // overlapping and repeated
 }
 

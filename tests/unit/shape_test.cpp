@@ -57,7 +57,7 @@ TEST(Broadcast, ErrorNamesBothShapes) {
     broadcast({3}, {2, 4});
     FAIL();
   } catch (const ShapeError& error) {
-    EXPECT_STREQ(error.what(), "shapes [3] and [2, 4] do not broadcast: axis 1 from the end has sizes 3 and 4");
+    EXPECT_STREQ(error.what(), "shapes [3] and [2, 4] do not broadcast: dimension 1 from the end has sizes 3 and 4");
   }
 }
 

@@ -1,11 +1,11 @@
 #pragma once
 // Models of images: a perceptron, LeNet-5, ResNets and a vision transformer, with the names that their PyTorch
 // counterparts (torchvision's for the latter two) give to parameters.
+#include <russet/functional/options.h>
 #include <russet/nn/containers.h>
 #include <russet/nn/linear.h>
 #include <russet/nn/module.h>
 #include <russet/nn/normalization.h>
-#include <russet/nn_functional/options.h>
 #include <vector>
 
 namespace russet::models {

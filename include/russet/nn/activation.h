@@ -1,9 +1,9 @@
 #pragma once
 // Activation functions as modules; nn_functional/activation.h says what each computes.
 #include <russet/functional/elementwise.h>
+#include <russet/functional/nn_activation.h>
 #include <russet/functional/reduction.h>
 #include <russet/nn/module.h>
-#include <russet/nn_functional/activation.h>
 
 namespace russet::nn {
 

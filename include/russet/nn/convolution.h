@@ -1,7 +1,7 @@
 #pragma once
 // Convolutions. Initial values: uniform within 1 / sqrt(fan_in).
+#include <russet/functional/nn_convolution.h>
 #include <russet/nn/module.h>
-#include <russet/nn_functional/convolution.h>
 
 namespace russet::nn {
 

@@ -1,7 +1,7 @@
 #pragma once
 // Dropout: in training, zeros with probability p and the rest divided by 1 - p; in evaluation, nothing.
+#include <russet/functional/nn_dropout.h>
 #include <russet/nn/module.h>
-#include <russet/nn_functional/dropout.h>
 
 namespace russet::nn {
 

@@ -1,7 +1,7 @@
 #pragma once
 // Losses as modules: loss(input, target). nn_functional/loss.h says what each computes.
+#include <russet/functional/nn_loss.h>
 #include <russet/nn/module.h>
-#include <russet/nn_functional/loss.h>
 
 namespace russet::nn {
 

@@ -1,7 +1,7 @@
 #pragma once
 // Pooling.
+#include <russet/functional/nn_pooling.h>
 #include <russet/nn/module.h>
-#include <russet/nn_functional/pooling.h>
 
 namespace russet::nn {
 

@@ -34,10 +34,10 @@ CASES += [("index", T(4, 3), [_ROWS]), ("index", T(4, 3), [":", V([2, 0], "int64
           ("index", T(2, 3, 4), [V([1, 0], "int64"), ":", V([3, 0], "int64")]),
           ("index", T(2, 3, 4), ["...", B(4)]), ("index", T(2, 3, 4), ["s:::2", V([2], "int64"), "s:0:3:2"]),
           ("index", I(4, 3), [_ROWS]), ("index", T(3), [V(2, "int64")]), ("index", T(2, 3), ["...", "new"])]
-CASES += [("index_put", T(4, 3), [_ROWS], 5.0), ("index_put", T(4, 3), [B(4, 3)], -1.0),
-          ("index_put", T(4, 3), ["s:1:3:1", "i:2"], T(2)), ("index_put", T(4, 3), [":", V([2, 0], "int64")], T(4, 2)),
-          ("index_put", T(4, 3), [B(4)], T(3)), ("index_put", T(2, 3, 4), ["...", "i:1"], T(3)),
-          ("index_put", T(4, 3), ["i:0"], T(3)), ("index_put", T(4, 3), ["s:::2"], T(1, 3))]
+CASES += [("index_put_", T(4, 3), [_ROWS], 5.0), ("index_put_", T(4, 3), [B(4, 3)], -1.0),
+          ("index_put_", T(4, 3), ["s:1:3:1", "i:2"], T(2)), ("index_put_", T(4, 3), [":", V([2, 0], "int64")], T(4, 2)),
+          ("index_put_", T(4, 3), [B(4)], T(3)), ("index_put_", T(2, 3, 4), ["...", "i:1"], T(3)),
+          ("index_put_", T(4, 3), ["i:0"], T(3)), ("index_put_", T(4, 3), ["s:::2"], T(1, 3))]
 CASES += [("embedding", I(2, 3, hi=5), T(5, 4)), ("embedding", V([1, 1, 3], "int64"), T(5, 4)),
           ("embedding", V(2, "int64"), T(5, 4)), ("embedding", V([0, 1, 3, 1], "int64"), T(5, 4), 1),
           ("embedding", V([], "int64"), T(5, 4)), ("embedding", I(3, hi=5, dtype="int32"), T(5, 4))]
@@ -45,7 +45,7 @@ CASES += [("embedding", I(2, 3, hi=5), T(5, 4)), ("embedding", V([1, 1, 3], "int
 CASES += [("embedding_max_norm", V([0, 3, 3, 1], "int64"), T(5, 4), None, 1.0, 2.0),
           ("embedding_max_norm", V([[0, 2], [4, 2]], "int64"), T(5, 4), None, 0.5, 1.0)]
 CASES += [("index", T(4, 3), [V(2, "int64")]), ("index", T(4, 3, 2), [":", V(-1, "int32")]),
-          ("index", T(4, 3, 2), [V([0, 2], "int64"), V(1, "int64")]), ("index_put", T(4, 3), [V(1, "int64")], T(3)),
+          ("index", T(4, 3, 2), [V([0, 2], "int64"), V(1, "int64")]), ("index_put_", T(4, 3), [V(1, "int64")], T(3)),
           ("index", T(4, 3, 2), [V(3, "int64"), ":", V([0, 1, 1], "int64")])]
 
 
@@ -76,7 +76,7 @@ def _index_put(x, entries, value):
 
 CALLS = {
     "index": _index,
-    "index_put": _index_put,
+    "index_put_": _index_put,
     "one_hot": lambda x, n=-1: F.one_hot(x, n),
     "embedding_max_norm": lambda i, w, padding, norm, kind: (F.embedding(i, w, padding, norm, kind), w.detach()),
     "embedding": lambda i, w, padding=None: F.embedding(i, w, padding),

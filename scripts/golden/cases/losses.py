@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from composites import B, I, T, V
+from composites import B, I, K, T, V
 
 _REDUCTIONS = ["mean", "sum", "none"]
 CASES = [(name, T(3, 4), T(3, 4), *r) for name in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
@@ -53,8 +53,8 @@ CASES += [("poisson_nll_loss", T(3, 4), T(3, 4, lo=1, hi=5, grad=False)), ("pois
           ("hinge_embedding_loss", T(3, 3), _SIGNS), ("hinge_embedding_loss", T(3), _SIGNS, 0.3),
           ("soft_margin_loss", T(3), _SIGNS), ("multi_margin_loss", T(5, 4), _C), ("multi_margin_loss", T(5, 4), _C, 2, 0.7),
           ("multilabel_soft_margin_loss", T(3, 4), V([[1.0, 0.0, 1.0, 0.0]] * 3, grad=False)),
-          ("triplet_margin_loss", T(3, 4), T(3, 4), T(3, 4)), ("triplet_margin_loss", T(3, 4), T(3, 4), T(3, 4), 0.5, 1.0,
-                                                              True),
+          ("triplet_margin_loss", T(3, 4), T(3, 4), T(3, 4)),
+          ("triplet_margin_loss", T(3, 4), T(3, 4), T(3, 4), K(margin=0.5, p=1.0, swap=True)),
           ("pairwise_distance", T(3, 4), T(3, 4)), ("pairwise_distance", T(3, 4), T(3, 4), 1.0)]
 
 CALLS = {
@@ -65,8 +65,7 @@ CALLS = {
     "hinge_embedding_loss": lambda x, y, margin=1.0: F.hinge_embedding_loss(x, y, margin),
     "soft_margin_loss": lambda x, y: F.soft_margin_loss(x, y),
     "multi_margin_loss": lambda x, y, p=1, margin=1.0: F.multi_margin_loss(x, y, p, margin),
-    "triplet_margin_loss": lambda a, p, n, margin=1.0, power=2.0, swap=False:
-        F.triplet_margin_loss(a, p, n, margin, power, swap=swap),
+    "triplet_margin_loss": F.triplet_margin_loss,
     "mse_loss": lambda x, y, r="mean": F.mse_loss(x, y, reduction=r),
     "l1_loss": lambda x, y, r="mean": F.l1_loss(x, y, reduction=r),
     "smooth_l1_loss": lambda x, y, r="mean", beta=1.0: F.smooth_l1_loss(x, y, reduction=r, beta=beta),

@@ -33,7 +33,7 @@ CASES += [("avg_pool2d", T(2, 3, 6, 6), 2), ("avg_pool2d", T(2, 3, 7, 6), 3, 2, 
           ("avg_pool2d", T(1, 2, 5, 5), 2, 2, 0, True), ("avg_pool2d", T(2, 5, 5), 2), ("avg_pool1d", T(2, 3, 8), 2),
           ("avg_pool1d", T(2, 3, 8), 3, 1, 1)]
 CASES += [("adaptive_avg_pool2d", T(2, 3, 6, 6), 1), ("adaptive_avg_pool2d", T(2, 3, 7, 5), [3, 2]),
-          ("adaptive_avg_pool2d", T(1, 2, 4, 4), 6), ("adaptive_avg_pool2d", T(1, 2, 5, 4), [None, 2]),
+          ("adaptive_avg_pool2d", T(1, 2, 4, 4), 6), ("adaptive_avg_pool2d", T(1, 2, 5, 4), [5, 2]),
           ("adaptive_max_pool2d", T(2, 3, 6, 6), 1), ("adaptive_max_pool2d", T(2, 3, 7, 5), [3, 2]),
           ("adaptive_avg_pool1d", T(2, 3, 7), 3), ("adaptive_max_pool1d", T(2, 3, 7), 3)]
 # batch_norm: input, running mean, running variance, weight, bias, training, momentum, eps; results: the output and the

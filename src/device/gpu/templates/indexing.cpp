@@ -16,7 +16,7 @@ using ops::Op;
 struct IndexTensor {
   DType type;
   Region region;
-  AxisList entries;  // from an entry to the tensor's element
+  DimList entries;  // from an entry to the tensor's element
   std::int64_t size = 0, step = 0;
 
   /// IndexedAxis of indexing.metal.
@@ -30,7 +30,7 @@ struct IndexTensor {
 
 /// What an index names, added up along the named axes of an array of `sizes`, by `steps`.
 struct Index {
-  AxisList along;  // what an entry's own place adds
+  DimList along;  // what an entry's own place adds
   std::vector<IndexTensor> tensors;
   std::int64_t count = 1;  // entries
   bool from_end = false;
@@ -94,7 +94,7 @@ class Writer {
     const Index index(primitive_, 1, leading_sizes(x, axes_), leading(x, axes_));
     const std::int64_t piece_size = piece_size_of(x);
     Values values;
-    AxisList along = index.along;
+    DimList along = index.along;
     along.start = place(x, false).first;
     along.add_to(values);
     axes_of(result, 0, lead_, place(result, true).first).add_to(values);
@@ -234,7 +234,7 @@ class Writer {
     axes_of(base, axes_, base.sizes.rank()).add_to(values);
     axes_of(x, 0, lead_, place(x, false).first).add_to(values);
     axes_of(x, lead_, x.sizes.rank()).add_to(values);
-    AxisList line;
+    DimList line;
     line.start = keys.start;
     line.add_axis(count, keys.stride);
     line.add_to(values);

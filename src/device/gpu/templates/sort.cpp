@@ -26,7 +26,7 @@ int merge_count(const SortLines& lines) {
 /// Where a pass writes: an order [line, length] in scratch memory, or the result.
 struct Target {
   Region region;
-  AxisList lines;
+  DimList lines;
   std::int64_t stride = 1;
   std::string_view type;
 };

@@ -9,10 +9,10 @@ namespace russet::gpu {
 struct SortLines {
   DType type = DType::float32;
   Region from;
-  AxisList lines;
+  DimList lines;
   std::int64_t stride = 0;
   Region to;
-  AxisList result_lines;
+  DimList result_lines;
   std::int64_t result_stride = 1;
   bool to_scratch = false;
   std::int64_t line_count = 1, length = 0;
