@@ -92,18 +92,9 @@ class BlasProduct final : public compile::Kernel {
   }
 
  private:
-  std::int64_t batch_offset(const Strides& strides, std::int64_t matrix) const {
-    std::int64_t offset = 0;
-    for (int axis = product_.batch.rank() - 1; axis >= 0; --axis) {
-      offset += matrix % product_.batch[axis] * strides[axis];
-      matrix /= product_.batch[axis];
-    }
-    return offset;
-  }
-
   void multiply_block(const Bindings& bindings, std::int64_t matrix, std::int64_t row, std::int64_t column) const {
     const auto at = [&](const compile::Access& access, const Matrix& m, std::int64_t i, std::int64_t j) {
-      return address_as<T>(access, bindings) + batch_offset(m.batch_strides, matrix) + i * m.rows.step[2] +
+      return address_as<T>(access, bindings) + product_.batch_offset(m, matrix) + i * m.rows.step[2] +
              j * m.columns.step[2];
     };
     const auto rows = static_cast<int>(std::min(rows_.size, product_.rows() - row));

@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "base/parallel.h"
 #include "device/cpu/gemm_pack.h"
 #include "device/cpu/gemm_tile.h"
+#include "device/cpu/workers.h"
+#include "device/cpu/workspace.h"
 
 namespace russet::cpu {
 namespace {
@@ -13,8 +14,6 @@ using compile::Access;
 using compile::Bindings;
 using compile::Primitive;
 
-constexpr std::size_t line = 64;
-constexpr std::size_t round_up(std::size_t bytes) { return (bytes + line - 1) / line * line; }
 constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// Depth of a block: a panel of b (32 x 256 floats) fits the first-level cache.
@@ -82,68 +81,39 @@ class ProductKernel final : public compile::Kernel {
         c_(primitive.output.access),
         epilogue_(std::move(epilogue)),
         tile_(best_tile<T>()),
-        cut_(cut(product_, tile_.rows, tile_.columns)),
-        threads_(base::thread_count()) {
+        cut_(cut(product_, tile_.rows, tile_.columns)) {
     for (const PostOp& op : epilogue_.ops) operands_.push_back(operand_matrix(primitive, op));
     direct_a_ = std::is_same_v<Element, T> && reads_directly();
     const bool plain = c_.dtype == dtype_of<T>() && product_.c.columns.plain() && product_.c.rows.plain();
     const bool steps = product_.c.columns.step[2] == 1 || product_.columns() == 1;
     direct_c_ = plain && steps && epilogue_.ops.empty() && cut_.parts == 1;
+    const std::int64_t block_rows = cut_.block_rows, block_columns = cut_.block_columns;
+    if (cut_.parts > 1) partials_ = workspace_.add<T>(matrices() * cut_.blocks() * cut_.parts * block_size());
+    panel_a_ = workspace_.add<T>(block_rows * block_inner, workers_.count());
+    panel_b_ = workspace_.add<T>(block_columns * block_inner, workers_.count());
+    sums_ = workspace_.add<T>(block_size(), workers_.count());
+    row_points_ = workspace_.add<Point>(std::max(block_inner, block_rows), workers_.count());
+    column_points_ = workspace_.add<Point>(std::max(block_inner, block_columns), workers_.count());
   }
 
   std::string name() const override {
     return fmt::format("tiles:{}x{}{}", tile_.rows, tile_.columns, cut_.parts > 1 ? ":split" : "");
   }
 
-  std::size_t scratch_bytes() const override {
-    return partial_bytes() + static_cast<std::size_t>(threads_) * thread_bytes();
-  }
+  std::size_t scratch_bytes() const override { return workspace_.bytes(); }
 
   void run(const Bindings& bindings) const override {
-    const std::int64_t tasks = numel(product_.batch) * cut_.parts * cut_.blocks();
-    if (tasks == 0) return;
-    const double cost = product_.multiply_adds() / static_cast<double>(tasks) / 32;
-    parallel(bindings, tasks, cost, [&](std::int64_t task, std::byte* scratch) { run_block(bindings, task, scratch); });
+    workers_.each(matrices() * cut_.parts * cut_.blocks(), product_.multiply_adds() / 32,
+                  [&](std::int64_t task, int worker) { run_block(bindings, task, worker); });
     if (cut_.parts == 1) return;
-    const std::int64_t sums = numel(product_.batch) * cut_.blocks();
-    parallel(bindings, sums, 1e3, [&](std::int64_t task, std::byte* scratch) { sum_parts(bindings, task, scratch); });
+    const std::int64_t sums = matrices() * cut_.blocks();
+    workers_.each(sums, 1e3 * static_cast<double>(sums),
+                  [&](std::int64_t task, int worker) { sum_parts(bindings, task, worker); });
   }
 
  private:
-  std::size_t panel_a_bytes() const {
-    return round_up(static_cast<std::size_t>(cut_.block_rows * block_inner) * sizeof(T));
-  }
-  std::size_t panel_b_bytes() const {
-    return round_up(static_cast<std::size_t>(cut_.block_columns * block_inner) * sizeof(T));
-  }
-  std::size_t block_bytes() const {
-    return round_up(static_cast<std::size_t>(cut_.block_rows * cut_.block_columns) * sizeof(T));
-  }
-  std::size_t points_bytes() const {
-    const std::int64_t points = std::max(block_inner, cut_.block_columns) + std::max(block_inner, cut_.block_rows);
-    return round_up(static_cast<std::size_t>(points) * sizeof(Point));
-  }
-  std::size_t thread_bytes() const { return panel_a_bytes() + panel_b_bytes() + block_bytes() + points_bytes(); }
-  std::size_t partial_bytes() const {
-    const std::int64_t blocks = numel(product_.batch) * cut_.blocks() * cut_.parts;
-    return cut_.parts == 1 ? 0 : static_cast<std::size_t>(blocks) * block_bytes();
-  }
-
-  /// The threads that a plan was made with bound how many run it: each has its own scratch space.
-  template <class Body>
-  void parallel(const Bindings& bindings, std::int64_t tasks, double cost, Body&& body) const {
-    std::byte* const scratch = bindings.scratch + partial_bytes();
-    const auto work = [&](int thread, int threads) {
-      for (std::int64_t task = thread; task < tasks; task += threads) {
-        body(task, scratch + static_cast<std::size_t>(thread) * thread_bytes());
-      }
-    };
-    constexpr double worthwhile = 8000;
-    if (threads_ == 1 || tasks == 1 || static_cast<double>(tasks) * cost < worthwhile) return work(0, 1);
-    base::parallel_region([&](int thread, int threads) {
-      if (thread < threads_) work(thread, std::min(threads, threads_));
-    });
-  }
+  std::int64_t matrices() const { return numel(product_.batch); }
+  std::int64_t block_size() const { return cut_.block_rows * cut_.block_columns; }
 
   /// Rows of a that lie at a constant distance, each without gaps or next to each other, need no copy; unless they all
   /// fall on the same lines of the cache.
@@ -159,15 +129,6 @@ class ProductKernel final : public compile::Kernel {
     other.output.access.strides = op.operand.strides;
     const bool needed = op.kind == PostOp::Kind::add || op.kind == PostOp::Kind::multiply;
     return {needed ? result_matrix(other, product_.turned) : Matrix{}, op.operand};
-  }
-
-  std::int64_t batch_offset(const Strides& strides, std::int64_t matrix) const {
-    std::int64_t offset = 0;
-    for (int axis = product_.batch.rank() - 1; axis >= 0; --axis) {
-      offset += matrix % product_.batch[axis] * strides[axis];
-      matrix /= product_.batch[axis];
-    }
-    return offset;
   }
 
   struct Block {
@@ -190,23 +151,21 @@ class ProductKernel final : public compile::Kernel {
     return block;
   }
 
-  void run_block(const Bindings& bindings, std::int64_t task, std::byte* scratch) const {
+  void run_block(const Bindings& bindings, std::int64_t task, int worker) const {
     const Block block = block_of(task);
-    auto* const panel_a = reinterpret_cast<T*>(scratch);
-    auto* const panel_b = reinterpret_cast<T*>(scratch + panel_a_bytes());
-    auto* sums = reinterpret_cast<T*>(scratch + panel_a_bytes() + panel_b_bytes());
-    std::byte* const points = scratch + panel_a_bytes() + panel_b_bytes() + block_bytes();
-    const auto* const a =
-        address_as<const Element>(a_, bindings) + batch_offset(product_.a.batch_strides, block.matrix);
-    const auto* const b =
-        address_as<const Element>(b_, bindings) + batch_offset(product_.b.batch_strides, block.matrix);
+    T* const panel_a = panel_a_.at(bindings, worker);
+    T* const panel_b = panel_b_.at(bindings, worker);
+    Point* const points = row_points_.at(bindings, worker);
+    T* sums = sums_.at(bindings, worker);
+    const auto* const a = address_as<const Element>(a_, bindings) + product_.batch_offset(product_.a, block.matrix);
+    const auto* const b = address_as<const Element>(b_, bindings) + product_.batch_offset(product_.b, block.matrix);
     std::int64_t c_row = cut_.block_columns;
     if (direct_c_) {
       c_row = product_.c.rows.step[2];
-      sums = address_as<T>(c_, bindings) + batch_offset(product_.c.batch_strides, block.matrix) +
-             block.rows.begin * c_row + block.columns.begin;
+      sums = address_as<T>(c_, bindings) + product_.batch_offset(product_.c, block.matrix) + block.rows.begin * c_row +
+             block.columns.begin;
     } else if (cut_.parts > 1) {
-      sums = reinterpret_cast<T*>(bindings.scratch + static_cast<std::size_t>(task) * block_bytes());
+      sums = partials_.at(bindings) + task * block_size();
     }
 
     const Packer<Element, T> pack_a(product_.a, product_.a.rows, product_.a.columns, a);
@@ -216,11 +175,11 @@ class ProductKernel final : public compile::Kernel {
     if (first >= last) clear(block, sums, c_row);
     for (std::int64_t k = first; k < last; k += block_inner) {
       const Range depth{k, std::min(block_inner, last - k)};
-      pack_b.pack(block.columns, depth, tile_.columns, panel_b, reinterpret_cast<Point*>(points));
-      if (!direct_a_) pack_a.pack(block.rows, depth, tile_.rows, panel_a, reinterpret_cast<Point*>(points));
+      pack_b.pack(block.columns, depth, tile_.columns, panel_b, points);
+      if (!direct_a_) pack_a.pack(block.rows, depth, tile_.rows, panel_a, points);
       multiply(block, depth, a, panel_a, panel_b, sums, c_row, k > first);
     }
-    if (!direct_c_ && cut_.parts == 1) store(bindings, block, sums, points);
+    if (!direct_c_ && cut_.parts == 1) store(bindings, block, worker);
   }
 
   void clear(const Block& block, T* sums, std::int64_t c_row) const {
@@ -255,29 +214,29 @@ class ProductKernel final : public compile::Kernel {
     }
   }
 
-  void sum_parts(const Bindings& bindings, std::int64_t task, std::byte* scratch) const {
+  void sum_parts(const Bindings& bindings, std::int64_t task, int worker) const {
     const std::int64_t matrix = task / cut_.blocks();
     const std::int64_t first = matrix * cut_.blocks() * cut_.parts + task % cut_.blocks();
     const Block block = block_of(first);
-    auto* const sums = reinterpret_cast<T*>(scratch + panel_a_bytes() + panel_b_bytes());
-    const std::size_t count = block_bytes() / sizeof(T);
+    T* const sums = sums_.at(bindings, worker);
     for (std::int64_t part = 0; part < cut_.parts; ++part) {
-      const std::int64_t at = first + part * cut_.blocks();
-      const auto* const partial =
-          reinterpret_cast<const T*>(bindings.scratch + static_cast<std::size_t>(at) * block_bytes());
-      for (std::size_t i = 0; i < count; ++i) sums[i] = part == 0 ? partial[i] : wrapping_add(sums[i], partial[i]);
+      const T* const partial = partials_.at(bindings) + (first + part * cut_.blocks()) * block_size();
+      for (std::int64_t i = 0; i < block_size(); ++i)
+        sums[i] = part == 0 ? partial[i] : wrapping_add(sums[i], partial[i]);
     }
-    store(bindings, block, sums, scratch + panel_a_bytes() + panel_b_bytes() + block_bytes());
+    store(bindings, block, worker);
   }
 
-  void store(const Bindings& bindings, const Block& block, T* sums, std::byte* scratch) const {
-    auto* const rows = reinterpret_cast<Point*>(scratch);
-    Point* const columns = rows + std::max(block_inner, cut_.block_rows);
+  /// Applies the epilogue to a worker's sums and stores them.
+  void store(const Bindings& bindings, const Block& block, int worker) const {
+    T* const sums = sums_.at(bindings, worker);
+    Point* const rows = row_points_.at(bindings, worker);
+    Point* const columns = column_points_.at(bindings, worker);
     for (std::size_t i = 0; i < epilogue_.ops.size(); ++i) apply(bindings, block, i, sums, rows, columns);
     locate(product_.c.rows, block.rows.begin, block.rows.count, rows);
     locate(product_.c.columns, block.columns.begin, block.columns.count, columns);
     visit_dtype(c_.dtype, [&]<class Result>() {
-      Result* const c = address_as<Result>(c_, bindings) + batch_offset(product_.c.batch_strides, block.matrix);
+      Result* const c = address_as<Result>(c_, bindings) + product_.batch_offset(product_.c, block.matrix);
       for (std::int64_t i = 0; i < block.rows.count; ++i) {
         const T* const from = sums + i * cut_.block_columns;
         Result* const row = c + rows[i].offset;
@@ -304,7 +263,7 @@ class ProductKernel final : public compile::Kernel {
     locate(operand.matrix.columns, block.columns.begin, block.columns.count, columns);
     visit_dtype(operand.access.dtype, [&]<class Other>() {
       const Other* const from =
-          address_as<const Other>(operand.access, bindings) + batch_offset(operand.matrix.batch_strides, block.matrix);
+          address_as<const Other>(operand.access, bindings) + product_.batch_offset(operand.matrix, block.matrix);
       for (std::int64_t i = 0; i < block.rows.count; ++i) {
         T* const row = sums + i * cut_.block_columns;
         const Other* const line = from + rows[i].offset;
@@ -340,7 +299,10 @@ class ProductKernel final : public compile::Kernel {
   std::vector<OperandMatrix> operands_;
   Tile<T> tile_;
   Cut cut_;
-  int threads_;
+  Workers workers_;
+  Workspace workspace_;
+  Scratch<T> partials_, panel_a_, panel_b_, sums_;  // partials_: blocks of all parts of the depth
+  Scratch<Point> row_points_, column_points_;
   bool direct_a_ = false;
   bool direct_c_ = false;
 };

@@ -8,20 +8,21 @@ namespace russet::cpu {
 
 using compile::Access;
 
-LaneOperand::LaneOperand(const compile::Operand& operand, int axis, const Strides& wanted)
+LaneOperand::LaneOperand(const compile::Operand& operand, int axis, const Strides& wanted, Workspace& workspace)
     : access_(operand.access), sizes_(operand.sizes), strides_(operand.access.strides) {
   if (axis < 0 || strides_[axis] == 1) return;
   strides_ = wanted;
-  copy_ = make_group_kernel(compile::emit_copy(sizes_, Access{0, access_.dtype, 0, -1, access_.strides},
-                                               Access{1, access_.dtype, 0, -1, strides_}));
-  copy_bytes_ = (static_cast<std::size_t>(numel(sizes_)) * size_of(access_.dtype) + 127) / 128 * 128;
+  copier_ = make_group_kernel(compile::emit_copy(sizes_, Access{0, access_.dtype, 0, -1, access_.strides},
+                                                 Access{1, access_.dtype, 0, -1, strides_}));
+  copy_ = workspace.add<std::byte>(numel(sizes_) * static_cast<std::int64_t>(size_of(access_.dtype)));
+  copier_scratch_ = workspace.add<std::byte>(static_cast<std::int64_t>(copier_->scratch_bytes()));
 }
 
-const std::byte* LaneOperand::prepare(const compile::Bindings& bindings, std::byte* place, std::byte* scratch) const {
-  if (!copy_) return address(access_, bindings);
-  std::byte* const slots[] = {address(access_, bindings), place};
-  copy_->run({slots, nullptr, scratch});
-  return place;
+const std::byte* LaneOperand::prepare(const compile::Bindings& bindings) const {
+  if (!copier_) return address(access_, bindings);
+  std::byte* const slots[] = {address(access_, bindings), copy_.at(bindings)};
+  copier_->run({slots, nullptr, copier_scratch_.at(bindings)});
+  return copy_.at(bindings);
 }
 
 }  // namespace russet::cpu

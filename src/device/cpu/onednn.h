@@ -78,7 +78,7 @@ std::optional<typename Primitive::primitive_desc> make(const dnnl::primitive_att
 }
 
 /// Sizes of a convolution's window in oneDNN's terms; dilation counts from 0.
-struct Window {
+struct WindowDims {
   Dims strides, dilates, before, after;
 };
 
@@ -88,7 +88,7 @@ using BackwardWeights = dnnl::convolution_backward_weights;
 
 inline std::optional<Forward::primitive_desc> forward(const dnnl::primitive_attr& attributes, const Desc& x,
                                                       const Desc& weight, const Desc* bias, const Desc& y,
-                                                      const Window& w) {
+                                                      const WindowDims& w) {
   const auto kind = dnnl::prop_kind::forward_training;
   const auto direct = dnnl::algorithm::convolution_direct;
   if (bias != nullptr) {
@@ -100,7 +100,7 @@ inline std::optional<Forward::primitive_desc> forward(const dnnl::primitive_attr
 /// The gradients take any forward description of the same sizes as a hint.
 template <class Backward>
 std::optional<typename Backward::primitive_desc> backward(const dnnl::primitive_attr& attributes, const Desc& x,
-                                                          const Desc& weight, const Desc& y, const Window& w) {
+                                                          const Desc& weight, const Desc& y, const WindowDims& w) {
   const auto direct = dnnl::algorithm::convolution_direct;
   try {
 #if DNNL_VERSION_MAJOR >= 3

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "device/cpu/convolution/convolution.h"
 #include "device/cpu/epilogue.h"
 #include "device/cpu/layout.h"
 #include "device/cpu/onednn_kernel.h"
@@ -244,55 +245,41 @@ std::optional<Desc> weight_desc(const Operand& operand, std::int64_t groups, boo
   return Desc(dims, type, strides);
 }
 
-onednn::Window window_of(const ops::Window& w) {
-  return {{w.stride[0], w.stride[1]},
-          {w.dilation[0] - 1, w.dilation[1] - 1},
-          {w.padding[0], w.padding[1]},
-          {w.padding_after[0], w.padding_after[1]}};
-}
-
-/// Padding after as oneDNN checks it: what the last window needs, which may be less than what was stated.
-onednn::Window exact_window(const ops::Window& w, const Shape& x, const Shape& weight, const Shape& y) {
-  onednn::Window window = window_of(w);
+/// oneDNN checks that padding after is exactly what the last window needs, which may be less than what was stated.
+onednn::WindowDims window_dims(const Convolution& c) {
+  const ops::Window& w = c.window;
+  onednn::WindowDims dims{
+      {w.stride[0], w.stride[1]}, {w.dilation[0] - 1, w.dilation[1] - 1}, {w.padding[0], w.padding[1]}, {0, 0}};
   for (std::size_t i = 0; i < 2; ++i) {
     const int axis = static_cast<int>(i) + 2;
-    const std::int64_t reach = (y[axis] - 1) * w.stride[i] + (weight[axis] - 1) * w.dilation[i] + 1;
-    window.after[i] = reach - x[axis] - w.padding[i];
+    const std::int64_t reach = (c.y.sizes[axis] - 1) * w.stride[i] + (c.weight.sizes[axis] - 1) * w.dilation[i] + 1;
+    dims.after[i] = reach - c.x.sizes[axis] - w.padding[i];
   }
-  return window;
+  return dims;
 }
 
 class ConvolutionMaker {
  public:
-  ConvolutionMaker(const Primitive& primitive, Extras extras) : primitive_(primitive), extras_(std::move(extras)) {
-    const auto position = [&](Op op, const Operand& otherwise) -> const Operand& {
-      return primitive.op == op ? primitive.output : otherwise;
-    };
-    const Operand& first = primitive.inputs[0];
-    const Operand& second = primitive.inputs[1];
-    x_ = &position(Op::convolution_input, first);
-    weight_ = &position(Op::convolution_weight, second);
-    y_ = primitive.op == Op::convolution ? &primitive.output : primitive.op == Op::convolution_input ? &first : &second;
-    window_ = exact_window(attribute<ops::Window>(primitive), x_->sizes, weight_->sizes, y_->sizes);
-    groups_ = attribute<ops::Window>(primitive).groups;
-  }
+  ConvolutionMaker(const Primitive& primitive, Extras extras)
+      : convolution_(primitive), extras_(std::move(extras)), window_(window_dims(convolution_)) {}
 
   /// The kernel, or a refusal. `blocked` lets oneDNN choose the layouts of activations, which are then copied.
   Verdict make(bool blocked) {
-    const auto x = activation_layout(*x_);
-    const auto y = activation_layout(*y_);
-    const auto weight = weight_desc(*weight_, groups_, false);
+    const Convolution& c = convolution_;
+    const auto x = activation_layout(c.x);
+    const auto y = activation_layout(c.y);
+    const auto weight = weight_desc(c.weight, c.groups, false);
     if (!x || !y || !weight) return decline("an operand is neither row-major nor channels-last");
     const auto any = [&](const Desc& desc, const Operand& operand) {
       if (!blocked) return desc;
       return Desc(to_sizes(operand.sizes), onednn::type_of(operand.access.dtype), dnnl::memory::format_tag::any);
     };
-    const Desc x_wish = any(x->desc, *x_);
-    const Desc y_wish = any(y->desc, *y_);
-    const Desc w_wish = *weight_desc(*weight_, groups_, true);
-    const Places given{Placed{x->desc, Place::operand(x_->access)}, Placed{*weight, Place::operand(weight_->access)},
-                       Placed{y->desc, Place::operand(y_->access)}};
-    switch (primitive_.op) {
+    const Desc x_wish = any(x->desc, c.x);
+    const Desc y_wish = any(y->desc, c.y);
+    const Desc w_wish = *weight_desc(c.weight, c.groups, true);
+    const Places given{Placed{x->desc, Place::operand(c.x.access)}, Placed{*weight, Place::operand(c.weight.access)},
+                       Placed{y->desc, Place::operand(c.y.access)}};
+    switch (c.op) {
       case Op::convolution: {
         const Desc* const bias = extras_.bias ? &extras_.bias->desc : nullptr;
         const auto made = onednn::forward(extras_.attributes, x_wish, w_wish, bias, y_wish, window_);
@@ -357,13 +344,9 @@ class ConvolutionMaker {
     });
   }
 
-  const Primitive& primitive_;
+  Convolution convolution_;
   Extras extras_;
-  const Operand* x_;
-  const Operand* weight_;
-  const Operand* y_;
-  onednn::Window window_;
-  std::int64_t groups_;
+  onednn::WindowDims window_;
 };
 
 Verdict judge_convolution(const Primitive& primitive, bool blocked) {
@@ -465,11 +448,12 @@ Verdict judge_onednn_blocked(const Primitive& primitive) { return judge_convolut
 //   512 channels,  4 x 4    97 and 146   131 and 142       88 and  79
 //   1 x 1, any             118 to 184 and half of that
 Verdict judge_faster_blocked(const Primitive& primitive) {
-  const auto& first = input_sizes(primitive, 0);
+  const Convolution convolution(primitive);
+  const Shape& first = input_sizes(primitive, 0);
+  const Shape& weight = convolution.weight.sizes;
   if (input_access(primitive, 0).dtype != DType::float32) return decline("bfloat16 prefers channels-last");
-  if (primitive.op == Op::convolution_weight) return decline("weight gradients are faster channels-last");
-  const Shape& weight = input_sizes(primitive, 1);
-  if (weight[2] * weight[3] < 9) return decline("the copies would cost more than they gain: a small window");
+  if (convolution.computes_weight()) return decline("weight gradients are faster channels-last");
+  if (convolution.taps() < 9) return decline("the copies would cost more than they gain: a small window");
   if (std::min(weight[0], weight[1]) < 256) return decline("channels-last is faster for few channels");
   if (first[2] * first[3] > 64) return decline("channels-last is faster on large planes");
   return judge_onednn_blocked(primitive);

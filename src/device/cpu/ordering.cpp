@@ -6,6 +6,7 @@
 #include "base/parallel.h"
 #include "device/cpu/operand.h"
 #include "device/cpu/plain.h"
+#include "device/cpu/workers.h"
 
 namespace russet::cpu {
 namespace {
@@ -61,6 +62,9 @@ struct Entry {
   std::int64_t position;
 };
 
+/// An estimate for ordering all lines.
+double nanoseconds(const Lines& lines) { return 4 * static_cast<double>(lines.count * lines.length); }
+
 template <class Element>
 bool precedes(const Element& a, const Element& b, bool descending) {
   if constexpr (std::is_same_v<Element, float16> || std::is_same_v<Element, bfloat16>) {
@@ -75,12 +79,12 @@ bool precedes(const Element& a, const Element& b, bool descending) {
 class Argsort final : public compile::Kernel {
  public:
   explicit Argsort(const Primitive& primitive)
-      : primitive_(primitive), lines_(primitive), threads_(base::thread_count()) {
+      : primitive_(primitive), lines_(primitive), workers_(long_lines() ? 1 : lines_.count) {
     visit_dtype(input_access(primitive, 0).dtype, [&]<class Element>() { entry_bytes_ = sizeof(Entry<Element>); });
   }
 
   std::size_t scratch_bytes() const override {
-    return static_cast<std::size_t>(threads()) * 2 * static_cast<std::size_t>(lines_.length) * entry_bytes_;
+    return static_cast<std::size_t>(workers_.count()) * 2 * static_cast<std::size_t>(lines_.length) * entry_bytes_;
   }
   std::string name() const override { return "merge sort"; }
 
@@ -93,7 +97,6 @@ class Argsort final : public compile::Kernel {
   static constexpr std::int64_t chunk = 1 << 14;
 
   bool long_lines() const { return lines_.length > chunk; }
-  int threads() const { return long_lines() ? 1 : static_cast<int>(std::min<std::int64_t>(threads_, lines_.count)); }
 
   template <class Element>
   void sort_all(const Bindings& bindings) const {
@@ -102,14 +105,8 @@ class Argsort final : public compile::Kernel {
       for (std::int64_t line = 0; line < lines_.count; ++line) sort_line(bindings, line, scratch, true);
       return;
     }
-    const auto work = [&](int thread, int threads) {
-      for (std::int64_t line = thread; line < lines_.count; line += threads) {
-        sort_line(bindings, line, scratch + thread * 2 * lines_.length, false);
-      }
-    };
-    if (threads() == 1 || lines_.count * lines_.length < 2048) return work(0, 1);
-    base::parallel_region([&](int thread, int count) {
-      if (thread < threads()) work(thread, std::min(count, threads()));
+    workers_.each(lines_.count, nanoseconds(lines_), [&](std::int64_t line, int worker) {
+      sort_line(bindings, line, scratch + worker * 2 * lines_.length, false);
     });
   }
 
@@ -160,7 +157,7 @@ class Argsort final : public compile::Kernel {
 
   Primitive primitive_;
   Lines lines_;
-  int threads_;
+  Workers workers_;
   std::size_t entry_bytes_ = 0;
 };
 
@@ -172,12 +169,12 @@ class Select final : public compile::Kernel {
       : primitive_(primitive),
         lines_(primitive),
         wanted_(attribute<ops::Axes>(primitive).first),
-        threads_(static_cast<int>(std::min<std::int64_t>(base::thread_count(), lines_.count))) {
+        workers_(lines_.count) {
     visit_dtype(input_access(primitive, 0).dtype, [&]<class Element>() { entry_bytes_ = sizeof(Entry<Element>); });
   }
 
   std::size_t scratch_bytes() const override {
-    return static_cast<std::size_t>(threads_) * 2 * static_cast<std::size_t>(wanted_) * entry_bytes_;
+    return static_cast<std::size_t>(workers_.count()) * 2 * static_cast<std::size_t>(wanted_) * entry_bytes_;
   }
   std::string name() const override { return "selection"; }
 
@@ -190,15 +187,8 @@ class Select final : public compile::Kernel {
   template <class Element>
   void select_all(const Bindings& bindings) const {
     auto* const scratch = reinterpret_cast<Entry<Element>*>(bindings.scratch);
-    const auto work = [&](int thread, int threads) {
-      for (std::int64_t line = thread; line < lines_.count; line += threads) {
-        select_line(bindings, line, scratch + thread * 2 * wanted_);
-      }
-    };
-    if (threads_ == 1 || lines_.count * lines_.length < 2048) return work(0, 1);
-    base::parallel_region([&](int thread, int count) {
-      if (thread < threads_) work(thread, std::min(count, threads_));
-    });
+    workers_.each(lines_.count, nanoseconds(lines_),
+                  [&](std::int64_t line, int worker) { select_line(bindings, line, scratch + worker * 2 * wanted_); });
   }
 
   template <class Element>
@@ -230,7 +220,7 @@ class Select final : public compile::Kernel {
   Primitive primitive_;
   Lines lines_;
   std::int64_t wanted_;
-  int threads_;
+  Workers workers_;
   std::size_t entry_bytes_ = 0;
 };
 

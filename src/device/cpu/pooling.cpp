@@ -3,11 +3,11 @@
 // that are dense themselves have a single lane.
 #include <fmt/format.h>
 
-#include "base/parallel.h"
 #include "device/cpu/lane_operand.h"
 #include "device/cpu/operand.h"
 #include "device/cpu/plain.h"
 #include "device/cpu/pool_row.h"
+#include "device/cpu/workers.h"
 
 namespace russet::cpu {
 namespace {
@@ -17,8 +17,6 @@ using compile::Operand;
 using compile::Primitive;
 using ops::Op;
 using ops::Window;
-
-constexpr std::size_t rounded(std::size_t bytes) { return (bytes + 127) / 128 * 128; }
 
 // ---- loops for any type and number of lanes
 
@@ -109,8 +107,7 @@ class Pool : public compile::Kernel {
         large_(large.sizes),
         small_(small.sizes),
         axis_(lane_axis(large)),
-        lanes_(axis_ < 0 ? 1 : large_[axis_]),
-        threads_(base::thread_count()) {
+        lanes_(axis_ < 0 ? 1 : large_[axis_]) {
     for (int axis = 0; axis < 2; ++axis) {
       const auto i = static_cast<std::size_t>(axis);
       const std::int64_t taps = window_.kernel[i];
@@ -119,6 +116,7 @@ class Pool : public compile::Kernel {
     }
   }
 
+  std::size_t scratch_bytes() const override { return workspace_.bytes(); }
   std::string name() const override { return axis_ < 0 ? "pool" : axis_ == 0 ? "pool:batch" : "pool:channels"; }
 
  protected:
@@ -157,22 +155,13 @@ class Pool : public compile::Kernel {
     return row;
   }
 
-  /// Calls body(outer, height, scratch of this thread) for all rows of an array of these sizes.
+  /// Calls body(outer, height, worker) for all rows of an array of these sizes.
   template <class Body>
-  void for_each_row(std::byte* scratch, std::size_t scratch_per_thread, const Shape& sizes, Body&& body) const {
-    const std::int64_t rows = outer() * sizes[2];
-    const auto work = [&](int thread, int threads) {
-      const std::int64_t end = rows * (thread + 1) / threads;
-      for (std::int64_t row = rows * thread / threads; row < end; ++row) {
-        body(row / sizes[2], row % sizes[2], scratch + static_cast<std::size_t>(thread) * scratch_per_thread);
-      }
-    };
+  void for_each_row(const Shape& sizes, Body&& body) const {
     const double taps = static_cast<double>(numel(small_)) * window_.kernel[0] * window_.kernel[1];
     const double nanoseconds = (taps + static_cast<double>(numel(sizes))) * (lanes_ >= 16 ? 0.1 : 1);
-    if (threads_ == 1 || nanoseconds < worthwhile) return work(0, 1);
-    base::parallel_region([&](int thread, int threads) {
-      if (thread < threads_) work(thread, std::min(threads, threads_));
-    });
+    workers_.each(outer() * sizes[2], nanoseconds,
+                  [&](std::int64_t row, int worker) { body(row / sizes[2], row % sizes[2], worker); });
   }
 
   /// A row of results whose lanes are not neighbours in memory is computed in scratch memory.
@@ -191,12 +180,10 @@ class Pool : public compile::Kernel {
   Shape large_, small_;
   int axis_;
   std::int64_t lanes_;
-  int threads_;
+  Workers workers_;
+  Workspace workspace_;
   /// By height and width: what windows gather, and what the large array's elements are scattered from.
   std::array<std::vector<TapRun>, 2> gathered_, scattered_;
-
- private:
-  static constexpr double worthwhile = 8000;
 };
 
 class SumPool final : public Pool {
@@ -204,11 +191,8 @@ class SumPool final : public Pool {
   explicit SumPool(const Primitive& primitive)
       : Pool(primitive, forward(primitive) ? primitive.inputs[0] : primitive.output,
              forward(primitive) ? primitive.output : primitive.inputs[0]),
-        from_(primitive.inputs[0], axis_, lanes_last(input_sizes(primitive, 0))) {}
-
-  std::size_t scratch_bytes() const override {
-    return from_.copy_bytes() + std::max(from_.scratch_bytes(), static_cast<std::size_t>(threads_) * row_bytes());
-  }
+        from_(primitive.inputs[0], axis_, lanes_last(input_sizes(primitive, 0)), workspace_),
+        row_(workspace_.add<std::byte>(row_bytes(), workers_.count())) {}
 
   void run(const Bindings& bindings) const override {
     visit_dtype(primitive_.output.access.dtype, [&]<class Element>() { sum<Element>(bindings); });
@@ -216,46 +200,43 @@ class SumPool final : public Pool {
 
  private:
   static bool forward(const Primitive& primitive) { return primitive.op == Op::sum_pool; }
-  std::size_t row_bytes() const {
+  std::int64_t row_bytes() const {
     const Operand& output = primitive_.output;
-    return rounded(static_cast<std::size_t>(output.sizes[3] * lanes_) * size_of(output.access.dtype));
+    return output.sizes[3] * lanes_ * static_cast<std::int64_t>(size_of(output.access.dtype));
   }
 
   template <class Element>
   void sum(const Bindings& bindings) const {
-    std::byte* const rest = bindings.scratch + from_.copy_bytes();
-    const auto* const from = reinterpret_cast<const Element*>(from_.prepare(bindings, bindings.scratch, rest));
+    const auto* const from = from_.prepare_as<Element>(bindings);
     auto* const to = address_as<Element>(primitive_.output.access, bindings);
     const Strides& out = primitive_.output.access.strides;
     const Shape& sizes = primitive_.output.sizes;
     const auto& runs = forward(primitive_) ? gathered_ : scattered_;
     const PoolLoops<Element> loops = loops_for<Element>(lanes_);
-    for_each_row(rest, row_bytes(), sizes, [&](std::int64_t outer, std::int64_t h, std::byte* scratch) {
+    for_each_row(sizes, [&](std::int64_t outer, std::int64_t h, int worker) {
       Element* const target = to + start(out, outer) + h * out[2];
       const Element* const source = from + start(from_.strides(), outer);
       if (!lanes_step(out)) return loops.sum(row_of(runs, h, from_.strides(), out[3]), source, target);
-      auto* const row = reinterpret_cast<Element*>(scratch);
+      auto* const row = reinterpret_cast<Element*>(row_.at(bindings, worker));
       loops.sum(row_of(runs, h, from_.strides(), lanes_), source, row);
       store_row(row, sizes[3], target, out);
     });
   }
 
   LaneOperand from_;
+  Scratch<std::byte> row_;
 };
 
 class MaxPool final : public Pool {
  public:
   explicit MaxPool(const Primitive& primitive)
       : Pool(primitive, primitive.inputs[0], primitive.op == Op::max_pool ? primitive.output : primitive.inputs[1]),
-        keys_(primitive.inputs[0], axis_, lanes_last(large_)),
-        gradient_(primitive.inputs[1], pools() ? -1 : axis_, lanes_last(small_)),
-        own_(pools() && input_access(primitive, 0) == input_access(primitive, 1)) {}
-
-  std::size_t scratch_bytes() const override {
-    const std::size_t threads = static_cast<std::size_t>(threads_) * row_bytes();
-    return keys_.copy_bytes() + gradient_.copy_bytes() + chosen_bytes() +
-           std::max({threads, keys_.scratch_bytes(), gradient_.scratch_bytes()});
-  }
+        keys_(primitive.inputs[0], axis_, lanes_last(large_), workspace_),
+        gradient_(primitive.inputs[1], pools() ? -1 : axis_, lanes_last(small_), workspace_),
+        own_(pools() && input_access(primitive, 0) == input_access(primitive, 1)),
+        chosen_(workspace_.add<std::int32_t>(pools() ? 0 : numel(small_))),
+        row_(workspace_.add<std::uint64_t>(std::max(large_[3], small_[3]) * lanes_, workers_.count())),
+        row_taps_(workspace_.add<std::int32_t>(std::max(large_[3], small_[3]) * lanes_, workers_.count())) {}
 
   void run(const Bindings& bindings) const override {
     visit_dtype(input_access(primitive_, 0).dtype, [&]<class Key>() { choose<Key>(bindings); });
@@ -266,37 +247,24 @@ class MaxPool final : public Pool {
  private:
   bool pools() const { return primitive_.op == Op::max_pool; }
 
-  // Scratch memory: copies of the inputs, chosen taps of all windows, then rows of each thread: results (8 bytes at
-  // most) and chosen taps.
-  std::size_t chosen_bytes() const {
-    return pools() ? 0 : rounded(static_cast<std::size_t>(numel(small_)) * sizeof(std::int32_t));
-  }
-  std::size_t row_numbers() const { return static_cast<std::size_t>(std::max(large_[3], small_[3]) * lanes_); }
-  std::size_t row_bytes() const { return rounded(row_numbers() * 8) + rounded(row_numbers() * sizeof(std::int32_t)); }
-  std::byte* gradient_copy(const Bindings& bindings) const { return bindings.scratch + keys_.copy_bytes(); }
-  std::byte* chosen_taps(const Bindings& bindings) const { return gradient_copy(bindings) + gradient_.copy_bytes(); }
-  std::byte* rest(const Bindings& bindings) const { return chosen_taps(bindings) + chosen_bytes(); }
-
   /// max_pool: the result. max_unpool: the chosen tap of every window.
   template <class Key>
   void choose(const Bindings& bindings) const {
-    const auto* const keys = reinterpret_cast<const Key*>(keys_.prepare(bindings, bindings.scratch, rest(bindings)));
+    const auto* const keys = keys_.prepare_as<Key>(bindings);
     const Strides& in = keys_.strides();
     const Strides& out = primitive_.output.access.strides;
     const PoolLoops<Key> loops = loops_for<Key>(lanes_);
-    for_each_row(rest(bindings), row_bytes(), small_, [&](std::int64_t outer, std::int64_t h, std::byte* scratch) {
+    for_each_row(small_, [&](std::int64_t outer, std::int64_t h, int worker) {
       const Key* const source = keys + start(in, outer);
-      auto* const best = reinterpret_cast<Key*>(scratch);
+      auto* const best = reinterpret_cast<Key*>(row_.at(bindings, worker));
       if (own_) {
         Key* const target = address_as<Key>(primitive_.output.access, bindings) + start(out, outer) + h * out[2];
         if (!lanes_step(out)) return loops.maximum(row_of(gathered_, h, in, out[3]), source, target, nullptr);
         loops.maximum(row_of(gathered_, h, in, lanes_), source, best, nullptr);
         return store_row(best, small_[3], target, out);
       }
-      auto* taps = reinterpret_cast<std::int32_t*>(scratch + rounded(row_numbers() * 8));
-      if (!pools()) {
-        taps = reinterpret_cast<std::int32_t*>(chosen_taps(bindings)) + (outer * small_[2] + h) * small_[3] * lanes_;
-      }
+      std::int32_t* const taps = pools() ? row_taps_.at(bindings, worker)
+                                         : chosen_.at(bindings) + (outer * small_[2] + h) * small_[3] * lanes_;
       loops.maximum(row_of(gathered_, h, in, lanes_), source, best, taps);
       if (pools()) {
         visit_dtype(primitive_.output.access.dtype, [&]<class Element>() { pick<Element>(bindings, outer, h, taps); });
@@ -327,19 +295,18 @@ class MaxPool final : public Pool {
   /// Every element of the result adds up the windows that chose it.
   template <class Element>
   void unpool(const Bindings& bindings) const {
-    const auto* const gradient =
-        reinterpret_cast<const Element*>(gradient_.prepare(bindings, gradient_copy(bindings), rest(bindings)));
-    const auto* const chosen = reinterpret_cast<const std::int32_t*>(chosen_taps(bindings));
+    const auto* const gradient = gradient_.prepare_as<Element>(bindings);
+    const std::int32_t* const chosen = chosen_.at(bindings);
     auto* const to = address_as<Element>(primitive_.output.access, bindings);
     const Strides& in = gradient_.strides();
     const Strides& out = primitive_.output.access.strides;
     const PoolLoops<Element> loops = loops_for<Element>(lanes_);
-    for_each_row(rest(bindings), row_bytes(), large_, [&](std::int64_t outer, std::int64_t h, std::byte* scratch) {
+    for_each_row(large_, [&](std::int64_t outer, std::int64_t h, int worker) {
       const Element* const source = gradient + start(in, outer);
       const std::int32_t* const marks = chosen + outer * small_[2] * small_[3] * lanes_;
       Element* const target = to + start(out, outer) + h * out[2];
       if (!lanes_step(out)) return loops.spread(row_of(scattered_, h, in, out[3]), source, marks, target);
-      auto* const row = reinterpret_cast<Element*>(scratch);
+      auto* const row = reinterpret_cast<Element*>(row_.at(bindings, worker));
       loops.spread(row_of(scattered_, h, in, lanes_), source, marks, row);
       store_row(row, large_[3], target, out);
     });
@@ -347,6 +314,9 @@ class MaxPool final : public Pool {
 
   LaneOperand keys_, gradient_;
   bool own_;
+  Scratch<std::int32_t> chosen_;    // of all windows, for max_unpool
+  Scratch<std::uint64_t> row_;      // of results of any type
+  Scratch<std::int32_t> row_taps_;  // chosen by them
 };
 
 }  // namespace

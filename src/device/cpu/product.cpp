@@ -1,5 +1,6 @@
 #include "device/cpu/product.h"
 
+#include "device/cpu/convolution/convolution.h"
 #include "device/cpu/operand.h"
 
 namespace russet::cpu {
@@ -7,7 +8,6 @@ namespace {
 
 using compile::Operand;
 using ops::Op;
-using ops::Window;
 
 Side line(std::int64_t size, std::int64_t step) { return {.size = {1, 1, size}, .step = {0, 0, step}}; }
 
@@ -55,13 +55,10 @@ Split split(const Operand& operand, std::int64_t groups) {
   return {s[0], operand.sizes[1] / groups * s[1], s[1], s[2], s[3]};
 }
 
-/// What the three contractions of a convolution share: x [n, c, h, w], weight [o, c / groups, kh, kw], y.
-struct Taps {
-  Window window;
-  const Operand &x, &weight, &y;
-  std::int64_t groups = window.groups;
-  std::int64_t channels = x.sizes[1] / groups;
-  std::int64_t outputs = y.sizes[1] / groups;
+/// The arrays of a convolution as matrices.
+struct ConvolutionMatrices : Convolution {
+  explicit ConvolutionMatrices(const compile::Primitive& primitive) : Convolution(primitive) {}
+
   Split in = split(x, groups);
   Split out = split(y, groups);
   Strides w = weight.access.strides;
@@ -141,26 +138,21 @@ struct Taps {
 };
 
 Product convolution_product(const compile::Primitive& primitive) {
-  const auto& window = attribute<Window>(primitive);
-  const Operand& first = primitive.inputs[0];
-  const Operand& second = primitive.inputs[1];
+  const ConvolutionMatrices c(primitive);
   Product product;
-  product.batch = {window.groups};
-  if (primitive.op == Op::convolution) {
-    const Taps taps{window, first, second, primitive.output};
-    product.a = taps.windows();
-    product.b = taps.taps_by_outputs();
-    product.c = Taps::pixels(taps.y, taps.out, taps.outputs);
-  } else if (primitive.op == Op::convolution_input) {
-    const Taps taps{window, primitive.output, second, first};
-    product.a = taps.touched();
-    product.b = taps.outputs_by_channels();
-    product.c = Taps::pixels(taps.x, taps.in, taps.channels);
+  product.batch = {c.groups};
+  if (c.computes_y()) {
+    product.a = c.windows();
+    product.b = c.taps_by_outputs();
+    product.c = ConvolutionMatrices::pixels(c.y, c.out, c.outputs);
+  } else if (c.computes_x()) {
+    product.a = c.touched();
+    product.b = c.outputs_by_channels();
+    product.c = ConvolutionMatrices::pixels(c.x, c.in, c.channels);
   } else {
-    const Taps taps{window, first, primitive.output, second};
-    product.a = taps.windows().transposed();
-    product.b = Taps::pixels(taps.y, taps.out, taps.outputs);
-    product.c = taps.taps_by_outputs();
+    product.a = c.windows().transposed();
+    product.b = ConvolutionMatrices::pixels(c.y, c.out, c.outputs);
+    product.c = c.taps_by_outputs();
   }
   return product;
 }

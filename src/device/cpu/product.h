@@ -47,6 +47,15 @@ struct Product {
   std::int64_t rows() const { return c.rows.count(); }
   std::int64_t columns() const { return c.columns.count(); }
   std::int64_t inner() const { return a.columns.count(); }
+  /// Where a matrix of the batch begins.
+  std::int64_t batch_offset(const Matrix& matrix, std::int64_t number) const {
+    std::int64_t offset = 0;
+    for (int axis = batch.rank() - 1; axis >= 0; --axis) {
+      offset += number % batch[axis] * matrix.batch_strides[axis];
+      number /= batch[axis];
+    }
+    return offset;
+  }
   double multiply_adds() const {
     return static_cast<double>(numel(batch)) * static_cast<double>(rows()) * static_cast<double>(columns()) *
            static_cast<double>(inner());

@@ -44,4 +44,21 @@ std::vector<TapRun> scattered_taps(const ops::Window& window, int axis, std::int
   return runs;
 }
 
+std::vector<WindowRun> tap_windows(const ops::Window& window, int axis, std::int64_t taps, std::int64_t large,
+                                   std::int64_t small) {
+  const auto i = static_cast<std::size_t>(axis);
+  std::vector<WindowRun> runs(static_cast<std::size_t>(taps));
+  for (std::int64_t tap = 0; tap < taps; ++tap) {
+    WindowRun& run = runs[static_cast<std::size_t>(tap)];
+    for (std::int64_t position = 0; position < small; ++position) {
+      const std::int64_t from = position * window.stride[i] - window.padding[i] + tap * window.dilation[i];
+      if (from < 0 || from >= large) continue;
+      if (run.count++ > 0) continue;
+      run.first = position;
+      run.from = from;
+    }
+  }
+  return runs;
+}
+
 }  // namespace russet::cpu

@@ -6,10 +6,8 @@
 #include <memory>
 
 #include "base/parallel.h"
-#include "device/cpu/batch_lanes.h"
 #include "device/cpu/blas.h"
-#include "device/cpu/columns.h"
-#include "device/cpu/depthwise.h"
+#include "device/cpu/convolution/strategies.h"
 #include "device/cpu/group/group_kernel.h"
 #include "device/cpu/layout.h"
 #include "device/cpu/onednn.h"

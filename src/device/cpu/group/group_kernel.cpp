@@ -4,8 +4,9 @@
 #include <deque>
 #include <optional>
 
-#include "base/parallel.h"
 #include "device/cpu/group/execute.h"
+#include "device/cpu/workers.h"
+#include "device/cpu/workspace.h"
 
 namespace russet::cpu {
 namespace {
@@ -19,28 +20,12 @@ using tiles::Plan;
 using tiles::TileProgram;
 
 constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 127) / 128 * 128; }
-
-/// Splits `count` pieces of work between `workers` and calls body(worker, begin, end) for each. Workers have numbers
-/// so that each has scratch memory of its own; which of them works on a piece never changes a result.
-template <class Body>
-void for_each_worker(std::int64_t count, int workers, double nanoseconds, Body&& body) {
-  const std::int64_t share = divide_up(count, workers);
-  base::parallel_for(workers, nanoseconds / workers, [&](std::int64_t first, std::int64_t last) {
-    if (first == 0 && last == workers) return body(std::int64_t{0}, std::int64_t{0}, count);
-    for (std::int64_t worker = first; worker < last; ++worker) {
-      const std::int64_t begin = std::min(worker * share, count);
-      const std::int64_t end = std::min(begin + share, count);
-      if (begin < end) body(worker, begin, end);
-    }
-  });
-}
 
 /// Elementwise groups and whole rows: every tile by itself.
 class DirectKernel final : public compile::Kernel {
  public:
   DirectKernel(Plan plan, const compile::Group& group)
-      : plan_(std::move(plan)), program_(tiles::translate(group, plan_, Part::whole)), workers_(base::thread_count()) {
+      : plan_(std::move(plan)), program_(tiles::translate(group, plan_, Part::whole)) {
     program_.nest = &plan_.nest;
     const Nest& nest = plan_.nest;
     row_tiles_ = divide_up(nest.rows(), nest.tile_rows);
@@ -48,15 +33,16 @@ class DirectKernel final : public compile::Kernel {
     const bool nothing = group.kind == compile::Group::Kind::elementwise && nest.columns() == 0;
     if (nothing) row_tiles_ = 0;
     cost_ = program_.cost * static_cast<double>(nest.rows()) * static_cast<double>(nest.columns());
-    worker_bytes_ = aligned(Machine::scratch_bytes(program_));
+    worker_bytes_ = Machine::scratch_bytes(program_);
+    scratch_ = workspace_.add<std::byte>(static_cast<std::int64_t>(worker_bytes_), workers_.count());
   }
 
   std::string name() const override { return "tiles"; }
-  std::size_t scratch_bytes() const override { return worker_bytes_ * static_cast<std::size_t>(workers_); }
+  std::size_t scratch_bytes() const override { return workspace_.bytes(); }
 
   void run(const compile::Bindings& bindings) const override {
-    for_each_worker(tiles(), workers_, cost_, [&](std::int64_t worker, std::int64_t begin, std::int64_t end) {
-      run_tiles(bindings, bindings.scratch + static_cast<std::size_t>(worker) * worker_bytes_, begin, end);
+    workers_.split(tiles(), cost_, [&](int worker, std::int64_t begin, std::int64_t end) {
+      run_tiles(bindings, scratch_.at(bindings, worker), begin, end);
     });
   }
 
@@ -88,18 +74,21 @@ class DirectKernel final : public compile::Kernel {
  private:
   Plan plan_;
   TileProgram program_;
-  int workers_;
+  Workers workers_;
   std::vector<std::int64_t> no_lines_;
   std::int64_t row_tiles_ = 0;
   std::int64_t column_tiles_ = 0;
   double cost_ = 0;
   std::size_t worker_bytes_ = 0;
+  Workspace workspace_;
+  Scratch<std::byte> scratch_;
 };
 
 /// Elementwise groups whose tiles stand in one line.
 class BundleKernel final : public compile::Kernel {
  public:
-  explicit BundleKernel(const compile::Bundle& bundle) : workers_(base::thread_count()) {
+  explicit BundleKernel(const compile::Bundle& bundle) {
+    std::size_t worker_bytes = 0;
     for (const compile::Step& work : bundle.works) {
       const auto& group = std::get<compile::Group>(work);
       kernels_.emplace_back(tiles::plan_group(group, tiles::full_follows_reduction(group)), group);
@@ -107,31 +96,32 @@ class BundleKernel final : public compile::Kernel {
       firsts_.push_back(tiles_);
       tiles_ += kernel.tiles();
       cost_ += kernel.cost();
-      worker_bytes_ = std::max(worker_bytes_, kernel.worker_bytes());
+      worker_bytes = std::max(worker_bytes, kernel.worker_bytes());
     }
+    scratch_ = workspace_.add<std::byte>(static_cast<std::int64_t>(worker_bytes), workers_.count());
   }
 
   std::string name() const override { return "tiles"; }
-  std::size_t scratch_bytes() const override { return worker_bytes_ * static_cast<std::size_t>(workers_); }
+  std::size_t scratch_bytes() const override { return workspace_.bytes(); }
 
   void run(const compile::Bindings& bindings) const override {
-    for_each_worker(tiles_, workers_, cost_, [&](std::int64_t worker, std::int64_t begin, std::int64_t end) {
-      std::byte* scratch = bindings.scratch + static_cast<std::size_t>(worker) * worker_bytes_;
+    workers_.split(tiles_, cost_, [&](int worker, std::int64_t begin, std::int64_t end) {
       for (std::size_t i = 0; i < kernels_.size(); ++i) {
         const std::int64_t first = std::max(begin - firsts_[i], std::int64_t{0});
         const std::int64_t last = std::min(end - firsts_[i], kernels_[i].tiles());
-        if (first < last) kernels_[i].run_tiles(bindings, scratch, first, last);
+        if (first < last) kernels_[i].run_tiles(bindings, scratch_.at(bindings, worker), first, last);
       }
     });
   }
 
  private:
-  int workers_;
+  Workers workers_;
   std::deque<DirectKernel> kernels_;  // which stay where they are made
   std::vector<std::int64_t> firsts_;  // number of each kernel's first tile
   std::int64_t tiles_ = 0;
   double cost_ = 0;
-  std::size_t worker_bytes_ = 0;
+  Workspace workspace_;
+  Scratch<std::byte> scratch_;
 };
 
 /// Reductions over many elements: tiles add to accumulators. The reduced axes are cut into chunks that depend on the
@@ -143,8 +133,7 @@ class AccumulateKernel final : public compile::Kernel {
         accumulators_(tiles::accumulators_of(group)),
         lines_(tiles::first_lines(accumulators_)),
         reduce_(tiles::translate(group, plan_, Part::reduce)),
-        results_(tiles::translate(group, plan_, Part::results)),
-        workers_(base::thread_count()) {
+        results_(tiles::translate(group, plan_, Part::results)) {
     const Nest& nest = plan_.nest;
     reduced_ = plan_.reduces_columns ? nest.columns() : nest.rows();
     kept_ = plan_.reduces_columns ? nest.rows() : nest.columns();
@@ -153,38 +142,36 @@ class AccumulateKernel final : public compile::Kernel {
     kept_tiles_ = divide_up(kept_, kept_step_);
     // With one chunk, accumulators live no longer than a tile: each worker has its own.
     stride_ = plan_.chunks == 1 ? kept_step_ : kept_tiles_ * kept_step_;
-    chunk_bytes_ = aligned(static_cast<std::size_t>(tiles::line_count(accumulators_) * stride_ * 8));
-    machine_bytes_ = aligned(std::max(Machine::scratch_bytes(reduce_), Machine::scratch_bytes(results_)));
+    const auto machine_bytes = std::max(Machine::scratch_bytes(reduce_), Machine::scratch_bytes(results_));
+    machines_ = workspace_.add<std::byte>(static_cast<std::int64_t>(machine_bytes), workers_.count());
+    chunks_ = workspace_.add<std::byte>(tiles::line_count(accumulators_) * stride_ * 8,
+                                        plan_.chunks == 1 ? workers_.count() : plan_.chunks);
     cost_ = reduce_.cost * static_cast<double>(reduced_) * static_cast<double>(kept_);
   }
 
   std::string name() const override { return "tiles"; }
-  std::size_t scratch_bytes() const override {
-    const auto copies = plan_.chunks == 1 ? static_cast<std::size_t>(workers_) : static_cast<std::size_t>(plan_.chunks);
-    return machine_bytes_ * static_cast<std::size_t>(workers_) + chunk_bytes_ * copies;
-  }
+  std::size_t scratch_bytes() const override { return workspace_.bytes(); }
 
   void run(const compile::Bindings& bindings) const override {
     if (plan_.chunks == 1) {
-      for_each_worker(kept_tiles_, workers_, cost_, [&](std::int64_t worker, std::int64_t begin, std::int64_t end) {
+      workers_.split(kept_tiles_, cost_, [&](int worker, std::int64_t begin, std::int64_t end) {
         for (std::int64_t tile = begin; tile < end; ++tile) {
-          const Accumulation accumulation{chunk(bindings, worker), stride_};
+          const Accumulation accumulation{chunks_.at(bindings, worker), stride_};
           reduce(bindings, worker, tile, 0, accumulation);
           finish(bindings, worker, tile, accumulation);
         }
       });
       return;
     }
-    for_each_worker(kept_tiles_ * plan_.chunks, workers_, cost_,
-                    [&](std::int64_t worker, std::int64_t begin, std::int64_t end) {
-                      for (std::int64_t item = begin; item < end; ++item) {
-                        const std::int64_t part = item / kept_tiles_;
-                        const std::int64_t tile = item % kept_tiles_;
-                        reduce(bindings, worker, tile, part, accumulation_of(bindings, part, tile));
-                      }
-                    });
+    workers_.split(kept_tiles_ * plan_.chunks, cost_, [&](int worker, std::int64_t begin, std::int64_t end) {
+      for (std::int64_t item = begin; item < end; ++item) {
+        const std::int64_t part = item / kept_tiles_;
+        const std::int64_t tile = item % kept_tiles_;
+        reduce(bindings, worker, tile, part, accumulation_of(bindings, part, tile));
+      }
+    });
     const double combining = 2.0 * static_cast<double>(plan_.chunks * kept_ * tiles::line_count(accumulators_));
-    for_each_worker(kept_tiles_, workers_, combining, [&](std::int64_t worker, std::int64_t begin, std::int64_t end) {
+    workers_.split(kept_tiles_, combining, [&](int worker, std::int64_t begin, std::int64_t end) {
       for (std::int64_t tile = begin; tile < end; ++tile) {
         const Accumulation total = accumulation_of(bindings, 0, tile);
         for (std::int64_t part = 1; part < plan_.chunks; ++part) {
@@ -198,20 +185,14 @@ class AccumulateKernel final : public compile::Kernel {
  private:
   std::int64_t kept_in(std::int64_t tile) const { return std::min(kept_step_, kept_ - tile * kept_step_); }
 
-  std::byte* machine_scratch(const compile::Bindings& bindings, std::int64_t worker) const {
-    return bindings.scratch + static_cast<std::size_t>(worker) * machine_bytes_;
-  }
-  std::byte* chunk(const compile::Bindings& bindings, std::int64_t number) const {
-    return machine_scratch(bindings, workers_) + static_cast<std::size_t>(number) * chunk_bytes_;
-  }
   Accumulation accumulation_of(const compile::Bindings& bindings, std::int64_t part, std::int64_t tile) const {
-    return {chunk(bindings, part) + tile * kept_step_ * 8, stride_};
+    return {chunks_.at(bindings, part) + tile * kept_step_ * 8, stride_};
   }
 
-  void reduce(const compile::Bindings& bindings, std::int64_t worker, std::int64_t tile, std::int64_t part,
+  void reduce(const compile::Bindings& bindings, int worker, std::int64_t tile, std::int64_t part,
               const Accumulation& accumulation) const {
     tiles::clear(accumulators_, accumulation, kept_in(tile));
-    Machine machine(reduce_, lines_, bindings, machine_scratch(bindings, worker));
+    Machine machine(reduce_, lines_, bindings, machines_.at(bindings, worker));
     const std::int64_t kept = tile * kept_step_;
     const std::int64_t end = std::min((part + 1) * plan_.steps_per_chunk * reduced_step_, reduced_);
     for (std::int64_t at = part * plan_.steps_per_chunk * reduced_step_; at < end; at += reduced_step_) {
@@ -221,9 +202,9 @@ class AccumulateKernel final : public compile::Kernel {
     }
   }
 
-  void finish(const compile::Bindings& bindings, std::int64_t worker, std::int64_t tile,
+  void finish(const compile::Bindings& bindings, int worker, std::int64_t tile,
               const Accumulation& accumulation) const {
-    Machine machine(results_, lines_, bindings, machine_scratch(bindings, worker));
+    Machine machine(results_, lines_, bindings, machines_.at(bindings, worker));
     machine.run(Box{0, 1, tile * kept_step_, kept_in(tile)}, accumulation);
   }
 
@@ -232,16 +213,16 @@ class AccumulateKernel final : public compile::Kernel {
   std::vector<std::int64_t> lines_;
   TileProgram reduce_;
   TileProgram results_;
-  int workers_;
+  Workers workers_;
   std::int64_t reduced_ = 0;
   std::int64_t kept_ = 0;
   std::int64_t kept_step_ = 1;
   std::int64_t reduced_step_ = 1;
   std::int64_t kept_tiles_ = 0;
   std::int64_t stride_ = 0;
-  std::size_t chunk_bytes_ = 0;
-  std::size_t machine_bytes_ = 0;
   double cost_ = 0;
+  Workspace workspace_;
+  Scratch<std::byte> machines_, chunks_;
 };
 
 }  // namespace

@@ -1,16 +1,12 @@
-#include "device/cpu/batch_lanes.h"
-
-#include <algorithm>
-
-#include "base/parallel.h"
-#include "device/cpu/batch_weight.h"
+#include "device/cpu/convolution/convolution.h"
+#include "device/cpu/convolution/strategies.h"
 #include "device/cpu/epilogue.h"
 #include "device/cpu/gemm_tile.h"
 #include "device/cpu/group/kernels.h"
 #include "device/cpu/lane_operand.h"
 #include "device/cpu/layout.h"
 #include "device/cpu/operand.h"
-#include "device/cpu/taps.h"
+#include "device/cpu/workers.h"
 
 namespace russet::cpu {
 namespace {
@@ -20,119 +16,97 @@ using compile::Bindings;
 using compile::Operand;
 using compile::Primitive;
 using ops::Op;
-using ops::Window;
 using tiles::Lane;
 
 constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-constexpr std::size_t rounded(std::size_t bytes) { return (bytes + 127) / 128 * 128; }
 
 /// y from x, or the gradient of x from that of y: for each pixel of the result a product of weights (channels of the
 /// result x taps) and what the taps meet (taps x images).
 class BatchLanes final : public compile::Kernel {
  public:
   BatchLanes(const Primitive& primitive, Epilogue epilogue)
-      : from_(primitive.inputs[0], 0, batch_last(input_sizes(primitive, 0))),
-        weight_(primitive.inputs[1]),
+      : convolution_(primitive),
+        from_(primitive.inputs[0], 0, batch_last(input_sizes(primitive, 0)), workspace_),
         to_(primitive.output),
-        window_(attribute<Window>(primitive)),
-        forward_(primitive.op == Op::convolution),
         epilogue_(std::move(epilogue)),
-        from_channels_(from_.sizes()[1] / window_.groups),
-        to_channels_(to_.sizes[1] / window_.groups),
+        from_channels_(forward() ? convolution_.channels : convolution_.outputs),
+        to_channels_(forward() ? convolution_.outputs : convolution_.channels),
         tile_(best_tile<float>()),
-        threads_(base::thread_count()) {
-    const auto runs = forward_ ? gathered_taps : scattered_taps;
-    const Shape& large = forward_ ? from_.sizes() : to_.sizes;
-    const Shape& small = forward_ ? to_.sizes : from_.sizes();
-    rows_ = runs(window_, 0, weight_.sizes[2], large[2], small[2]);
-    columns_ = runs(window_, 1, weight_.sizes[3], large[3], small[3]);
-    blocks_ = divide_up(to_channels_, tile_.rows);
-    block_ = divide_up(to_channels_, blocks_);
-    bias_ = !epilogue_.ops.empty() && epilogue_.ops[0].kind == PostOp::Kind::add;
+        rows_(forward() ? convolution_.taps_of_y(0) : convolution_.taps_of_x(0)),
+        columns_(forward() ? convolution_.taps_of_y(1) : convolution_.taps_of_x(1)),
+        blocks_(divide_up(to_channels_, tile_.rows)),
+        block_(divide_up(to_channels_, blocks_)),
+        bias_(!epilogue_.ops.empty() && epilogue_.ops[0].kind == PostOp::Kind::add),
+        direct_(epilogue_.ops.size() == (bias_ ? 1 : 0) && to_.access.strides[0] == 1),
+        weights_(workspace_.add<float>(convolution_.groups * blocks_ * packed_block())),
+        starts_(workspace_.add<float>(bias_ ? to_.sizes[1] : 0)),
+        sums_(workspace_.add<float>(to_channels_ * pitch(), workers_.count())) {
     for (const PostOp& op : epilogue_.ops) numbers_.emplace_back().fill(static_cast<float>(op.number));
-    direct_ = epilogue_.ops.size() == (bias_ ? 1 : 0) && to_.access.strides[0] == 1;
   }
 
   std::string name() const override { return "batch lanes"; }
-  std::size_t scratch_bytes() const override {
-    const std::size_t threads = static_cast<std::size_t>(threads_) * pixel_bytes();
-    return weight_bytes() + from_.copy_bytes() + std::max(from_.scratch_bytes(), threads);
-  }
+  std::size_t scratch_bytes() const override { return workspace_.bytes(); }
 
   void run(const Bindings& bindings) const override {
-    auto* const weights = reinterpret_cast<float*>(bindings.scratch);
-    std::byte* const copy = bindings.scratch + weight_bytes();
-    std::byte* const rest = copy + from_.copy_bytes();
-    pack(address_as<const float>(weight_.access, bindings), weights);
-    float* const starts = weights + window_.groups * blocks_ * packed_block();
-    if (bias_) pack_starts(bindings, starts);
-    const auto* const from = reinterpret_cast<const float*>(from_.prepare(bindings, copy, rest));
-    const std::int64_t lines = window_.groups * to_.sizes[2];
-    const auto work = [&](int thread, int threads) {
-      auto* const sums = reinterpret_cast<float*>(rest + static_cast<std::size_t>(thread) * pixel_bytes());
-      const std::int64_t end = lines * (thread + 1) / threads;
-      for (std::int64_t line = lines * thread / threads; line < end; ++line) {
-        const std::int64_t group = line / to_.sizes[2];
-        compute_line(bindings, from, weights, bias_ ? starts + group * to_channels_ : nullptr, group,
-                     line % to_.sizes[2], sums);
-      }
-    };
-    constexpr double worthwhile = 8000;  // nanoseconds
-    const double products = static_cast<double>(numel(to_.sizes) * from_channels_ * taps());
-    if (threads_ == 1 || products / 64 < worthwhile) return work(0, 1);
-    base::parallel_region([&](int thread, int threads) {
-      if (thread < threads_) work(thread, std::min(threads, threads_));
+    pack(bindings);
+    if (bias_) pack_starts(bindings);
+    const auto* const from = from_.prepare_as<float>(bindings);
+    const std::int64_t lines = convolution_.groups * to_.sizes[2];
+    const double products = static_cast<double>(numel(to_.sizes) * from_channels_ * convolution_.taps());
+    workers_.each(lines, products / 64, [&](std::int64_t line, int worker) {
+      compute_line(bindings, from, line / to_.sizes[2], line % to_.sizes[2], sums_.at(bindings, worker));
     });
   }
 
  private:
-  std::int64_t taps() const { return weight_.sizes[2] * weight_.sizes[3]; }
+  bool forward() const { return convolution_.computes_y(); }
   /// A block of packed weights: for each channel of the source and tap, `block_` channels of the result.
-  std::int64_t packed_block() const { return from_channels_ * taps() * block_; }
-  std::size_t weight_bytes() const {
-    return rounded(static_cast<std::size_t>(window_.groups * blocks_ * packed_block() + to_.sizes[1]) * sizeof(float));
-  }
+  std::int64_t packed_block() const { return from_channels_ * convolution_.taps() * block_; }
   /// Sums of a pixel: rows of this many images. Loops of groups may write up to a multiple of 32 numbers.
   std::int64_t pitch() const { return divide_up(tile_.columns, 32) * 32; }
-  std::size_t pixel_bytes() const { return static_cast<std::size_t>(to_channels_ * pitch()) * sizeof(float); }
 
-  void pack(const float* from, float* to) const {
-    const Strides& s = weight_.access.strides;
-    for (std::int64_t group = 0; group < window_.groups; ++group) {
+  void pack(const Bindings& bindings) const {
+    const Operand& weight = convolution_.weight;
+    const auto* const from = address_as<const float>(weight.access, bindings);
+    const Strides& s = weight.access.strides;
+    const std::int64_t taps = convolution_.taps();
+    for (std::int64_t group = 0; group < convolution_.groups; ++group) {
       for (std::int64_t t = 0; t < to_channels_; ++t) {
-        float* const block = to + (group * blocks_ + t / block_) * packed_block() + t % block_;
+        float* const block = weights_.at(bindings) + (group * blocks_ + t / block_) * packed_block() + t % block_;
         for (std::int64_t c = 0; c < from_channels_; ++c) {
           const std::int64_t at =
-              forward_ ? (group * to_channels_ + t) * s[0] + c * s[1] : (group * from_channels_ + c) * s[0] + t * s[1];
-          for (std::int64_t tap = 0; tap < taps(); ++tap) {
-            block[(c * taps() + tap) * block_] =
-                from[at + tap / weight_.sizes[3] * s[2] + tap % weight_.sizes[3] * s[3]];
+              forward() ? (group * to_channels_ + t) * s[0] + c * s[1] : (group * from_channels_ + c) * s[0] + t * s[1];
+          for (std::int64_t tap = 0; tap < taps; ++tap) {
+            block[(c * taps + tap) * block_] = from[at + tap / weight.sizes[3] * s[2] + tap % weight.sizes[3] * s[3]];
           }
         }
       }
     }
   }
 
-  void pack_starts(const Bindings& bindings, float* starts) const {
+  void pack_starts(const Bindings& bindings) const {
     const Access& bias = epilogue_.ops[0].operand;
     const auto* const from = address_as<const float>(bias, bindings);
-    for (std::int64_t channel = 0; channel < to_.sizes[1]; ++channel) starts[channel] = from[channel * bias.strides[1]];
+    for (std::int64_t channel = 0; channel < to_.sizes[1]; ++channel) {
+      starts_.at(bindings)[channel] = from[channel * bias.strides[1]];
+    }
   }
 
   /// A row of pixels of one group. The last tile of images overlaps the one before, so all are whole.
-  void compute_line(const Bindings& bindings, const float* from, const float* weights, const float* starts,
-                    std::int64_t group, std::int64_t h, float* sums) const {
+  void compute_line(const Bindings& bindings, const float* from, std::int64_t group, std::int64_t h,
+                    float* sums) const {
+    const Strides& s = to_.access.strides;
     const std::int64_t images = to_.sizes[0];
     const float* const source = from + group * from_channels_ * from_.step(1);
-    float* const target = address_as<float>(to_.access, bindings) + group * to_channels_ * to_.access.strides[1] +
-                          h * to_.access.strides[2];
+    const float* const weights = weights_.at(bindings) + group * blocks_ * packed_block();
+    const float* const starts = bias_ ? starts_.at(bindings) + group * to_channels_ : nullptr;
+    float* const target = address_as<float>(to_.access, bindings) + group * to_channels_ * s[1] + h * s[2];
     for (std::int64_t next = 0; next < images; next += tile_.columns) {
       const std::int64_t image = std::min<std::int64_t>(next, images - tile_.columns);
       for (std::int64_t w = 0; w < to_.sizes[3]; ++w) {
-        float* const pixel = target + w * to_.access.strides[3] + image * to_.access.strides[0];
-        multiply(source + image, weights + group * blocks_ * packed_block(), starts, rows_[static_cast<std::size_t>(h)],
-                 columns_[static_cast<std::size_t>(w)], direct_ ? pixel : sums,
-                 direct_ ? to_.access.strides[1] : pitch());
+        float* const pixel = target + w * s[3] + image * s[0];
+        multiply(source + image, weights, starts, rows_[static_cast<std::size_t>(h)],
+                 columns_[static_cast<std::size_t>(w)], direct_ ? pixel : sums, direct_ ? s[1] : pitch());
         if (direct_) continue;
         apply(sums);
         store(sums, pixel);
@@ -143,8 +117,8 @@ class BatchLanes final : public compile::Kernel {
   void multiply(const float* from, const float* weights, const float* starts, const TapRun& row, const TapRun& column,
                 float* sums, std::int64_t sums_row) const {
     TileArguments<float> tile{};
-    tile.outer[0] = {from_channels_, taps() * block_, from_.step(1)};
-    tile.outer[1] = {row.count, row.tap_step * weight_.sizes[3] * block_, row.from_step * from_.step(2)};
+    tile.outer[0] = {from_channels_, convolution_.taps() * block_, from_.step(1)};
+    tile.outer[1] = {row.count, row.tap_step * convolution_.kernel_width() * block_, row.from_step * from_.step(2)};
     tile.inner = column.count;
     tile.a_row = 1;
     tile.a_inner = column.tap_step * block_;
@@ -153,7 +127,7 @@ class BatchLanes final : public compile::Kernel {
     tile.c_row = sums_row;
     tile.columns = tile_.columns;
     for (std::int64_t block = 0; block < blocks_; ++block) {
-      tile.a = weights + block * packed_block() + (row.tap * weight_.sizes[3] + column.tap) * block_;
+      tile.a = weights + block * packed_block() + (row.tap * convolution_.kernel_width() + column.tap) * block_;
       tile.c = sums + block * block_ * sums_row;
       tile.start = starts == nullptr ? nullptr : starts + block * block_;
       tile.rows = static_cast<int>(std::min(block_, to_channels_ - block * block_));
@@ -194,20 +168,22 @@ class BatchLanes final : public compile::Kernel {
     }
   }
 
+  Workers workers_;
+  Workspace workspace_;
+  Convolution convolution_;
   LaneOperand from_;
-  Operand weight_, to_;
-  Window window_;
-  bool forward_;
+  Operand to_;
   Epilogue epilogue_;
   std::int64_t from_channels_, to_channels_;
   Tile<float> tile_;
-  int threads_;
   std::vector<TapRun> rows_, columns_;
-  std::int64_t blocks_ = 1, block_ = 1;
+  std::int64_t blocks_, block_;  // of channels of the result: so many blocks, of so many channels
   /// Sums start from a number a channel, the epilogue's first operation.
-  bool bias_ = false;
+  bool bias_;
+  /// Sums are stored where they belong; else they go through the workspace.
+  bool direct_;
+  Scratch<float> weights_, starts_, sums_;
   std::vector<std::array<float, tiles::splat_count>> numbers_;  // of each operation
-  bool direct_ = false;
 };
 
 /// Why an epilogue is left to another implementation; empty if it is taken.
@@ -227,16 +203,15 @@ std::string why_not_epilogue(const Epilogue& epilogue) {
 }  // namespace
 
 Verdict judge_batch_lanes(const Primitive& primitive) {
-  for (const Operand* operand : {&primitive.inputs[0], &primitive.inputs[1], &primitive.output}) {
-    if (operand->access.dtype != DType::float32) return decline("not float32");
-    if (numel(operand->sizes) == 0) return decline("there is nothing to compute");
-  }
-  if (input_sizes(primitive, 0)[0] < best_tile<float>().columns) return decline("the batch does not fill a tile");
-  Epilogue epilogue = read_epilogue(primitive);
-  if (primitive.op == Op::convolution_weight) {
+  const Convolution convolution(primitive);
+  if (!convolution.has_types(DType::float32, DType::float32)) return decline("not float32");
+  if (convolution.is_empty()) return decline("there is nothing to compute");
+  if (convolution.x.sizes[0] < best_tile<float>().columns) return decline("the batch does not fill a tile");
+  if (convolution.computes_weight()) {
     if (!primitive.epilogue.code.empty()) return decline("it takes no epilogue");
     return accept([&primitive] { return make_batch_weight(primitive); });
   }
+  Epilogue epilogue = read_epilogue(primitive);
   if (std::string reason = why_not_epilogue(epilogue); !reason.empty()) return decline(std::move(reason));
   return accept(
       [&primitive, epilogue = std::move(epilogue)] { return std::make_unique<BatchLanes>(primitive, epilogue); });
@@ -253,11 +228,11 @@ Verdict judge_batch_lanes(const Primitive& primitive) {
 // With two cores, in ms, inside LeNet-5's step, before and after: first convolution 0.51 and 0.23, its weight gradient
 // 0.21 and 0.11; second convolution 0.21 and 0.18, its input gradient 0.31 and 0.14, its weight gradient 0.14 and 0.16.
 Verdict judge_faster_batch_lanes(const Primitive& primitive) {
-  const bool to_weight = primitive.op == Op::convolution_weight;
-  const Shape& weight = to_weight ? primitive.output.sizes : input_sizes(primitive, 1);
-  const std::int64_t channels = weight[1] * attribute<Window>(primitive).groups;
-  if (std::max(weight[0], channels) > 16) return decline("oneDNN is faster for more than 16 channels");
-  if (std::min(weight[0], channels) == 16) return decline("oneDNN fills its vectors with 16 channels");
+  const Convolution convolution(primitive);
+  const std::int64_t channels = convolution.x.sizes[1];
+  const std::int64_t outputs = convolution.y.sizes[1];
+  if (std::max(channels, outputs) > 16) return decline("oneDNN is faster for more than 16 channels");
+  if (std::min(channels, outputs) == 16) return decline("oneDNN fills its vectors with 16 channels");
   return judge_batch_lanes(primitive);
 }
 
