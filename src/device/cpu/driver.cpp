@@ -18,7 +18,7 @@ namespace {
 
 using runtime::page;
 constexpr std::size_t line = 64;
-/// From here on memory comes from the system page by page, and goes back to it at once.
+/// Buffers of at least this size are mapped by themselves, so that the system gets their memory back on release.
 constexpr std::size_t mapped_from = std::size_t{1} << 20;
 
 std::size_t machine_memory() {
@@ -40,7 +40,7 @@ void* map_pages(std::size_t bytes) {
   void* const memory = map(bytes);
   if (memory == MAP_FAILED || past(memory) == 0) return memory;
   munmap(memory, bytes);
-  // Below it, if that is free: a process at the limit of its addresses has no room for more.
+  // The aligned address just below is tried next: near the limit of a process's address space a larger mapping fails.
   void* const below = map(bytes, static_cast<std::byte*>(memory) - past(memory));
   if (below == MAP_FAILED || past(below) == 0) return below;
   munmap(below, bytes);

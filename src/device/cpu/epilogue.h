@@ -30,8 +30,8 @@ struct Epilogue {
   std::string refusal;
 };
 
-/// The chain of operations that leads from the contraction's result to the output. Casts between floating types on the
-/// way count as nothing: an epilogue may change last bits.
+/// The chain of operations that leads from the contraction's result to the output. Casts between floating types within
+/// the chain are left out: values stay in float32, and an epilogue is allowed to change last bits.
 Epilogue read_epilogue(const compile::Primitive& contraction);
 
 }  // namespace russet::cpu

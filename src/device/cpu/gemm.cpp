@@ -18,7 +18,8 @@ constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b
 
 /// Depth of a block: a panel of b (32 x 256 floats) fits the first-level cache.
 constexpr std::int64_t block_inner = 256;
-/// Products with fewer blocks than this and at least twice this depth are cut along the depth as well.
+/// Products with fewer blocks than this, and a depth of at least twice part_inner, are split along the depth too, for
+/// the sake of threads.
 constexpr std::int64_t few_blocks = 8;
 constexpr std::int64_t part_inner = 1024;
 
@@ -115,8 +116,8 @@ class ProductKernel final : public compile::Kernel {
   std::int64_t matrices() const { return numel(product_.batch); }
   std::int64_t block_size() const { return cut_.block_rows * cut_.block_columns; }
 
-  /// Rows of a that lie at a constant distance, each without gaps or next to each other, need no copy; unless they all
-  /// fall on the same lines of the cache.
+  /// Whether a is read in place instead of packed: its rows are evenly spaced, and its elements are neighbours along
+  /// rows or columns. Rows at multiples of 2 KiB are packed all the same, because they would share few cache sets.
   bool reads_directly() const {
     const Matrix& a = product_.a;
     if (a.in_plane || !a.rows.plain() || !a.columns.plain()) return false;

@@ -85,7 +85,7 @@ class Packer {
       return;
     }
     const bool depth_runs = consecutive(depth, depths);
-    // Short stretches of depth, so that the lines that lanes write to stay in the cache.
+    // The depth is walked in short pieces, so that the cache lines written for one lane are still there for the next.
     constexpr std::int64_t stretch = 16;
     for (std::int64_t begin = 0; begin < depths; begin += stretch) {
       const std::int64_t end = std::min(begin + stretch, depths);

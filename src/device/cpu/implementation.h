@@ -1,5 +1,5 @@
 #pragma once
-// How the CPU picks a kernel for a primitive: the lists of compile/implementation.h, one an operator.
+// How the CPU picks a kernel for a primitive: a list of implementations for each operator (compile/implementation.h).
 #include "compile/implementation.h"
 
 namespace russet::cpu {

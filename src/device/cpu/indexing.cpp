@@ -18,7 +18,7 @@ using compile::Operand;
 using compile::Primitive;
 using ops::Op;
 
-/// An operand as places, counted along its first `lead` axes, each of which holds a piece: the other axes.
+/// An operand as an array of pieces: its first `lead` axes count the places, the other axes are the piece at a place.
 struct Pieces {
   Shape sizes;      // of a piece
   Strides strides;  // of a piece
@@ -67,7 +67,7 @@ struct Pieces {
   }
 };
 
-/// What the entries of an index name: sums of a step along each named axis of an array.
+/// The places that an index's entries name: for each entry the sum, over the named axes, of index times step.
 class Index {
  public:
   /// `first`: the primitive's first index tensor. `steps`: along the array's named axes.
@@ -155,7 +155,7 @@ class Index {
   Op op_;
   ops::Indexing indexing_;
   std::vector<Tensor> tensors_;
-  Strides along_;  // what the entry's own place adds
+  Strides along_;  // offsets of axes that are indexed by the entry's own position
   std::int64_t count_;
 };
 
@@ -175,7 +175,7 @@ class Take final : public compile::Kernel {
 
   void run(const Bindings& bindings) const override {
     const DType dtype = primitive_.output.access.dtype;
-    // Before anything is written.
+    // All indices are checked before the first element is written.
     if (!attribute<ops::Indexing>(primitive_).checked) compile::require_indices(primitive_, bindings);
     visit_dtype(dtype, [&]<class Element>() {
       const auto* const from = address_as<const Element>(input_access(primitive_, 0), bindings);
@@ -235,7 +235,7 @@ class Put final : public compile::Kernel {
 
   template <class Element>
   void put(const Bindings& bindings) const {
-    // All of the index is looked at before anything is written.
+    // All indices are checked before the first element is written.
     auto* const keys = reinterpret_cast<std::int64_t*>(bindings.scratch);
     index_.walk(bindings, 0, index_.count(), [&](std::int64_t i, std::int64_t place) { keys[i] = place; });
     const auto* const base = address_as<const Element>(input_access(primitive_, 0), bindings);

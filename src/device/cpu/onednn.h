@@ -44,7 +44,7 @@ inline void append_eltwise(dnnl::post_ops& ops, dnnl::algorithm algorithm, float
 #endif
 }
 
-/// A description that oneDNN does not implement is one thing, no memory to make it another: throws OutOfMemoryError.
+/// Throws OutOfMemoryError if that is what oneDNN's error says. Other errors mean that it lacks an implementation.
 inline void require_memory(const dnnl::error& error) {
   if (error.status != dnnl_out_of_memory) return;
   throw OutOfMemoryError("out of memory: none is left for oneDNN to prepare a kernel. Use a smaller batch?");

@@ -42,8 +42,8 @@ bool is_row(const Access& operand, const Shape& sizes, int axis) {
   return true;
 }
 
-/// Whether an operand of the epilogue lies as the output does, without gaps, but for axes along which it repeats:
-/// oneDNN's binary post-ops take it for granted.
+/// Whether an operand of the epilogue has the output's order of axes and no gaps; along some axes it may repeat.
+/// oneDNN's binary post-ops read it by the output's layout without checking.
 bool lies_as(const Access& operand, const Operand& output) {
   std::vector<int> axes;
   for (int i = 0; i < output.sizes.rank(); ++i) {
@@ -70,7 +70,7 @@ Desc operand_desc(const Access& operand, const Shape& sizes) {
   return {dims, onednn::type_of(operand.dtype), strides};
 }
 
-/// What oneDNN does after a contraction; for one more it says that memory is out.
+/// oneDNN's limit of post-ops. Beyond it, it fails with an error that says out of memory.
 constexpr int most_post_ops = 32;
 
 Extras read_extras(const Primitive& primitive, int bias_axis) {
@@ -166,8 +166,9 @@ std::optional<Desc> matrix_desc(const Operand& operand, int rank) {
   return Desc(dims, onednn::type_of(operand.access.dtype), strides);
 }
 
-/// What the loaded version of oneDNN gets wrong, or nothing: elements of a vector with gaps between them are taken to
-/// lie side by side. Seen with 3.7.2 (not with 2.6 and 3.1); the other versions are those whose sources say the same.
+/// Why a known defect of the loaded oneDNN rules out a product, empty if none does: it reads the elements of a vector
+/// as if they were neighbours in memory, whatever its stride. Seen with 3.7.2 (not with 2.6 and 3.1); the other
+/// versions are those whose sources say the same.
 std::string why_onednn_errs(const Primitive& primitive) {
   const int version = onednn::version();
   const auto has_gaps = [](const Operand& operand, int axis) {
@@ -197,7 +198,7 @@ KernelPtr build_matmul(const Primitive& primitive, const dnnl::matmul::primitive
   return kernel;
 }
 
-/// The same matrices without gaps between rows or between matrices; what repeats still does.
+/// The same matrices without gaps between rows or matrices. Batch axes of stride 0 keep it.
 Operand packed(Operand operand) {
   Strides& strides = operand.access.strides;
   const int column = operand.sizes.rank() - 1;

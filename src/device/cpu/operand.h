@@ -1,5 +1,5 @@
 #pragma once
-// Reaching operands in memory.
+// Addresses and attributes of a step's operands, and arithmetic that wraps.
 #include <russet/error.h>
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-// What goes along one axis in order.
+// Sorting, selection of the first of an order, running sums and products: operators along one axis.
 #include <algorithm>
 #include <bit>
 #include <numeric>
@@ -161,8 +161,9 @@ class Argsort final : public compile::Kernel {
   std::size_t entry_bytes_ = 0;
 };
 
-/// The first few positions of a sorted line: what comes before the last of those found so far is gathered, and thinned
-/// to the first again when twice as many have come together. Constant time for each element, whatever their order.
+/// The first `wanted` positions of a sorted line. Elements that come before the last of the `wanted` found so far are
+/// collected; when there are twice as many, nth_element drops the later half. So each element costs constant time on
+/// average, in whatever order they come.
 class Select final : public compile::Kernel {
  public:
   explicit Select(const Primitive& primitive)
@@ -224,7 +225,7 @@ class Select final : public compile::Kernel {
   std::size_t entry_bytes_ = 0;
 };
 
-/// Of a large share of a line, sorting the whole in parallel is as fast.
+/// Whether selecting is used: for a quarter of a line and more, sorting all of it in parallel is as fast.
 bool selects(const Primitive& primitive) {
   if (primitive.op != Op::argsort) return false;
   const std::int64_t first = attribute<ops::Axes>(primitive).first;

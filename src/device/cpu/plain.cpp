@@ -1,4 +1,4 @@
-// What is no more than a few groups, and movement between odd layouts.
+// Primitives that are run as groups, and movement between layouts that no group describes.
 #include "device/cpu/plain.h"
 
 #include <fmt/format.h>
@@ -88,7 +88,7 @@ class Movement final : public compile::Kernel {
   Primitive primitive_;
 };
 
-/// The name of an implementation that takes the contraction itself, if only it did not have an epilogue.
+/// The name of an implementation that would take the contraction without its epilogue; nullptr if none would.
 const char* faster_without_epilogue(const Primitive& primitive) {
   if (primitive.epilogue.code.empty()) return nullptr;
   Primitive bare = primitive;

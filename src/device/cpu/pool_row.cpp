@@ -1,4 +1,4 @@
-// Vectors lie along the lanes; the last one overlaps the one before.
+// Vectors lie along the lanes. If lanes do not fill the last vector, it starts earlier and overlaps the one before.
 #include "device/cpu/pool_row.h"
 
 #include <algorithm>

@@ -14,20 +14,20 @@ struct PoolRow {
   std::int64_t width = 0, lanes = 1;
   std::int64_t from_row = 0, from_column = 0, to_column = 0;
   std::int64_t taps_across = 1;
-  // Where the chosen taps of the windows lie, for maxima and what spreads to them.
+  // Steps in the array of chosen taps, for maxima and their gradients.
   std::int64_t chosen_row = 0, chosen_column = 0;
 };
 
 template <class Element>
 struct PoolLoops {
-  /// Rows of fewer lanes are none for these loops.
+  /// The loops need at least this many lanes.
   std::int64_t least_lanes = 1;
   /// to = sum over the taps.
   void (*sum)(const PoolRow& row, const Element* from, Element* to) = nullptr;
   /// to = the first maximum over the taps, NaN being the largest; chosen (unless null) = its tap. 0 and -1 if there is
   /// no tap.
   void (*maximum)(const PoolRow& row, const Element* from, Element* to, std::int32_t* chosen) = nullptr;
-  /// to = sum over the taps that their windows chose.
+  /// to = sum over those windows that chose the element as their maximum.
   void (*spread)(const PoolRow& row, const Element* from, const std::int32_t* chosen, Element* to) = nullptr;
 };
 

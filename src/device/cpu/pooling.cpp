@@ -1,6 +1,6 @@
-// Pooling: sums over windows, and what lies at the first maximum of a window; both with their transposes. All four walk
-// over rows of results. Lanes lie along the axis, batch or channels, whose elements are neighbours in memory; planes
-// that are dense themselves have a single lane.
+// Pooling: sums over windows, values at the first maximum of a window, and the gradients of both. All four walk over
+// rows of results. Vectors lie along the axis, batch or channels, whose elements are neighbours in memory (its elements
+// are the lanes); where width is that axis, there is one lane and loops are scalar.
 #include <fmt/format.h>
 
 #include "device/cpu/lane_operand.h"
@@ -131,7 +131,7 @@ class Pool : public compile::Kernel {
     return strides;
   }
 
-  /// Lines of lanes that are neither along height nor width: images, channels or both.
+  /// How many planes of lanes there are: channels if lanes are images, images if lanes are channels, else both.
   std::int64_t outer() const { return axis_ < 0 ? large_[0] * large_[1] : large_[1 - axis_]; }
   std::int64_t start(const Strides& strides, std::int64_t outer) const {
     if (axis_ >= 0) return outer * strides[1 - axis_];
@@ -182,7 +182,8 @@ class Pool : public compile::Kernel {
   std::int64_t lanes_;
   Workers workers_;
   Workspace workspace_;
-  /// By height and width: what windows gather, and what the large array's elements are scattered from.
+  /// By axis (height, width): the taps that each window reads, and the taps through which each element of `large` is
+  /// read.
   std::array<std::vector<TapRun>, 2> gathered_, scattered_;
 };
 
@@ -292,7 +293,7 @@ class MaxPool final : public Pool {
     }
   }
 
-  /// Every element of the result adds up the windows that chose it.
+  /// Each element of the result is the sum of the gradients of the windows whose maximum it was.
   template <class Element>
   void unpool(const Bindings& bindings) const {
     const auto* const gradient = gradient_.prepare_as<Element>(bindings);

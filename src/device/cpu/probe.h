@@ -1,6 +1,6 @@
 #pragma once
-// What this machine does now, measured: the limits that a kernel's speed is held against. Speeds of shared machines
-// vary by a factor of two within minutes, so measure next to what is compared.
+// Measures the machine's peak rates, which a kernel's speed is compared with. On shared machines they vary by a factor
+// of two within minutes, so measure them next to the kernel.
 
 namespace russet::cpu {
 

@@ -157,7 +157,7 @@ Product convolution_product(const compile::Primitive& primitive) {
   return product;
 }
 
-/// Merges the axes of a side that step through memory as one, on all sides that run along together.
+/// Merges neighbouring axes of two sides that are walked together, where both step through memory without a jump.
 void merge(Side& first, Side& second) {
   for (std::size_t outer = 0; outer < 2; ++outer) {
     const std::size_t inner = outer + 1;

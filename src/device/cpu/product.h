@@ -19,8 +19,9 @@ struct Side {
   bool plain() const { return size[0] == 1 && size[1] == 1; }
 };
 
-/// A matrix in memory. In a plane, element (i, j) lies at height (origin + rows' + columns' heights) / divisor, the
-/// same for the width, and is zero where that is no whole number or outside.
+/// A matrix in memory. If it is `in_plane`, its elements are read through a window: element (i, j) lies at height
+/// (origin + height of row i + height of column j) / divisor, the same for the width. It is zero where the division
+/// leaves a remainder (between the elements of a stride) or the position is outside the plane (padding).
 struct Matrix {
   Side rows, columns;
   bool in_plane = false;
@@ -66,7 +67,7 @@ struct Product {
 /// neighbouring columns of c are neighbours in memory where that is possible.
 Product product_of(const compile::Primitive& contraction);
 
-/// The output as a matrix, as product_of has it but for joined axes.
+/// The output as a matrix, with the same rows and columns as in product_of, but none of its axes merged.
 Matrix result_matrix(const compile::Primitive& contraction, bool turned);
 
 }  // namespace russet::cpu

@@ -3,7 +3,7 @@
 namespace russet::cpu {
 namespace {
 
-/// Both kinds of taps are arithmetic progressions: the first two tell the steps.
+/// Taps and positions are arithmetic progressions, so the first two of each give the steps.
 void add(TapRun& run, std::int64_t tap, std::int64_t from) {
   if (run.count == 0) {
     run.tap = tap;

@@ -23,7 +23,7 @@ using compile::Primitive;
 using ops::Family;
 using ops::Op;
 
-/// What oneDNN throws while it is asked is a refusal.
+/// An exception that oneDNN throws while it is asked for an implementation becomes a refusal.
 template <Verdict judge(const Primitive&)>
 Verdict asked(const Primitive& primitive) {
   try {
@@ -59,7 +59,7 @@ constexpr Implementation others[] = {
     {"plain", judge_movement},
 };
 
-/// Libraries crash where memory ends while they prepare a kernel: there is some left, or this throws OutOfMemoryError.
+/// Throws OutOfMemoryError unless some memory is left: libraries crash if it runs out while they prepare a kernel.
 void require_spare_memory() {
   constexpr std::size_t spare = std::size_t{64} << 20;
   const std::unique_ptr<void, decltype(&std::free)> probe(std::malloc(spare), std::free);
@@ -97,8 +97,8 @@ class CpuTarget final : public compile::Target {
   }
   compile::BundleLimits bundle_limits() const override { return {.members = 256}; }
 
-  /// Weight gradients take none: the fast implementations refuse it, and the result is small. Nor do products that are
-  /// faster without.
+  /// Weight gradients take no epilogue: the fast implementations refuse one, and the result is small. Nor do products
+  /// for which OpenBLAS, which takes none, is faster.
   bool accepts_epilogue(const Primitive& primitive) const override {
     if (primitive.op == Op::convolution_weight) return false;
     if (primitive.op == Op::matmul) {

@@ -180,7 +180,8 @@ HWY_INLINE void store_result(D d, hn::Mask<D> mask, Element<D>* out) {
 template <class F, class D>
 inline constexpr int arity_of = std::is_invocable_v<F, D, hn::Vec<D>> ? 1 : 2;
 
-/// One or two inputs. The expression appears once: the partial vector at the end takes another turn on copies.
+/// One or two inputs. The partial vector at the end is copied and computed by another pass of the same loop, so that
+/// the expression is compiled once.
 template <class T, class F>
 HWY_ATTR void run_vectors(std::size_t count, const Operands& operands) {
   const hn::ScalableTag<T> d;

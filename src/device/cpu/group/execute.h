@@ -16,9 +16,9 @@ std::int64_t line_count(const std::vector<Accumulator>& accumulators);
 /// The first line of each accumulator.
 std::vector<std::int64_t> first_lines(const std::vector<Accumulator>& accumulators);
 
-/// Sets `count` numbers of each accumulator to what the reduction of nothing is.
+/// Sets `count` numbers of each accumulator to the reduction's identity: such as 0 for a sum.
 void clear(const std::vector<Accumulator>& accumulators, const Accumulation& target, std::int64_t count);
-/// Adds `from` to `to`, which holds what comes before it.
+/// Combines partial results: `to` = `to` with `from`, whose elements follow those of `to`.
 void combine(const std::vector<Accumulator>& accumulators, const Accumulation& from, const Accumulation& to,
              std::int64_t count);
 

@@ -24,7 +24,8 @@ bool is_reduced_axis(const Group& group, int axis) {
   return (axis >= group.split) == (group.kind == Group::Kind::row);
 }
 
-/// Accesses that only reduced instructions use do not vary along reduced axes, whatever their strides say.
+/// Which accesses only instructions of reduced extent use. They do not vary along reduced axes, so their strides there
+/// are ignored.
 std::vector<bool> accesses_of_reduced(const Group& group) {
   std::vector<bool> reduced(group.accesses.size(), true);
   for (const Instruction& instruction : group.code) {
@@ -49,8 +50,8 @@ std::vector<Axis> axes_of(const Group& group) {
   return axes;
 }
 
-/// The access whose memory order tiles should follow: the first store of an elementwise group, else the full load
-/// that touches most memory.
+/// The access whose memory order decides the order of the axes: the first store of an elementwise group, else the full
+/// load that reads most memory.
 int leading_access(const Group& group, const std::vector<Axis>& axes) {
   int best = -1;
   std::int64_t most = -1;

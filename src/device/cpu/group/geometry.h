@@ -8,7 +8,7 @@
 
 namespace russet::cpu::tiles {
 
-/// An access as a nest of tiles sees it: its strides along the outer and the inner axes.
+/// An access with its strides divided into those along the outer and those along the inner axes of a nest.
 struct View {
   std::int32_t slot = -1;
   DType dtype = DType::float32;
@@ -42,9 +42,10 @@ struct Plan {
   bool reduces_columns = true;
   /// accumulate: the kept axes as one row of columns.
   Nest kept;
-  /// accumulate: parts of the reduced axes that may run at once, a function of the shapes alone.
+  /// accumulate: how many parts of the reduced axes may run in parallel. It depends on the shapes alone, so that the
+  /// order of additions does not depend on the number of threads.
   std::int64_t chunks = 1;
-  /// Reduced tile steps in one chunk.
+  /// accumulate: tiles along the reduced axes in one chunk.
   std::int64_t steps_per_chunk = 1;
 };
 
@@ -54,7 +55,7 @@ inline constexpr std::int64_t tile_target = 2048;
 /// Chooses axis order, mode and tile sizes. `needs_rows` says that full instructions follow a reduction.
 Plan plan_group(const compile::Group& group, bool needs_rows);
 
-/// Walks an index over flattened axes; knows how far it may go along the last axis.
+/// A position in flattened axes, its offset in memory, and how many elements are left on the last axis.
 class Cursor {
  public:
   Cursor(const Shape& sizes, const Strides& strides, std::int64_t start) : sizes_(sizes), strides_(strides) {
@@ -72,7 +73,7 @@ class Cursor {
   /// Room and stride of the axis before the last one.
   std::int64_t room_before() const { return sizes_[sizes_.rank() - 2] - index_[sizes_.rank() - 2]; }
   std::int64_t stride_before() const { return strides_[sizes_.rank() - 2]; }
-  /// Goes on by `count` elements, which end at or before the end of the last axis (or of whole runs of it).
+  /// Advances by `count` elements: within the last axis, or by whole rows of it.
   void advance(std::int64_t count) {
     int axis = sizes_.rank() - 1;
     if (axis < 0) return;

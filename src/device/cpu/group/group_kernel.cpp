@@ -84,7 +84,8 @@ class DirectKernel final : public compile::Kernel {
   Scratch<std::byte> scratch_;
 };
 
-/// Elementwise groups whose tiles stand in one line.
+/// Several elementwise groups as one kernel: their tiles are numbered one group after the other, and split over the
+/// workers together.
 class BundleKernel final : public compile::Kernel {
  public:
   explicit BundleKernel(const compile::Bundle& bundle) {
@@ -140,7 +141,8 @@ class AccumulateKernel final : public compile::Kernel {
     kept_step_ = plan_.kept.tile_columns;
     reduced_step_ = plan_.reduces_columns ? nest.tile_columns : nest.tile_rows;
     kept_tiles_ = divide_up(kept_, kept_step_);
-    // With one chunk, accumulators live no longer than a tile: each worker has its own.
+    // With one chunk, a tile's accumulators are read as soon as they are complete, so one set for each worker is
+    // enough.
     stride_ = plan_.chunks == 1 ? kept_step_ : kept_tiles_ * kept_step_;
     const auto machine_bytes = std::max(Machine::scratch_bytes(reduce_), Machine::scratch_bytes(results_));
     machines_ = workspace_.add<std::byte>(static_cast<std::int64_t>(machine_bytes), workers_.count());

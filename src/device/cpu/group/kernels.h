@@ -25,9 +25,11 @@ constexpr bool is_lane(DType type) {
   return type == DType::float32 || type == DType::float64 || type == DType::int32 || type == DType::int64;
 }
 
-/// Tiles end on a multiple of this many bytes, and loops may write up to there.
+/// The memory of a tile is padded to a multiple of this many bytes. Loops write whole vectors, so they may write to the
+/// padding.
 inline constexpr std::size_t tile_alignment = 128;
-/// Elements of a tile that holds one number many times; it is read with step false.
+/// A number that all elements of a tile share is stored this many times, which fills a vector; loops read it with
+/// `step` false.
 inline constexpr std::size_t splat_count = 16;
 
 /// out[i] = f(in[0][i], ...). An input whose `step` is false stays at its first vector (a splat).
@@ -73,7 +75,7 @@ using PerType = std::array<T, dtype_count>;
 
 struct Kernels {
   const char* target = "";
-  /// By operator and lane of the inputs (of the values, for where). Null where an operator does not take a lane.
+  /// By operator and type of the inputs (of the values, for where). Null where an operator does not take a type.
   std::array<PerLane<Compute>, ops::op_count> compute{};
   /// From lane, to lane: as convert_element().
   PerLane<PerLane<Compute>> cast{};

@@ -140,7 +140,7 @@ HWY_INLINE V logarithm_plus_1(D d, V x) {
 
 template <class D, class V>
 HWY_INLINE V logistic(D d, V x) {
-  // exp of a negative number cannot overflow; 1 - r would lose the small side.
+  // exp of a negative number cannot overflow. The result for negative x is not 1 - r, which would lose digits.
   const V e = exponential(d, hn::Neg(hn::Abs(x)));
   const V r = hn::Div(number(d, 1), hn::Add(number(d, 1), e));
   return keep_nan(d, x, hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(e, r), r));
@@ -174,7 +174,7 @@ HWY_INLINE V error_function(D d, V x) {
   far = hn::MulAdd(far, t, number(d, -6.34846687e-1));
   far = hn::MulAdd(far, t, number(d, -1.28717512e-1));
   far = hn::MulAdd(far, t, hn::Neg(t));
-  // From 4 on the result is 1; the polynomial must not be asked there.
+  // From 4 on the result is 1, and the polynomial is wrong.
   far = hn::IfThenElse(hn::Gt(t, number(d, 4)), number(d, -20), far);
   far = hn::CopySign(hn::Sub(number(d, 1), exponential(d, far)), x);
   V near = number(d, -5.96761703e-4);

@@ -223,7 +223,7 @@ HWY_ATTR void expand_rows(std::size_t rows, std::size_t columns, const void* val
   const hn::ScalableTag<T> d;
   for (std::size_t r = 0; r < rows; ++r, to += columns) {
     const auto value = hn::Set(d, from[r]);
-    // Whole vectors: a row spills into the next one, which is written after it.
+    // Whole vectors are written: what goes beyond the end of a row is overwritten with the next row.
     for (std::size_t c = 0; c < columns; c += hn::Lanes(d)) hn::StoreU(value, d, to + c);
   }
 }

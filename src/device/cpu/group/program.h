@@ -8,18 +8,18 @@
 
 namespace russet::cpu::tiles {
 
-/// How much of a tile a value fills.
+/// How many numbers of a tile a value has.
 enum class Form : std::uint8_t {
   uniform,  // one number for the whole run, repeated splat_count times
   rows,     // one number for each row of the tile
   full,     // rows times columns
-  row,      // a single row's number, repeated splat_count times: `rows` made ready for use with `full`
+  row,      // the number of one row, repeated splat_count times: how a `rows` value is read beside a `full` one
 };
 
 struct TileOp {
   enum class Kind : std::uint8_t {
     load,       // view -> out
-    load_here,  // out is the memory itself
+    load_here,  // no copy: out points into the operand's memory
     store,      // in[0] -> view
     index,      // affine numbers of view -> out
     scalar,     // argument -> out
@@ -85,9 +85,9 @@ struct TileProgram {
 
 /// Which instructions a program runs.
 enum class Part : std::uint8_t {
-  whole,    // direct plans
-  reduce,   // what leads to accumulators, and full stores
-  results,  // what follows reductions, over the kept axes
+  whole,    // all of them; in direct mode
+  reduce,   // those that reductions depend on, the reductions, and stores of full values
+  results,  // those that depend on reductions; they run over the kept axes
 };
 
 /// Translates the part of `group` that `part` names to run on tiles of `nest`. `accumulators` are filled by `reduce`

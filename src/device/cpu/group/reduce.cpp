@@ -202,8 +202,8 @@ HWY_ATTR void reduce_columns(const void* tile, std::size_t rows, std::size_t col
   hn::StoreU(Reduction::combine(d, a0, a1), d, out + c);
 }
 
-/// From a first estimate of a mean, and the sums of the distances from it and of their squares, the squared deviations
-/// from the true mean, which lies `shift` beside it.
+/// The sum of squared deviations from the mean. Given are the sums of the distances from an estimate of the mean and of
+/// their squares; the mean is estimate + shift.
 template <class D, class V>
 HWY_INLINE V deviations_about(D d, V shift, V sum, V squares) {
   const auto rest = hn::NegMulAdd(shift, sum, squares);

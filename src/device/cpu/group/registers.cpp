@@ -19,7 +19,7 @@ class Placer {
   }
 
   void run() {
-    // Uniform values live through all tiles.
+    // Values of the prelude are computed once and read by every tile, so their memory is never shared.
     for (const TileOp& op : program_.prelude) take(op.out);
     for (std::size_t i = 0; i < program_.body.size(); ++i) {
       TileOp& op = program_.body[i];
@@ -69,8 +69,8 @@ class Placer {
       free_[bytes_of(values_[static_cast<std::size_t>(id)])].push_back(place.offset);
   }
 
-  /// Frees inputs that die here: before the output is placed those over which the loop may write as it goes, after
-  /// it the others.
+  /// Frees inputs that are read here for the last time. Those that the loop may overwrite while it reads them are freed
+  /// before the output gets its memory, so that the output may take theirs; the others are freed after.
   void free_inputs(const TileOp& op, int position, bool before) {
     for (std::size_t i = 0; i < op.in.size(); ++i) {
       const std::int16_t id = op.in[i];

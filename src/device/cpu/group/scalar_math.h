@@ -52,7 +52,7 @@ T remainder_of(T a, T b) {
   }
 }
 
-/// Exact but for wrapping; a negative exponent leaves something of 1 and -1 only.
+/// Integer powers, wrapping on overflow. With a negative exponent the result is 0 unless the base is 1 or -1.
 template <class T>
 constexpr T integer_power(T base, T exponent) {
   if (exponent < 0) {

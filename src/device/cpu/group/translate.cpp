@@ -132,7 +132,7 @@ class Translator {
     }
   }
 
-  /// Drops what nothing reads: positions that random numbers count by themselves.
+  /// Drops operations whose results nothing reads, such as positions that random numbers count by themselves.
   void drop_unused() {
     std::vector<bool> used(values_.size(), false);
     std::vector<TileOp> kept;
@@ -322,7 +322,7 @@ class Translator {
     return known->second = op.out;
   }
 
-  /// A value that truly fills a tile, for what cannot read splats.
+  /// The value with all elements of the tile written out, for operations that cannot read a splat.
   std::int16_t materialised(std::int16_t id, Form form) {
     const Value have = value(id);
     if (have.form == form) return id;
@@ -397,7 +397,7 @@ class Translator {
   std::int16_t compute(std::size_t position) {
     const Instruction& instruction = group_.code[position];
     const std::int16_t result = instruction.op == Op::cast ? cast(instruction) : apply(instruction);
-    // Stores round by themselves; a boolean must be 0 or 1 for other readers only.
+    // A store converts to its type anyway; any other operation needs a boolean to be 0 or 1.
     if (is_exact(group_, instruction) || only_stored_[position]) return result;
     return rounded(result, instruction.dtype);
   }
@@ -540,7 +540,7 @@ class Translator {
   std::vector<std::int16_t> results_;
   std::vector<Value> values_;
   std::map<std::int16_t, std::int16_t> expanded_;
-  // Stores come last, so that loads that stay in memory are read before.
+  // Stores come last: values that are read from their operand's memory (load_here) are read before it is overwritten.
   std::vector<TileOp> stores_;
   int reduction_ = 0;
   TileProgram program_;
