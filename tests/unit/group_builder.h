@@ -7,7 +7,7 @@
 
 #include "compile/step.h"
 #include "device/cpu/group/group_kernel.h"
-#include "device/cpu/group/kernels.h"
+#include "device/cpu/group/loops.h"
 #include "group_reference.h"
 
 namespace russet::test {
@@ -61,8 +61,8 @@ inline void run_reference(const Group& group, Memory& memory, const std::vector<
 /// Runs groups with an older instruction set as long as it lives.
 class Limit {
  public:
-  explicit Limit(cpu::tiles::InstructionSet most) { cpu::tiles::limit_kernels(most); }
-  ~Limit() { cpu::tiles::limit_kernels(cpu::tiles::InstructionSet::best); }
+  explicit Limit(cpu::tiles::InstructionSet most) { cpu::tiles::limit_instruction_sets(most); }
+  ~Limit() { cpu::tiles::limit_instruction_sets(cpu::tiles::InstructionSet::best); }
   Limit(const Limit&) = delete;
   Limit& operator=(const Limit&) = delete;
 };

@@ -17,7 +17,7 @@ namespace russet::cpu {
 namespace {
 
 using runtime::page;
-constexpr std::size_t line = 64;
+constexpr std::size_t cache_line = 64;
 /// Buffers of at least this size are mapped by themselves, so that the system gets their memory back on release.
 constexpr std::size_t mapped_from = std::size_t{1} << 20;
 
@@ -26,8 +26,8 @@ std::size_t machine_memory() {
 }
 
 std::size_t rounded(std::size_t bytes) {
-  const std::size_t unit = bytes > page ? page : line;
-  return std::max(line, (bytes + unit - 1) / unit * unit);
+  const std::size_t unit = bytes > page ? page : cache_line;
+  return std::max(cache_line, (bytes + unit - 1) / unit * unit);
 }
 
 void* map(std::size_t bytes, void* wish = nullptr) {
@@ -88,7 +88,7 @@ class Driver final : public runtime::DeviceDriver {
 #endif
       return static_cast<std::byte*>(memory);
     }
-    void* const memory = std::aligned_alloc(bytes > page ? page : line, rounded(bytes));
+    void* const memory = std::aligned_alloc(bytes > page ? page : cache_line, rounded(bytes));
     if (memory == nullptr) throw_out_of_memory(bytes);
     return static_cast<std::byte*>(memory);
   }

@@ -72,7 +72,7 @@ Cut cut(const Product& product, int tile_rows, int tile_columns) {
 
 template <class Element>
 class ProductKernel final : public compile::Kernel {
-  using T = Accumulator<Element>;
+  using T = SumType<Element>;
 
  public:
   ProductKernel(const Primitive& primitive, Epilogue epilogue)
@@ -98,7 +98,7 @@ class ProductKernel final : public compile::Kernel {
   }
 
   std::string name() const override {
-    return fmt::format("tiles:{}x{}{}", tile_.rows, tile_.columns, cut_.parts > 1 ? ":split" : "");
+    return fmt::format("product:{}x{}{}", tile_.rows, tile_.columns, cut_.parts > 1 ? ":split" : "");
   }
 
   std::size_t scratch_bytes() const override { return workspace_.bytes(); }
@@ -132,13 +132,13 @@ class ProductKernel final : public compile::Kernel {
     return {needed ? result_matrix(other, product_.turned) : Matrix{}, op.operand};
   }
 
-  struct Block {
+  struct ResultBlock {
     std::int64_t matrix, part;
-    Range rows, columns;
+    Interval rows, columns;
   };
 
-  Block block_of(std::int64_t task) const {
-    Block block{};
+  ResultBlock block_of(std::int64_t task) const {
+    ResultBlock block{};
     const std::int64_t column = task % cut_.column_blocks;
     task /= cut_.column_blocks;
     const std::int64_t row = task % cut_.row_blocks;
@@ -153,7 +153,7 @@ class ProductKernel final : public compile::Kernel {
   }
 
   void run_block(const Bindings& bindings, std::int64_t task, int worker) const {
-    const Block block = block_of(task);
+    const ResultBlock block = block_of(task);
     T* const panel_a = panel_a_.at(bindings, worker);
     T* const panel_b = panel_b_.at(bindings, worker);
     Point* const points = row_points_.at(bindings, worker);
@@ -175,7 +175,7 @@ class ProductKernel final : public compile::Kernel {
     const std::int64_t last = std::min(product_.inner(), first + cut_.part_depth);
     if (first >= last) clear(block, sums, c_row);
     for (std::int64_t k = first; k < last; k += block_inner) {
-      const Range depth{k, std::min(block_inner, last - k)};
+      const Interval depth{k, std::min(block_inner, last - k)};
       pack_b.pack(block.columns, depth, tile_.columns, panel_b, points);
       if (!direct_a_) pack_a.pack(block.rows, depth, tile_.rows, panel_a, points);
       multiply(block, depth, a, panel_a, panel_b, sums, c_row, k > first);
@@ -183,11 +183,11 @@ class ProductKernel final : public compile::Kernel {
     if (!direct_c_ && cut_.parts == 1) store(bindings, block, worker);
   }
 
-  void clear(const Block& block, T* sums, std::int64_t c_row) const {
+  void clear(const ResultBlock& block, T* sums, std::int64_t c_row) const {
     for (std::int64_t i = 0; i < block.rows.count; ++i) std::fill_n(sums + i * c_row, block.columns.count, T{});
   }
 
-  void multiply(const Block& block, Range depth, const Element* a, const T* panel_a, const T* panel_b, T* sums,
+  void multiply(const ResultBlock& block, Interval depth, const Element* a, const T* panel_a, const T* panel_b, T* sums,
                 std::int64_t c_row, bool accumulate) const {
     for (std::int64_t j = 0; j < block.columns.count; j += tile_.columns) {
       for (std::int64_t i = 0; i < block.rows.count; i += tile_.rows) {
@@ -218,7 +218,7 @@ class ProductKernel final : public compile::Kernel {
   void sum_parts(const Bindings& bindings, std::int64_t task, int worker) const {
     const std::int64_t matrix = task / cut_.blocks();
     const std::int64_t first = matrix * cut_.blocks() * cut_.parts + task % cut_.blocks();
-    const Block block = block_of(first);
+    const ResultBlock block = block_of(first);
     T* const sums = sums_.at(bindings, worker);
     for (std::int64_t part = 0; part < cut_.parts; ++part) {
       const T* const partial = partials_.at(bindings) + (first + part * cut_.blocks()) * block_size();
@@ -229,7 +229,7 @@ class ProductKernel final : public compile::Kernel {
   }
 
   /// Applies the epilogue to a worker's sums and stores them.
-  void store(const Bindings& bindings, const Block& block, int worker) const {
+  void store(const Bindings& bindings, const ResultBlock& block, int worker) const {
     T* const sums = sums_.at(bindings, worker);
     Point* const rows = row_points_.at(bindings, worker);
     Point* const columns = column_points_.at(bindings, worker);
@@ -249,7 +249,7 @@ class ProductKernel final : public compile::Kernel {
 
   /// Replaces each sum by change(sum).
   template <class Change>
-  void each(const Block& block, T* sums, Change change) const {
+  void each(const ResultBlock& block, T* sums, Change change) const {
     for (std::int64_t i = 0; i < block.rows.count; ++i) {
       T* const row = sums + i * cut_.block_columns;
       for (std::int64_t j = 0; j < block.columns.count; ++j) row[j] = change(row[j]);
@@ -258,7 +258,7 @@ class ProductKernel final : public compile::Kernel {
 
   /// Replaces each sum by change(sum, element of the operand).
   template <class Change>
-  void each(const Bindings& bindings, const Block& block, const OperandMatrix& operand, T* sums, Point* rows,
+  void each(const Bindings& bindings, const ResultBlock& block, const OperandMatrix& operand, T* sums, Point* rows,
             Point* columns, Change change) const {
     locate(operand.matrix.rows, block.rows.begin, block.rows.count, rows);
     locate(operand.matrix.columns, block.columns.begin, block.columns.count, columns);
@@ -275,7 +275,7 @@ class ProductKernel final : public compile::Kernel {
     });
   }
 
-  void apply(const Bindings& bindings, const Block& block, std::size_t position, T* sums, Point* rows,
+  void apply(const Bindings& bindings, const ResultBlock& block, std::size_t position, T* sums, Point* rows,
              Point* columns) const {
     const PostOp& op = epilogue_.ops[position];
     const OperandMatrix& operand = operands_[position];

@@ -31,7 +31,7 @@ inline void locate(const Side& side, std::int64_t begin, std::int64_t count, Poi
 }
 
 /// A range of rows or columns.
-struct Range {
+struct Interval {
   std::int64_t begin, count;
 };
 
@@ -44,7 +44,7 @@ class Packer {
       : matrix_(matrix), lanes_(lanes), depth_(depth), data_(data) {}
 
   /// `points` has room for depth.count entries.
-  void pack(Range lanes, Range depth, int width, T* out, Point* points) const {
+  void pack(Interval lanes, Interval depth, int width, T* out, Point* points) const {
     locate(depth_, depth.begin, depth.count, points);
     for (std::int64_t first = 0; first < lanes.count; first += width) {
       Point panel[64];

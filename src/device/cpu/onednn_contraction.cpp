@@ -17,7 +17,7 @@ using compile::Access;
 using compile::Operand;
 using compile::Primitive;
 using onednn::Desc;
-using onednn::Place;
+using onednn::Location;
 using Argument = onednn::Kernel::Argument;
 using ops::Op;
 
@@ -108,7 +108,7 @@ Extras read_extras(const Primitive& primitive, int bias_axis) {
           Sizes dims(bias_axis == 1 && sizes.rank() == 4 && primitive.op != Op::matmul ? 0U : sizes.size() - 1, 1);
           dims.push_back(sizes[bias_axis]);
           const Desc desc(dims, onednn::type_of(op.operand.dtype), Sizes(dims.size(), 1));
-          extras.bias = Argument{DNNL_ARG_BIAS, desc, Place::operand(op.operand)};
+          extras.bias = Argument{DNNL_ARG_BIAS, desc, Location::operand(op.operand)};
           break;
         }
         if (!lies_as(op.operand, primitive.output)) {
@@ -117,7 +117,7 @@ Extras read_extras(const Primitive& primitive, int bias_axis) {
         }
         const Desc desc = operand_desc(op.operand, sizes);
         extras.operands.push_back(
-            {DNNL_ARG_ATTR_MULTIPLE_POST_OP(ops.len()) | DNNL_ARG_SRC_1, desc, Place::operand(op.operand)});
+            {DNNL_ARG_ATTR_MULTIPLE_POST_OP(ops.len()) | DNNL_ARG_SRC_1, desc, Location::operand(op.operand)});
         ops.append_binary(add ? dnnl::algorithm::binary_add : dnnl::algorithm::binary_mul, desc);
         break;
       }
@@ -189,9 +189,9 @@ std::string why_onednn_errs(const Primitive& primitive) {
 KernelPtr build_matmul(const Primitive& primitive, const dnnl::matmul::primitive_desc& description,
                        const Extras& extras, const Desc& a, const Desc& b, const Desc& c) {
   auto kernel = std::make_unique<onednn::Kernel>(fmt::format("onednn:{}", description.impl_info_str()));
-  std::vector<Argument> arguments{{DNNL_ARG_SRC, a, Place::operand(input_access(primitive, 0))},
-                                  {DNNL_ARG_WEIGHTS, b, Place::operand(input_access(primitive, 1))},
-                                  {DNNL_ARG_DST, c, Place::operand(primitive.output.access)}};
+  std::vector<Argument> arguments{{DNNL_ARG_SRC, a, Location::operand(input_access(primitive, 0))},
+                                  {DNNL_ARG_WEIGHTS, b, Location::operand(input_access(primitive, 1))},
+                                  {DNNL_ARG_DST, c, Location::operand(primitive.output.access)}};
   if (extras.bias) arguments.push_back(*extras.bias);
   arguments.insert(arguments.end(), extras.operands.begin(), extras.operands.end());
   kernel->add(dnnl::matmul(description), std::move(arguments), description.scratchpad_desc());
@@ -217,16 +217,16 @@ Operand packed(Operand operand) {
 
 // ---- convolution
 
-struct Layout {
+struct ActivationLayout {
   Desc desc;  // of the operand as it lies in memory
   bool last;  // channels-last
 };
 
-std::optional<Layout> activation_layout(const Operand& operand) {
+std::optional<ActivationLayout> activation_layout(const Operand& operand) {
   const bool last = has_strides(operand, channels_last(operand.sizes));
   const Strides strides = last ? channels_last(operand.sizes) : contiguous_strides(operand.sizes);
   if (!has_strides(operand, strides)) return std::nullopt;
-  return Layout{{to_sizes(operand.sizes), onednn::type_of(operand.access.dtype), to_sizes(strides)}, last};
+  return ActivationLayout{{to_sizes(operand.sizes), onednn::type_of(operand.access.dtype), to_sizes(strides)}, last};
 }
 
 /// [o, c / groups, kh, kw], with an axis for groups in front if there are several.
@@ -278,8 +278,9 @@ class ConvolutionMaker {
     const Desc x_wish = any(x->desc, c.x);
     const Desc y_wish = any(y->desc, c.y);
     const Desc w_wish = *weight_desc(c.weight, c.groups, true);
-    const Places given{Placed{x->desc, Place::operand(c.x.access)}, Placed{*weight, Place::operand(c.weight.access)},
-                       Placed{y->desc, Place::operand(c.y.access)}};
+    const Locations given{Located{x->desc, Location::operand(c.x.access)},
+                          Located{*weight, Location::operand(c.weight.access)},
+                          Located{y->desc, Location::operand(c.y.access)}};
     switch (c.op) {
       case Op::convolution: {
         const Desc* const bias = extras_.bias ? &extras_.bias->desc : nullptr;
@@ -309,16 +310,16 @@ class ConvolutionMaker {
   }
 
  private:
-  struct Placed {
+  struct Located {
     Desc desc;
-    Place place;
+    Location location;
   };
-  using Places = std::array<Placed, 3>;  // x, weight, y
+  using Locations = std::array<Located, 3>;  // x, weight, y
 
   /// Copies to the layouts that the primitive wants, the primitive, and a copy of its result if it is laid out
   /// otherwise.
   template <class Convolution>
-  Verdict assemble(const typename Convolution::primitive_desc& made, const Places& given, std::array<Desc, 3> wanted,
+  Verdict assemble(const typename Convolution::primitive_desc& made, const Locations& given, std::array<Desc, 3> wanted,
                    std::array<int, 3> ids, std::size_t result) const {
     const std::string name = fmt::format("onednn:{}", made.impl_info_str());
     return accept([=, extras = extras_]() -> KernelPtr {
@@ -327,19 +328,19 @@ class ConvolutionMaker {
       auto kernel = std::make_unique<onednn::Kernel>(copies > 0 ? name + ":blocked" : name);
       std::vector<Argument> arguments;
       for (std::size_t i = 0; i < 3; ++i) {
-        Place place = given[i].place;
+        Location location = given[i].location;
         if (given[i].desc != wanted[i]) {
-          place = kernel->reserve(wanted[i]);
-          if (i != result) kernel->add_reorder(given[i].desc, given[i].place, wanted[i], place);
+          location = kernel->reserve(wanted[i]);
+          if (i != result) kernel->add_reorder(given[i].desc, given[i].location, wanted[i], location);
         }
-        arguments.push_back({ids[i], wanted[i], place});
+        arguments.push_back({ids[i], wanted[i], location});
       }
-      const Place written = arguments[result].place;
+      const Location written = arguments[result].location;
       if (extras.bias) arguments.push_back(*extras.bias);
       arguments.insert(arguments.end(), extras.operands.begin(), extras.operands.end());
       kernel->add(Convolution(made), std::move(arguments), made.scratchpad_desc());
       if (given[result].desc != wanted[result]) {
-        kernel->add_reorder(wanted[result], written, given[result].desc, given[result].place);
+        kernel->add_reorder(wanted[result], written, given[result].desc, given[result].location);
       }
       return kernel;
     });
@@ -416,17 +417,17 @@ Verdict judge_onednn_packed(const Primitive& primitive) {
   return accept([=]() -> KernelPtr {
     auto kernel = std::make_unique<onednn::Kernel>(fmt::format("onednn:{}:packed", made->impl_info_str()));
     constexpr std::array<int, 3> ids{DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
-    const std::array<Place, 3> outside{Place::operand(input_access(primitive, 0)),
-                                       Place::operand(input_access(primitive, 1)),
-                                       Place::operand(primitive.output.access)};
+    const std::array<Location, 3> outside{Location::operand(input_access(primitive, 0)),
+                                          Location::operand(input_access(primitive, 1)),
+                                          Location::operand(primitive.output.access)};
     std::vector<Argument> arguments;
     for (std::size_t i = 0; i < 3; ++i) {
       const bool copied = given[i] != wanted[i];
-      const Place place = copied ? kernel->reserve(wanted[i]) : outside[i];
-      if (copied && i < 2) kernel->add_reorder(given[i], outside[i], wanted[i], place);
-      arguments.push_back({ids[i], wanted[i], place});
+      const Location location = copied ? kernel->reserve(wanted[i]) : outside[i];
+      if (copied && i < 2) kernel->add_reorder(given[i], outside[i], wanted[i], location);
+      arguments.push_back({ids[i], wanted[i], location});
     }
-    const Place written = arguments[2].place;
+    const Location written = arguments[2].location;
     if (extras.bias) arguments.push_back(*extras.bias);
     arguments.insert(arguments.end(), extras.operands.begin(), extras.operands.end());
     kernel->add(dnnl::matmul(*made), std::move(arguments), made->scratchpad_desc());

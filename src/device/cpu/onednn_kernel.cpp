@@ -6,24 +6,24 @@
 
 namespace russet::cpu::onednn {
 
-Place Kernel::reserve(const Desc& desc) {
+Location Kernel::reserve(const Desc& desc) {
   constexpr std::size_t page = 4096;
-  const Place place{{}, bytes_};
+  const Location location{{}, bytes_};
   bytes_ = (bytes_ + desc.get_size() + page - 1) / page * page;
-  return place;
+  return location;
 }
 
 void Kernel::add(dnnl::primitive primitive, std::vector<Argument> arguments, const Desc& scratchpad) {
   if (scratchpad.get_size() > 0) arguments.push_back({DNNL_ARG_SCRATCHPAD, scratchpad, reserve(scratchpad)});
-  Stage stage{std::move(primitive), {}, {}};
+  Execution execution{std::move(primitive), {}, {}};
   for (const Argument& argument : arguments) {
-    stage.bound.push_back({dnnl::memory(argument.desc, engine(), DNNL_MEMORY_NONE), argument.place});
-    stage.arguments.push_back({argument.id, stage.bound.back().memory.get()});
+    execution.bound.push_back({dnnl::memory(argument.desc, engine(), DNNL_MEMORY_NONE), argument.location});
+    execution.arguments.push_back({argument.id, execution.bound.back().memory.get()});
   }
-  stages_.push_back(std::move(stage));
+  executions_.push_back(std::move(execution));
 }
 
-void Kernel::add_reorder(const Desc& from, const Place& source, const Desc& to, const Place& target) {
+void Kernel::add_reorder(const Desc& from, const Location& source, const Desc& to, const Location& target) {
   const dnnl::reorder::primitive_desc description(engine(), from, engine(), to, attributes());
   add(dnnl::reorder(description), {{DNNL_ARG_FROM, from, source}, {DNNL_ARG_TO, to, target}},
       description.scratchpad_desc());
@@ -31,16 +31,17 @@ void Kernel::add_reorder(const Desc& from, const Place& source, const Desc& to, 
 
 void Kernel::run(const compile::Bindings& bindings) const {
   base::thread_count();
-  for (const Stage& stage : stages_) {
-    for (const Bound& bound : stage.bound) {
-      std::byte* const at = bound.place.access.slot >= 0 ? address(bound.place.access, bindings)
-                                                         : bindings.scratch + bound.place.scratch_offset;
+  for (const Execution& execution : executions_) {
+    for (const Bound& bound : execution.bound) {
+      std::byte* const at = bound.location.access.slot >= 0 ? address(bound.location.access, bindings)
+                                                            : bindings.scratch + bound.location.scratch_offset;
       if (at == bound.address) continue;
       bound.memory.set_data_handle(at);
       bound.address = at;
     }
-    const auto status = dnnl_primitive_execute(stage.primitive.get(), stream().get(),
-                                               static_cast<int>(stage.arguments.size()), stage.arguments.data());
+    const auto status =
+        dnnl_primitive_execute(execution.primitive.get(), stream().get(), static_cast<int>(execution.arguments.size()),
+                               execution.arguments.data());
     if (status != dnnl_success) {
       throw InternalError(fmt::format("{}: oneDNN's status is {}", name_, static_cast<int>(status)));
     }

@@ -9,29 +9,28 @@
 namespace russet::cpu::onednn {
 
 /// Where a memory object of a primitive lies at run time: an operand of the step, or scratch space.
-struct Place {
+struct Location {
   compile::Access access{};        // if slot >= 0
   std::size_t scratch_offset = 0;  // otherwise
 
-  static Place operand(const compile::Access& access) { return {access, 0}; }
+  static Location operand(const compile::Access& access) { return {access, 0}; }
 };
 
 class Kernel final : public compile::Kernel {
  public:
-  /// `stages` primitives at most.
   explicit Kernel(std::string name) : name_(std::move(name)) {}
 
   /// Scratch space for an array; oneDNN reads and writes no more than that.
-  Place reserve(const Desc& desc);
+  Location reserve(const Desc& desc);
   /// Appends a primitive. Its own scratch space is `scratchpad`.
   struct Argument {
     int id;
     Desc desc;
-    Place place;
+    Location location;
   };
   void add(dnnl::primitive primitive, std::vector<Argument> arguments, const Desc& scratchpad);
   /// Appends a copy from one layout to another.
-  void add_reorder(const Desc& from, const Place& source, const Desc& to, const Place& target);
+  void add_reorder(const Desc& from, const Location& source, const Desc& to, const Location& target);
 
   void run(const compile::Bindings& bindings) const override;
   std::size_t scratch_bytes() const override { return bytes_; }
@@ -40,17 +39,17 @@ class Kernel final : public compile::Kernel {
  private:
   struct Bound {
     dnnl::memory memory;
-    Place place;
+    Location location;
     mutable void* address = nullptr;
   };
-  struct Stage {
+  struct Execution {
     dnnl::primitive primitive;
     std::vector<Bound> bound;
     std::vector<dnnl_exec_arg_t> arguments;
   };
 
   std::string name_;
-  std::vector<Stage> stages_;
+  std::vector<Execution> executions_;
   std::size_t bytes_ = 0;
 };
 

@@ -42,7 +42,7 @@ inline const compile::Access& input_access(const compile::Primitive& primitive, 
 
 /// The type in which a contraction, a pool or a cumulative sum adds up: float32 for 16-bit types, int64 for integers.
 template <class Element>
-using Accumulator =
+using SumType =
     std::conditional_t<std::is_same_v<Element, double>, double,
                        std::conditional_t<std::is_same_v<Element, float> || std::is_same_v<Element, float16> ||
                                               std::is_same_v<Element, bfloat16>,

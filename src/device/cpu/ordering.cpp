@@ -57,7 +57,7 @@ class Lines {
 };
 
 template <class Element>
-struct Entry {
+struct SortItem {
   Element key;
   std::int64_t position;
 };
@@ -74,17 +74,17 @@ bool precedes(const Element& a, const Element& b, bool descending) {
   }
 }
 
-/// Merge sort between the array of entries and as much scratch space; a line longer than a chunk is sorted in chunks in
+/// Merge sort between the array of items and as much scratch space; a line longer than a chunk is sorted in chunks in
 /// parallel, which are merged in pairs. std::stable_sort would allocate.
 class Argsort final : public compile::Kernel {
  public:
   explicit Argsort(const Primitive& primitive)
       : primitive_(primitive), lines_(primitive), workers_(long_lines() ? 1 : lines_.count) {
-    visit_dtype(input_access(primitive, 0).dtype, [&]<class Element>() { entry_bytes_ = sizeof(Entry<Element>); });
+    visit_dtype(input_access(primitive, 0).dtype, [&]<class Element>() { item_bytes_ = sizeof(SortItem<Element>); });
   }
 
   std::size_t scratch_bytes() const override {
-    return static_cast<std::size_t>(workers_.count()) * 2 * static_cast<std::size_t>(lines_.length) * entry_bytes_;
+    return static_cast<std::size_t>(workers_.count()) * 2 * static_cast<std::size_t>(lines_.length) * item_bytes_;
   }
   std::string name() const override { return "merge sort"; }
 
@@ -100,7 +100,7 @@ class Argsort final : public compile::Kernel {
 
   template <class Element>
   void sort_all(const Bindings& bindings) const {
-    auto* const scratch = reinterpret_cast<Entry<Element>*>(bindings.scratch);
+    auto* const scratch = reinterpret_cast<SortItem<Element>*>(bindings.scratch);
     if (long_lines()) {
       for (std::int64_t line = 0; line < lines_.count; ++line) sort_line(bindings, line, scratch, true);
       return;
@@ -111,15 +111,15 @@ class Argsort final : public compile::Kernel {
   }
 
   template <class Element>
-  void sort_line(const Bindings& bindings, std::int64_t line, Entry<Element>* scratch, bool parallel) const {
+  void sort_line(const Bindings& bindings, std::int64_t line, SortItem<Element>* scratch, bool parallel) const {
     const bool descending = attribute<ops::Axes>(primitive_).descending;
     const std::int64_t length = lines_.length;
     const Lines::Start start = lines_.start(line);
     const auto* const from = address_as<const Element>(input_access(primitive_, 0), bindings) + start.from;
     auto* const to = address_as<std::int64_t>(primitive_.output.access, bindings) + start.to;
     const auto before = [descending](const auto& a, const auto& b) { return precedes(a.key, b.key, descending); };
-    Entry<Element>* sorted = scratch;
-    Entry<Element>* other = scratch + length;
+    SortItem<Element>* sorted = scratch;
+    SortItem<Element>* other = scratch + length;
     // Runs of eight by insertion.
     constexpr std::int64_t run = 8;
     const auto in_parallel = [&](std::int64_t pieces, double cost, auto&& body) {
@@ -131,10 +131,10 @@ class Argsort final : public compile::Kernel {
     };
     in_parallel((length + run - 1) / run, 40, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin * run; i < std::min(end * run, length); ++i) {
-        const Entry<Element> entry{from[i * lines_.from_step], i};
+        const SortItem<Element> item{from[i * lines_.from_step], i};
         std::int64_t at = i;
-        for (; at > i / run * run && before(entry, sorted[at - 1]); --at) sorted[at] = sorted[at - 1];
-        sorted[at] = entry;
+        for (; at > i / run * run && before(item, sorted[at - 1]); --at) sorted[at] = sorted[at - 1];
+        sorted[at] = item;
       }
     });
     for (std::int64_t width = run; width < length; width *= 2) {
@@ -158,7 +158,7 @@ class Argsort final : public compile::Kernel {
   Primitive primitive_;
   Lines lines_;
   Workers workers_;
-  std::size_t entry_bytes_ = 0;
+  std::size_t item_bytes_ = 0;
 };
 
 /// The first `wanted` positions of a sorted line. Elements that come before the last of the `wanted` found so far are
@@ -171,11 +171,11 @@ class Select final : public compile::Kernel {
         lines_(primitive),
         wanted_(attribute<ops::Axes>(primitive).first),
         workers_(lines_.count) {
-    visit_dtype(input_access(primitive, 0).dtype, [&]<class Element>() { entry_bytes_ = sizeof(Entry<Element>); });
+    visit_dtype(input_access(primitive, 0).dtype, [&]<class Element>() { item_bytes_ = sizeof(SortItem<Element>); });
   }
 
   std::size_t scratch_bytes() const override {
-    return static_cast<std::size_t>(workers_.count()) * 2 * static_cast<std::size_t>(wanted_) * entry_bytes_;
+    return static_cast<std::size_t>(workers_.count()) * 2 * static_cast<std::size_t>(wanted_) * item_bytes_;
   }
   std::string name() const override { return "selection"; }
 
@@ -187,15 +187,15 @@ class Select final : public compile::Kernel {
  private:
   template <class Element>
   void select_all(const Bindings& bindings) const {
-    auto* const scratch = reinterpret_cast<Entry<Element>*>(bindings.scratch);
+    auto* const scratch = reinterpret_cast<SortItem<Element>*>(bindings.scratch);
     workers_.each(lines_.count, nanoseconds(lines_),
                   [&](std::int64_t line, int worker) { select_line(bindings, line, scratch + worker * 2 * wanted_); });
   }
 
   template <class Element>
-  void select_line(const Bindings& bindings, std::int64_t line, Entry<Element>* found) const {
+  void select_line(const Bindings& bindings, std::int64_t line, SortItem<Element>* found) const {
     const bool descending = attribute<ops::Axes>(primitive_).descending;
-    const auto before = [descending](const Entry<Element>& a, const Entry<Element>& b) {
+    const auto before = [descending](const SortItem<Element>& a, const SortItem<Element>& b) {
       if (precedes(a.key, b.key, descending)) return true;
       return a.position < b.position && !precedes(b.key, a.key, descending);
     };
@@ -222,7 +222,7 @@ class Select final : public compile::Kernel {
   Lines lines_;
   std::int64_t wanted_;
   Workers workers_;
-  std::size_t entry_bytes_ = 0;
+  std::size_t item_bytes_ = 0;
 };
 
 /// Whether selecting is used: for a quarter of a line and more, sorting all of it in parallel is as fast.
@@ -276,7 +276,7 @@ class Running final : public compile::Kernel {
  private:
   template <class Element, class Result>
   void run_line(const Element* from, Result* to) const {
-    using Wide = std::conditional_t<std::is_same_v<Accumulator<Result>, float>, double, Accumulator<Result>>;
+    using Wide = std::conditional_t<std::is_same_v<SumType<Result>, float>, double, SumType<Result>>;
     Wide value{Kind::start};
     for (std::int64_t i = 0; i < lines_.length; ++i) {
       value = Kind::combine(value, convert_element<Wide>(from[i * lines_.from_step]));

@@ -40,7 +40,7 @@ void each_lane(const PoolRow& r, Visit&& visit) {
 
 template <class Element>
 void sum_lanes(const PoolRow& r, const Element* from, Element* to) {
-  using T = Accumulator<Element>;
+  using T = SumType<Element>;
   each_lane(r, [&](const TapRun& column, std::int64_t w, std::int64_t lane) {
     T sum{};
     each_tap(r, column, [&](std::int64_t height, std::int64_t width, std::int32_t) {
@@ -52,7 +52,7 @@ void sum_lanes(const PoolRow& r, const Element* from, Element* to) {
 
 template <class Element>
 void maximum_lanes(const PoolRow& r, const Element* from, Element* to, std::int32_t* chosen) {
-  using T = Accumulator<Element>;
+  using T = SumType<Element>;
   each_lane(r, [&](const TapRun& column, std::int64_t w, std::int64_t lane) {
     T best{};
     std::int32_t choice = -1;
@@ -69,7 +69,7 @@ void maximum_lanes(const PoolRow& r, const Element* from, Element* to, std::int3
 
 template <class Element>
 void spread_lanes(const PoolRow& r, const Element* from, const std::int32_t* chosen, Element* to) {
-  using T = Accumulator<Element>;
+  using T = SumType<Element>;
   each_lane(r, [&](const TapRun& column, std::int64_t w, std::int64_t lane) {
     T sum{};
     each_tap(r, column, [&](std::int64_t height, std::int64_t width, std::int32_t tap) {

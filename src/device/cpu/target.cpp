@@ -39,17 +39,17 @@ constexpr Implementation matmuls[] = {
     {"onednn", asked<judge_onednn_matmul>},
     {"onednn packed", asked<judge_onednn_packed>},
     {"openblas", judge_blas},
-    {"tiles", judge_product},
+    {"product", judge_product},
 };
 constexpr Implementation convolutions[] = {
     {"batch lanes, preferred", judge_faster_batch_lanes},
     {"depthwise", judge_depthwise_weight},
-    {"columns", asked<judge_faster_columns>},
+    {"im2col", asked<judge_faster_im2col>},
     {"onednn blocked, preferred", asked<judge_faster_blocked>},
     {"onednn", asked<judge_onednn_convolution>},
     {"onednn blocked", asked<judge_onednn_blocked>},
     {"batch lanes", judge_batch_lanes},
-    {"tiles", judge_product},
+    {"product", judge_product},
 };
 constexpr Implementation windows[] = {{"pool", judge_pool}};
 constexpr Implementation indexing[] = {{"rows", judge_indexing}};

@@ -1,7 +1,7 @@
 #pragma once
 // Workspace: how a kernel divides its scratch memory, decided when the kernel is made.
 #include "compile/step.h"
-#include "device/cpu/group/kernels.h"
+#include "device/cpu/group/loops.h"
 
 namespace russet::cpu {
 

@@ -2,7 +2,7 @@
 #include "device/cpu/convolution/strategies.h"
 #include "device/cpu/epilogue.h"
 #include "device/cpu/gemm_tile.h"
-#include "device/cpu/group/kernels.h"
+#include "device/cpu/group/loops.h"
 #include "device/cpu/lane_operand.h"
 #include "device/cpu/layout.h"
 #include "device/cpu/operand.h"
@@ -16,7 +16,7 @@ using compile::Bindings;
 using compile::Operand;
 using compile::Primitive;
 using ops::Op;
-using tiles::Lane;
+using tiles::TileType;
 
 constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -136,10 +136,10 @@ class BatchLanes final : public compile::Kernel {
   }
 
   void apply(float* sums) const {
-    const tiles::Kernels& loops = tiles::kernels();
+    const tiles::Loops& loops = tiles::loops();
     const auto count = static_cast<std::size_t>(to_channels_ * pitch());
     for (std::size_t i = bias_ ? 1 : 0; i < epilogue_.ops.size(); ++i) {
-      loops.compute[tiles::at(operator_of(epilogue_.ops[i].kind))][tiles::at(Lane::f32)](
+      loops.compute[tiles::at(operator_of(epilogue_.ops[i].kind))][tiles::at(TileType::f32)](
           count, {sums, {sums, numbers_[i].data(), nullptr}, {true, false, true}});
     }
   }

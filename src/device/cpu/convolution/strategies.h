@@ -17,7 +17,7 @@ KernelPtr make_batch_weight(const compile::Primitive& primitive);
 /// Windows are copied next to each other, some images at a time, and multiplied by oneDNN's matrix product: oneDNN's
 /// own convolutions are slow on small planes, and its weight gradients in bfloat16 everywhere. Channels-last operands,
 /// no groups, no epilogue; input gradients with stride 1.
-Verdict judge_faster_columns(const compile::Primitive& primitive);
+Verdict judge_faster_im2col(const compile::Primitive& primitive);
 
 /// Vectors lie along the channels of a depthwise convolution: weight gradients, which oneDNN computes by plain loops
 /// for kernels of 5 and more. Channels-last float32 and bfloat16.

@@ -1,4 +1,4 @@
-// Casts between lanes, and rounding within a lane to a narrower type.
+// Casts between types of tiles, and rounding within a tile to a narrower type.
 #include "device/cpu/group/install.h"
 #include "device/cpu/group/targets.h"
 
@@ -46,23 +46,23 @@ HWY_ATTR void to_bool(std::size_t count, const Operands& operands) {
 }
 
 template <class From>
-void install_casts_from(Kernels& kernels, Lane lane) {
-  kernels.cast[at(lane)] = {cast_tile<float, From>, cast_tile<double, From>, cast_tile<std::int32_t, From>,
-                            cast_tile<std::int64_t, From>};
+void install_casts_from(Loops& loops, TileType tile_type) {
+  loops.cast[at(tile_type)] = {cast_tile<float, From>, cast_tile<double, From>, cast_tile<std::int32_t, From>,
+                               cast_tile<std::int64_t, From>};
 }
 
-static void install(Kernels& kernels) {
-  install_casts_from<float>(kernels, Lane::f32);
-  install_casts_from<double>(kernels, Lane::f64);
-  install_casts_from<std::int32_t>(kernels, Lane::i32);
-  install_casts_from<std::int64_t>(kernels, Lane::i64);
-  kernels.round[at(DType::float16)] = round_half<float16>;
-  kernels.round[at(DType::bfloat16)] = round_half<bfloat16>;
-  kernels.round[at(DType::uint8)] = wrap_integer<std::uint8_t>;
-  kernels.round[at(DType::int8)] = wrap_integer<std::int8_t>;
-  kernels.round[at(DType::int16)] = wrap_integer<std::int16_t>;
-  kernels.round[at(DType::boolean)] = to_bool;
-  kernels.target = hwy::TargetName(HWY_TARGET);
+static void install(Loops& loops) {
+  install_casts_from<float>(loops, TileType::f32);
+  install_casts_from<double>(loops, TileType::f64);
+  install_casts_from<std::int32_t>(loops, TileType::i32);
+  install_casts_from<std::int64_t>(loops, TileType::i64);
+  loops.round[at(DType::float16)] = round_half<float16>;
+  loops.round[at(DType::bfloat16)] = round_half<bfloat16>;
+  loops.round[at(DType::uint8)] = wrap_integer<std::uint8_t>;
+  loops.round[at(DType::int8)] = wrap_integer<std::int8_t>;
+  loops.round[at(DType::int16)] = wrap_integer<std::int16_t>;
+  loops.round[at(DType::boolean)] = to_bool;
+  loops.target = hwy::TargetName(HWY_TARGET);
 }
 
 }  // namespace
@@ -75,36 +75,36 @@ namespace russet::cpu::tiles {
 namespace {
 HWY_EXPORT(install);
 }
-void install_casts(Kernels& kernels) { HWY_DYNAMIC_DISPATCH(install)(kernels); }
+void install_casts(Loops& loops) { HWY_DYNAMIC_DISPATCH(install)(loops); }
 
 namespace {
-Kernels make_kernels() {
-  Kernels kernels;
-  install_elementwise_f32(kernels);
-  install_elementwise_f64(kernels);
-  install_elementwise_i32(kernels);
-  install_elementwise_i64(kernels);
-  install_casts(kernels);
-  install_memory(kernels);
-  install_reductions(kernels);
-  install_random(kernels);
-  return kernels;
+Loops make_loops() {
+  Loops loops;
+  install_elementwise_f32(loops);
+  install_elementwise_f64(loops);
+  install_elementwise_i32(loops);
+  install_elementwise_i64(loops);
+  install_casts(loops);
+  install_memory(loops);
+  install_reductions(loops);
+  install_random(loops);
+  return loops;
 }
 
-Kernels& table() {
-  static Kernels kernels = make_kernels();
-  return kernels;
+Loops& table() {
+  static Loops loops = make_loops();
+  return loops;
 }
 }  // namespace
 
-const Kernels& kernels() { return table(); }
+const Loops& loops() { return table(); }
 
-void limit_kernels(InstructionSet most) {
+void limit_instruction_sets(InstructionSet most) {
   std::int64_t disabled = 0;
   if (most != InstructionSet::best) disabled |= HWY_AVX3;
   if (most == InstructionSet::plain) disabled |= HWY_AVX2;
   hwy::DisableTargets(disabled);
-  table() = make_kernels();
+  table() = make_loops();
 }
 }  // namespace russet::cpu::tiles
 #endif

@@ -11,7 +11,7 @@
 #include <tuple>
 #include <type_traits>
 
-#include "device/cpu/group/kernels.h"
+#include "device/cpu/group/loops.h"
 #include "device/cpu/group/math-inl.h"
 #include "device/cpu/group/scalar_math.h"
 
@@ -34,9 +34,9 @@ inline constexpr unsigned any = floating | integral;
 template <unsigned lanes, bool on_vectors, class F>
 struct Rule {
   Op op;
-  static constexpr unsigned lane_set = lanes;
+  static constexpr unsigned tile_types = lanes;
   static constexpr bool vectors = on_vectors;
-  using Function = F;
+  using Expression = F;
 };
 template <unsigned lanes, class F>
 constexpr auto vector(Op op, F) {
@@ -262,21 +262,21 @@ HWY_ATTR void run_elements(std::size_t count, const Operands& operands) {
 }
 
 template <class T>
-constexpr Lane lane_for() {
-  if constexpr (std::is_same_v<T, float>) return Lane::f32;
-  if constexpr (std::is_same_v<T, double>) return Lane::f64;
-  if constexpr (std::is_same_v<T, std::int32_t>) return Lane::i32;
-  return Lane::i64;
+constexpr TileType tile_type_for() {
+  if constexpr (std::is_same_v<T, float>) return TileType::f32;
+  if constexpr (std::is_same_v<T, double>) return TileType::f64;
+  if constexpr (std::is_same_v<T, std::int32_t>) return TileType::i32;
+  return TileType::i64;
 }
 
-/// Enters the loops of one lane type into the table.
+/// Enters the loops of one type of tiles into the table.
 template <class T>
-void install_elementwise(Kernels& kernels) {
-  constexpr unsigned lane = 1U << static_cast<unsigned>(lane_for<T>());
+void install_elementwise(Loops& loops) {
+  constexpr unsigned tile_type = 1U << static_cast<unsigned>(tile_type_for<T>());
   const auto install = [&]<class Rule>(const Rule& rule) {
-    if constexpr ((Rule::lane_set & lane) != 0) {
-      using F = typename Rule::Function;
-      Compute& entry = kernels.compute[at(rule.op)][at(lane_for<T>())];
+    if constexpr ((Rule::tile_types & tile_type) != 0) {
+      using F = typename Rule::Expression;
+      Compute& entry = loops.compute[at(rule.op)][at(tile_type_for<T>())];
       if constexpr (!Rule::vectors) {
         entry = run_elements<T, F>;
       } else if constexpr (std::is_invocable_v<F, hn::ScalableTag<T>, hn::Mask<hn::ScalableTag<T>>,

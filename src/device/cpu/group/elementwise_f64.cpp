@@ -12,7 +12,7 @@ HWY_BEFORE_NAMESPACE();
 namespace russet::cpu::tiles {
 namespace HWY_NAMESPACE {
 namespace {
-static void install(Kernels& kernels) { install_elementwise<double>(kernels); }
+static void install(Loops& loops) { install_elementwise<double>(loops); }
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace russet::cpu::tiles
@@ -23,6 +23,6 @@ namespace russet::cpu::tiles {
 namespace {
 HWY_EXPORT(install);
 }
-void install_elementwise_f64(Kernels& kernels) { HWY_DYNAMIC_DISPATCH(install)(kernels); }
+void install_elementwise_f64(Loops& loops) { HWY_DYNAMIC_DISPATCH(install)(loops); }
 }  // namespace russet::cpu::tiles
 #endif

@@ -4,7 +4,7 @@
 #include <deque>
 #include <optional>
 
-#include "device/cpu/group/execute.h"
+#include "device/cpu/group/tile_interpreter.h"
 #include "device/cpu/workers.h"
 #include "device/cpu/workspace.h"
 
@@ -13,27 +13,27 @@ namespace {
 
 using tiles::Accumulation;
 using tiles::Box;
-using tiles::Machine;
 using tiles::Nest;
-using tiles::Part;
-using tiles::Plan;
+using tiles::ProgramPart;
+using tiles::TileInterpreter;
 using tiles::TileProgram;
+using tiles::Tiling;
 
 constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// Elementwise groups and whole rows: every tile by itself.
 class DirectKernel final : public compile::Kernel {
  public:
-  DirectKernel(Plan plan, const compile::Group& group)
-      : plan_(std::move(plan)), program_(tiles::translate(group, plan_, Part::whole)) {
-    program_.nest = &plan_.nest;
-    const Nest& nest = plan_.nest;
+  DirectKernel(Tiling tiling, const compile::Group& group)
+      : tiling_(std::move(tiling)), program_(tiles::translate(group, tiling_, ProgramPart::whole)) {
+    program_.nest = &tiling_.nest;
+    const Nest& nest = tiling_.nest;
     row_tiles_ = divide_up(nest.rows(), nest.tile_rows);
     column_tiles_ = std::max<std::int64_t>(divide_up(nest.columns(), nest.tile_columns), 1);
     const bool nothing = group.kind == compile::Group::Kind::elementwise && nest.columns() == 0;
     if (nothing) row_tiles_ = 0;
     cost_ = program_.cost * static_cast<double>(nest.rows()) * static_cast<double>(nest.columns());
-    worker_bytes_ = Machine::scratch_bytes(program_);
+    worker_bytes_ = TileInterpreter::scratch_bytes(program_);
     scratch_ = workspace_.add<std::byte>(static_cast<std::int64_t>(worker_bytes_), workers_.count());
   }
 
@@ -53,16 +53,16 @@ class DirectKernel final : public compile::Kernel {
 
   void run_tiles(const compile::Bindings& bindings, std::byte* scratch, std::int64_t begin, std::int64_t end) const {
     if (begin == end) return;
-    const Nest& nest = plan_.nest;
+    const Nest& nest = tiling_.nest;
     const std::int64_t rows = nest.rows();
     const std::int64_t columns = nest.columns();
-    Machine machine(program_, no_lines_, bindings, scratch);
+    TileInterpreter interpreter(program_, no_lines_, bindings, scratch);
     std::int64_t row_tile = begin / column_tiles_;
     std::int64_t column_tile = begin % column_tiles_;
     for (std::int64_t tile = begin; tile < end; ++tile) {
       const std::int64_t row = row_tile * nest.tile_rows;
       const std::int64_t column = column_tile * nest.tile_columns;
-      machine.run(
+      interpreter.run(
           Box{row, std::min(nest.tile_rows, rows - row), column, std::min(nest.tile_columns, columns - column)});
       if (++column_tile == column_tiles_) {
         column_tile = 0;
@@ -72,7 +72,7 @@ class DirectKernel final : public compile::Kernel {
   }
 
  private:
-  Plan plan_;
+  Tiling tiling_;
   TileProgram program_;
   Workers workers_;
   std::vector<std::int64_t> no_lines_;
@@ -92,7 +92,7 @@ class BundleKernel final : public compile::Kernel {
     std::size_t worker_bytes = 0;
     for (const compile::Step& work : bundle.works) {
       const auto& group = std::get<compile::Group>(work);
-      kernels_.emplace_back(tiles::plan_group(group, tiles::full_follows_reduction(group)), group);
+      kernels_.emplace_back(tiles::tile_group(group, tiles::full_follows_reduction(group)), group);
       const DirectKernel& kernel = kernels_.back();
       firsts_.push_back(tiles_);
       tiles_ += kernel.tiles();
@@ -129,25 +129,26 @@ class BundleKernel final : public compile::Kernel {
 /// shapes alone; their accumulators are combined in order.
 class AccumulateKernel final : public compile::Kernel {
  public:
-  AccumulateKernel(Plan plan, const compile::Group& group)
-      : plan_(std::move(plan)),
+  AccumulateKernel(Tiling tiling, const compile::Group& group)
+      : tiling_(std::move(tiling)),
         accumulators_(tiles::accumulators_of(group)),
         lines_(tiles::first_lines(accumulators_)),
-        reduce_(tiles::translate(group, plan_, Part::reduce)),
-        results_(tiles::translate(group, plan_, Part::results)) {
-    const Nest& nest = plan_.nest;
-    reduced_ = plan_.reduces_columns ? nest.columns() : nest.rows();
-    kept_ = plan_.reduces_columns ? nest.rows() : nest.columns();
-    kept_step_ = plan_.kept.tile_columns;
-    reduced_step_ = plan_.reduces_columns ? nest.tile_columns : nest.tile_rows;
+        reduce_(tiles::translate(group, tiling_, ProgramPart::reduce)),
+        results_(tiles::translate(group, tiling_, ProgramPart::results)) {
+    const Nest& nest = tiling_.nest;
+    reduced_ = tiling_.reduces_columns ? nest.columns() : nest.rows();
+    kept_ = tiling_.reduces_columns ? nest.rows() : nest.columns();
+    kept_step_ = tiling_.kept.tile_columns;
+    reduced_step_ = tiling_.reduces_columns ? nest.tile_columns : nest.tile_rows;
     kept_tiles_ = divide_up(kept_, kept_step_);
     // With one chunk, a tile's accumulators are read as soon as they are complete, so one set for each worker is
     // enough.
-    stride_ = plan_.chunks == 1 ? kept_step_ : kept_tiles_ * kept_step_;
-    const auto machine_bytes = std::max(Machine::scratch_bytes(reduce_), Machine::scratch_bytes(results_));
-    machines_ = workspace_.add<std::byte>(static_cast<std::int64_t>(machine_bytes), workers_.count());
+    stride_ = tiling_.chunks == 1 ? kept_step_ : kept_tiles_ * kept_step_;
+    const auto interpreter_bytes =
+        std::max(TileInterpreter::scratch_bytes(reduce_), TileInterpreter::scratch_bytes(results_));
+    interpreters_ = workspace_.add<std::byte>(static_cast<std::int64_t>(interpreter_bytes), workers_.count());
     chunks_ = workspace_.add<std::byte>(tiles::line_count(accumulators_) * stride_ * 8,
-                                        plan_.chunks == 1 ? workers_.count() : plan_.chunks);
+                                        tiling_.chunks == 1 ? workers_.count() : tiling_.chunks);
     cost_ = reduce_.cost * static_cast<double>(reduced_) * static_cast<double>(kept_);
   }
 
@@ -155,7 +156,7 @@ class AccumulateKernel final : public compile::Kernel {
   std::size_t scratch_bytes() const override { return workspace_.bytes(); }
 
   void run(const compile::Bindings& bindings) const override {
-    if (plan_.chunks == 1) {
+    if (tiling_.chunks == 1) {
       workers_.split(kept_tiles_, cost_, [&](int worker, std::int64_t begin, std::int64_t end) {
         for (std::int64_t tile = begin; tile < end; ++tile) {
           const Accumulation accumulation{chunks_.at(bindings, worker), stride_};
@@ -165,18 +166,18 @@ class AccumulateKernel final : public compile::Kernel {
       });
       return;
     }
-    workers_.split(kept_tiles_ * plan_.chunks, cost_, [&](int worker, std::int64_t begin, std::int64_t end) {
+    workers_.split(kept_tiles_ * tiling_.chunks, cost_, [&](int worker, std::int64_t begin, std::int64_t end) {
       for (std::int64_t item = begin; item < end; ++item) {
         const std::int64_t part = item / kept_tiles_;
         const std::int64_t tile = item % kept_tiles_;
         reduce(bindings, worker, tile, part, accumulation_of(bindings, part, tile));
       }
     });
-    const double combining = 2.0 * static_cast<double>(plan_.chunks * kept_ * tiles::line_count(accumulators_));
+    const double combining = 2.0 * static_cast<double>(tiling_.chunks * kept_ * tiles::line_count(accumulators_));
     workers_.split(kept_tiles_, combining, [&](int worker, std::int64_t begin, std::int64_t end) {
       for (std::int64_t tile = begin; tile < end; ++tile) {
         const Accumulation total = accumulation_of(bindings, 0, tile);
-        for (std::int64_t part = 1; part < plan_.chunks; ++part) {
+        for (std::int64_t part = 1; part < tiling_.chunks; ++part) {
           tiles::combine(accumulators_, accumulation_of(bindings, part, tile), total, kept_in(tile));
         }
         finish(bindings, worker, tile, total);
@@ -194,23 +195,24 @@ class AccumulateKernel final : public compile::Kernel {
   void reduce(const compile::Bindings& bindings, int worker, std::int64_t tile, std::int64_t part,
               const Accumulation& accumulation) const {
     tiles::clear(accumulators_, accumulation, kept_in(tile));
-    Machine machine(reduce_, lines_, bindings, machines_.at(bindings, worker));
+    TileInterpreter interpreter(reduce_, lines_, bindings, interpreters_.at(bindings, worker));
     const std::int64_t kept = tile * kept_step_;
-    const std::int64_t end = std::min((part + 1) * plan_.steps_per_chunk * reduced_step_, reduced_);
-    for (std::int64_t at = part * plan_.steps_per_chunk * reduced_step_; at < end; at += reduced_step_) {
+    const std::int64_t end = std::min((part + 1) * tiling_.steps_per_chunk * reduced_step_, reduced_);
+    for (std::int64_t at = part * tiling_.steps_per_chunk * reduced_step_; at < end; at += reduced_step_) {
       const std::int64_t count = std::min(reduced_step_, end - at);
-      const Box box = plan_.reduces_columns ? Box{kept, kept_in(tile), at, count} : Box{at, count, kept, kept_in(tile)};
-      machine.run(box, accumulation, at);
+      const Box box =
+          tiling_.reduces_columns ? Box{kept, kept_in(tile), at, count} : Box{at, count, kept, kept_in(tile)};
+      interpreter.run(box, accumulation, at);
     }
   }
 
   void finish(const compile::Bindings& bindings, int worker, std::int64_t tile,
               const Accumulation& accumulation) const {
-    Machine machine(results_, lines_, bindings, machines_.at(bindings, worker));
-    machine.run(Box{0, 1, tile * kept_step_, kept_in(tile)}, accumulation);
+    TileInterpreter interpreter(results_, lines_, bindings, interpreters_.at(bindings, worker));
+    interpreter.run(Box{0, 1, tile * kept_step_, kept_in(tile)}, accumulation);
   }
 
-  Plan plan_;
+  Tiling tiling_;
   std::vector<tiles::Accumulator> accumulators_;
   std::vector<std::int64_t> lines_;
   TileProgram reduce_;
@@ -224,15 +226,15 @@ class AccumulateKernel final : public compile::Kernel {
   std::int64_t stride_ = 0;
   double cost_ = 0;
   Workspace workspace_;
-  Scratch<std::byte> machines_, chunks_;
+  Scratch<std::byte> interpreters_, chunks_;
 };
 
 }  // namespace
 
 std::unique_ptr<compile::Kernel> make_group_kernel(const compile::Group& group) {
-  Plan plan = tiles::plan_group(group, tiles::full_follows_reduction(group));
-  if (plan.mode == Plan::Mode::direct) return std::make_unique<DirectKernel>(std::move(plan), group);
-  return std::make_unique<AccumulateKernel>(std::move(plan), group);
+  Tiling tiling = tiles::tile_group(group, tiles::full_follows_reduction(group));
+  if (tiling.mode == Tiling::Mode::direct) return std::make_unique<DirectKernel>(std::move(tiling), group);
+  return std::make_unique<AccumulateKernel>(std::move(tiling), group);
 }
 
 std::unique_ptr<compile::Kernel> make_bundle_kernel(const compile::Bundle& bundle) {

@@ -1,16 +1,16 @@
 #pragma once
-// The files that fill the table of kernels.
-#include "device/cpu/group/kernels.h"
+// The files that fill the table of loops.
+#include "device/cpu/group/loops.h"
 
 namespace russet::cpu::tiles {
 
-void install_elementwise_f32(Kernels& kernels);
-void install_elementwise_f64(Kernels& kernels);
-void install_elementwise_i32(Kernels& kernels);
-void install_elementwise_i64(Kernels& kernels);
-void install_casts(Kernels& kernels);
-void install_memory(Kernels& kernels);
-void install_reductions(Kernels& kernels);
-void install_random(Kernels& kernels);
+void install_elementwise_f32(Loops& loops);
+void install_elementwise_f64(Loops& loops);
+void install_elementwise_i32(Loops& loops);
+void install_elementwise_i64(Loops& loops);
+void install_casts(Loops& loops);
+void install_memory(Loops& loops);
+void install_reductions(Loops& loops);
+void install_random(Loops& loops);
 
 }  // namespace russet::cpu::tiles

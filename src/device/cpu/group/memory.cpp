@@ -1,4 +1,4 @@
-// Loads and stores of rectangles, with conversion between the type in memory and the lane.
+// Loads and stores of rectangles, with conversion between the type in memory and the tile.
 #include <cstring>
 #include <utility>
 
@@ -229,24 +229,24 @@ HWY_ATTR void expand_rows(std::size_t rows, std::size_t columns, const void* val
 }
 
 template <class S>
-void install_type(Kernels& kernels) {
-  kernels.load[at(dtype_of<S>())] = load_block<S>;
-  kernels.store[at(dtype_of<S>())] = store_block<S>;
+void install_type(Loops& loops) {
+  loops.load[at(dtype_of<S>())] = load_block<S>;
+  loops.store[at(dtype_of<S>())] = store_block<S>;
 }
 
-static void install(Kernels& kernels) {
-  install_type<bool>(kernels);
-  install_type<std::uint8_t>(kernels);
-  install_type<std::int8_t>(kernels);
-  install_type<std::int16_t>(kernels);
-  install_type<std::int32_t>(kernels);
-  install_type<std::int64_t>(kernels);
-  install_type<float16>(kernels);
-  install_type<bfloat16>(kernels);
-  install_type<float>(kernels);
-  install_type<double>(kernels);
-  kernels.index = index_block;
-  kernels.expand = {expand_rows<float>, expand_rows<double>, expand_rows<std::int32_t>, expand_rows<std::int64_t>};
+static void install(Loops& loops) {
+  install_type<bool>(loops);
+  install_type<std::uint8_t>(loops);
+  install_type<std::int8_t>(loops);
+  install_type<std::int16_t>(loops);
+  install_type<std::int32_t>(loops);
+  install_type<std::int64_t>(loops);
+  install_type<float16>(loops);
+  install_type<bfloat16>(loops);
+  install_type<float>(loops);
+  install_type<double>(loops);
+  loops.index = index_block;
+  loops.expand = {expand_rows<float>, expand_rows<double>, expand_rows<std::int32_t>, expand_rows<std::int64_t>};
 }
 
 }  // namespace
@@ -259,6 +259,6 @@ namespace russet::cpu::tiles {
 namespace {
 HWY_EXPORT(install);
 }
-void install_memory(Kernels& kernels) { HWY_DYNAMIC_DISPATCH(install)(kernels); }
+void install_memory(Loops& loops) { HWY_DYNAMIC_DISPATCH(install)(loops); }
 }  // namespace russet::cpu::tiles
 #endif

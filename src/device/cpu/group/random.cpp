@@ -159,15 +159,15 @@ HWY_ATTR void random_tile(std::uint64_t seed, std::uint64_t offset, const std::i
 }
 
 template <class Kind>
-void enter(Kernels& kernels, ops::Op op) {
-  kernels.random[static_cast<std::size_t>(random_of(op))] = random_tile<Kind>;
-  kernels.random_run[static_cast<std::size_t>(random_of(op))] = random_run<Kind>;
+void enter(Loops& loops, ops::Op op) {
+  loops.random[static_cast<std::size_t>(random_of(op))] = random_tile<Kind>;
+  loops.random_run[static_cast<std::size_t>(random_of(op))] = random_run<Kind>;
 }
 
-static void install(Kernels& kernels) {
-  enter<Uniform>(kernels, ops::Op::uniform);
-  enter<Normal>(kernels, ops::Op::normal);
-  enter<Bits>(kernels, ops::Op::random_bits);
+static void install(Loops& loops) {
+  enter<Uniform>(loops, ops::Op::uniform);
+  enter<Normal>(loops, ops::Op::normal);
+  enter<Bits>(loops, ops::Op::random_bits);
 }
 
 }  // namespace
@@ -180,6 +180,6 @@ namespace russet::cpu::tiles {
 namespace {
 HWY_EXPORT(install);
 }
-void install_random(Kernels& kernels) { HWY_DYNAMIC_DISPATCH(install)(kernels); }
+void install_random(Loops& loops) { HWY_DYNAMIC_DISPATCH(install)(loops); }
 }  // namespace russet::cpu::tiles
 #endif

@@ -361,10 +361,10 @@ HWY_ATTR void find_in_columns(const void* tile, std::size_t rows, std::size_t co
 }
 
 template <class T>
-void install_lane(Kernels& kernels, Lane lane) {
+void install_tile_type(Loops& loops, TileType tile_type) {
   const auto enter = [&](ops::Op op, Reduce rows, Reduce columns) {
-    kernels.reduce_rows[static_cast<std::size_t>(reduction_of(op))][at(lane)] = rows;
-    kernels.reduce_columns[static_cast<std::size_t>(reduction_of(op))][at(lane)] = columns;
+    loops.reduce_rows[static_cast<std::size_t>(reduction_of(op))][at(tile_type)] = rows;
+    loops.reduce_columns[static_cast<std::size_t>(reduction_of(op))][at(tile_type)] = columns;
   };
   enter(ops::Op::sum, reduce_rows<Sum, T>, reduce_columns<Sum, T>);
   enter(ops::Op::prod, reduce_rows<Product, T>, reduce_columns<Product, T>);
@@ -377,11 +377,11 @@ void install_lane(Kernels& kernels, Lane lane) {
   }
 }
 
-static void install(Kernels& kernels) {
-  install_lane<float>(kernels, Lane::f32);
-  install_lane<double>(kernels, Lane::f64);
-  install_lane<std::int32_t>(kernels, Lane::i32);
-  install_lane<std::int64_t>(kernels, Lane::i64);
+static void install(Loops& loops) {
+  install_tile_type<float>(loops, TileType::f32);
+  install_tile_type<double>(loops, TileType::f64);
+  install_tile_type<std::int32_t>(loops, TileType::i32);
+  install_tile_type<std::int64_t>(loops, TileType::i64);
 }
 
 }  // namespace
@@ -394,6 +394,6 @@ namespace russet::cpu::tiles {
 namespace {
 HWY_EXPORT(install);
 }
-void install_reductions(Kernels& kernels) { HWY_DYNAMIC_DISPATCH(install)(kernels); }
+void install_reductions(Loops& loops) { HWY_DYNAMIC_DISPATCH(install)(loops); }
 }  // namespace russet::cpu::tiles
 #endif

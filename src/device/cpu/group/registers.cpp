@@ -6,10 +6,10 @@
 namespace russet::cpu::tiles {
 namespace {
 
-class Placer {
+class RegisterAllocator {
  public:
-  Placer(TileProgram& program, const std::vector<Value>& values) : program_(program), values_(values) {
-    program.places.resize(values.size());
+  RegisterAllocator(TileProgram& program, const std::vector<Value>& values) : program_(program), values_(values) {
+    program.registers.resize(values.size());
     last_use_.assign(values.size(), -1);
     for (std::size_t i = 0; i < program.body.size(); ++i) {
       for (const std::int16_t input : program.body[i].in) {
@@ -24,7 +24,7 @@ class Placer {
     for (std::size_t i = 0; i < program_.body.size(); ++i) {
       TileOp& op = program_.body[i];
       if (op.kind == TileOp::Kind::load_here) {
-        program_.places[static_cast<std::size_t>(op.out)].kind = Place::Kind::memory;
+        program_.registers[static_cast<std::size_t>(op.out)].kind = Register::Kind::memory;
         continue;
       }
       const bool in_place = op.kind == TileOp::Kind::compute;
@@ -43,7 +43,7 @@ class Placer {
     std::int64_t count = static_cast<std::int64_t>(splat_count);
     if (value.form == Form::full) count = nest.tile_rows * nest.tile_columns;
     if (value.form == Form::rows) count = nest.tile_rows;
-    const std::size_t bytes = static_cast<std::size_t>(count) * size_of(value.lane);
+    const std::size_t bytes = static_cast<std::size_t>(count) * size_of(value.tile_type);
     // A vector of room beyond the end, for loops that write whole vectors.
     return (bytes + 2 * tile_alignment - 1) / tile_alignment * tile_alignment;
   }
@@ -51,22 +51,22 @@ class Placer {
   void take(std::int16_t id) {
     if (id < 0) return;
     const std::size_t bytes = bytes_of(values_[static_cast<std::size_t>(id)]);
-    Place& place = program_.places[static_cast<std::size_t>(id)];
-    place.kind = Place::Kind::scratch;
+    Register& reg = program_.registers[static_cast<std::size_t>(id)];
+    reg.kind = Register::Kind::scratch;
     auto& free = free_[bytes];
     if (free.empty()) {
-      place.offset = program_.scratch_bytes;
+      reg.offset = program_.scratch_bytes;
       program_.scratch_bytes += bytes;
     } else {
-      place.offset = free.back();
+      reg.offset = free.back();
       free.pop_back();
     }
   }
 
   void give(std::int16_t id) {
-    const Place& place = program_.places[static_cast<std::size_t>(id)];
-    if (place.kind == Place::Kind::scratch)
-      free_[bytes_of(values_[static_cast<std::size_t>(id)])].push_back(place.offset);
+    const Register& reg = program_.registers[static_cast<std::size_t>(id)];
+    if (reg.kind == Register::Kind::scratch)
+      free_[bytes_of(values_[static_cast<std::size_t>(id)])].push_back(reg.offset);
   }
 
   /// Frees inputs that are read here for the last time. Those that the loop may overwrite while it reads them are freed
@@ -81,8 +81,9 @@ class Placer {
       }
       const Value& value = values_[static_cast<std::size_t>(id)];
       if (value.form == Form::uniform) continue;
-      const bool overwritable = op.kind == TileOp::Kind::compute && op.step[i] && value.form == op.form &&
-                                size_of(value.lane) == size_of(values_[static_cast<std::size_t>(op.out)].lane);
+      const bool overwritable =
+          op.kind == TileOp::Kind::compute && op.step[i] && value.form == op.form &&
+          size_of(value.tile_type) == size_of(values_[static_cast<std::size_t>(op.out)].tile_type);
       if (overwritable == before) give(id);
     }
   }
@@ -99,6 +100,8 @@ class Placer {
 
 }  // namespace
 
-void place_registers(TileProgram& program, const std::vector<Value>& values) { Placer(program, values).run(); }
+void place_registers(TileProgram& program, const std::vector<Value>& values) {
+  RegisterAllocator(program, values).run();
+}
 
 }  // namespace russet::cpu::tiles

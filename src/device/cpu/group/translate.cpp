@@ -7,8 +7,8 @@
 #include <cstring>
 #include <map>
 
-#include "device/cpu/group/program.h"
 #include "device/cpu/group/registers.h"
+#include "device/cpu/group/tile_program.h"
 #include "ops/table.h"
 
 namespace russet::cpu::tiles {
@@ -62,8 +62,8 @@ bool is_exact(const Group& group, const Instruction& instruction) {
 }
 
 /// Nanoseconds for an element, roughly.
-double cost_of(Op op, Lane lane) {
-  const double wide = size_of(lane) == 8 ? 2 : 1;
+double cost_of(Op op, TileType tile_type) {
+  const double wide = size_of(tile_type) == 8 ? 2 : 1;
   switch (op) {
     case Op::exp:
     case Op::log:
@@ -96,8 +96,8 @@ double cost_of(Op op, Lane lane) {
 
 class Translator {
  public:
-  Translator(const Group& group, const Plan& plan, Part part) : group_(group), plan_(plan), part_(part) {
-    program_.nest = part == Part::results ? &plan.kept : &plan.nest;
+  Translator(const Group& group, const Tiling& tiling, ProgramPart part) : group_(group), tiling_(tiling), part_(part) {
+    program_.nest = part == ProgramPart::results ? &tiling.kept : &tiling.nest;
     results_.assign(group.code.size(), -1);
     only_stored_.assign(group.code.size(), true);
     for (const Instruction& instruction : group.code) {
@@ -153,10 +153,10 @@ class Translator {
       const Instruction& instruction = group_.code[i];
       if (instruction.kind == Kind::store) {
         const bool reduced = instruction.extent == Extent::reduced && group_.kind != Group::Kind::elementwise;
-        if (part_ == Part::whole || reduced == (part_ == Part::results)) wanted[i] = true;
+        if (part_ == ProgramPart::whole || reduced == (part_ == ProgramPart::results)) wanted[i] = true;
       }
-      if (instruction.kind == Kind::reduce && part_ == Part::reduce) wanted[i] = true;
-      const bool total = instruction.kind == Kind::reduce && part_ == Part::results;
+      if (instruction.kind == Kind::reduce && part_ == ProgramPart::reduce) wanted[i] = true;
+      const bool total = instruction.kind == Kind::reduce && part_ == ProgramPart::results;
       if (!wanted[i] || total) continue;
       for (const std::int16_t input : instruction.inputs) {
         if (input >= 0) wanted[index_of(input)] = true;
@@ -165,8 +165,8 @@ class Translator {
     return wanted;
   }
 
-  std::int16_t add_value(Lane lane, Form form) {
-    values_.push_back({lane, form});
+  std::int16_t add_value(TileType tile_type, Form form) {
+    values_.push_back({tile_type, form});
     return static_cast<std::int16_t>(values_.size() - 1);
   }
 
@@ -189,7 +189,7 @@ class Translator {
       case Kind::constant: result = constant(instruction.dtype, instruction.number); break;
       case Kind::compute: result = compute(position); break;
       case Kind::random: result = random(instruction); break;
-      case Kind::reduce: result = part_ == Part::results ? total(instruction) : reduce(instruction); break;
+      case Kind::reduce: result = part_ == ProgramPart::results ? total(instruction) : reduce(instruction); break;
     }
   }
 
@@ -229,12 +229,12 @@ class Translator {
     op.kind = TileOp::Kind::load;
     op.form = form_of(view);
     op.dtype = view.dtype;
-    op.lane = lane_of(view.dtype);
+    op.tile_type = tile_type_of(view.dtype);
     op.view = instruction.access;
-    op.load = kernels().load[at(view.dtype)];
+    op.load = loops().load[at(view.dtype)];
     op.dense = op.form == Form::full && is_dense(view);
-    if (op.dense && is_lane(view.dtype)) op.kind = TileOp::Kind::load_here;
-    op.out = add_value(op.lane, op.form);
+    if (op.dense && is_tile_type(view.dtype)) op.kind = TileOp::Kind::load_here;
+    op.out = add_value(op.tile_type, op.form);
     program_.cost += 0.1 * static_cast<double>(russet::size_of(view.dtype));
     emit(op);
     return op.form == Form::uniform ? splatted(op.out) : op.out;
@@ -244,9 +244,9 @@ class Translator {
     TileOp op;
     op.kind = TileOp::Kind::index;
     op.form = form_of(view_of(instruction));
-    op.lane = Lane::i64;
+    op.tile_type = TileType::i64;
     op.view = instruction.access;
-    op.out = add_value(op.lane, op.form);
+    op.out = add_value(op.tile_type, op.form);
     program_.cost += 0.2;
     emit(op);
     return op.form == Form::uniform ? splatted(op.out) : op.out;
@@ -257,24 +257,24 @@ class Translator {
     op.kind = TileOp::Kind::scalar;
     op.form = Form::uniform;
     op.dtype = instruction.dtype;
-    op.lane = lane_of(instruction.dtype);
+    op.tile_type = tile_type_of(instruction.dtype);
     op.number = instruction.argument;
-    op.out = add_value(op.lane, op.form);
+    op.out = add_value(op.tile_type, op.form);
     emit(op);
     return rounded(op.out, instruction.dtype);
   }
 
   std::int16_t constant(DType dtype, const ops::Number& number) {
-    const Lane lane = lane_of(dtype);
-    const std::int16_t id = add_value(lane, Form::uniform);
+    const TileType tile_type = tile_type_of(dtype);
+    const std::int16_t id = add_value(tile_type, Form::uniform);
     const auto put = [&](auto element) {
       const std::size_t start = program_.constants.size();
       program_.constants.resize(start + tile_alignment);
       for (std::size_t i = 0; i < splat_count; ++i) {
         std::memcpy(program_.constants.data() + start + i * sizeof(element), &element, sizeof(element));
       }
-      program_.places.resize(values_.size());
-      program_.places.back() = {Place::Kind::constant, start};
+      program_.registers.resize(values_.size());
+      program_.registers.back() = {Register::Kind::constant, start};
     };
     switch (dtype) {
       case DType::float64: put(number.real); break;
@@ -298,9 +298,9 @@ class Translator {
     TileOp op;
     op.kind = TileOp::Kind::splat;
     op.form = form;
-    op.lane = value(id).lane;
+    op.tile_type = value(id).tile_type;
     op.in[0] = id;
-    op.out = add_value(op.lane, form);
+    op.out = add_value(op.tile_type, form);
     emit(op);
     return op.out;
   }
@@ -314,10 +314,10 @@ class Translator {
     TileOp op;
     op.kind = TileOp::Kind::expand;
     op.form = Form::full;
-    op.lane = value(id).lane;
+    op.tile_type = value(id).tile_type;
     op.in[0] = id;
-    op.out = add_value(op.lane, Form::full);
-    op.expand = kernels().expand[at(op.lane)];
+    op.out = add_value(op.tile_type, Form::full);
+    op.expand = loops().expand[at(op.tile_type)];
     emit(op);
     return known->second = op.out;
   }
@@ -330,36 +330,36 @@ class Translator {
     const std::int16_t source = have.form == Form::rows ? in_form(id, Form::full) : id;
     TileOp op;
     op.form = form;
-    op.lane = have.lane;
+    op.tile_type = have.tile_type;
     // A splat read with step false fills the tile.
-    op.op = is_floating(have.lane) ? Op::maximum : Op::bitwise_or;
-    op.compute = kernels().compute[at(op.op)][at(have.lane)];
+    op.op = is_floating(have.tile_type) ? Op::maximum : Op::bitwise_or;
+    op.compute = loops().compute[at(op.op)][at(have.tile_type)];
     op.in = {source, source, -1};
     op.step = {false, false, true};
-    op.out = add_value(have.lane, form);
+    op.out = add_value(have.tile_type, form);
     emit(op);
     return op.out;
   }
 
-  std::int16_t unary(Compute compute, std::int16_t input, Lane lane) {
+  std::int16_t unary(Compute compute, std::int16_t input, TileType tile_type) {
     TileOp op;
     op.form = value(input).form;
-    op.lane = lane;
+    op.tile_type = tile_type;
     op.compute = compute;
     op.in[0] = input;
-    op.out = add_value(lane, op.form);
+    op.out = add_value(tile_type, op.form);
     emit(op);
     return op.out;
   }
 
   std::int16_t rounded(std::int16_t id, DType dtype) {
-    const Compute round = kernels().round[at(dtype)];
-    return round == nullptr ? id : unary(round, id, lane_of(dtype));
+    const Compute round = loops().round[at(dtype)];
+    return round == nullptr ? id : unary(round, id, tile_type_of(dtype));
   }
 
-  std::int16_t in_lane(std::int16_t id, Lane lane) {
-    const Lane have = value(id).lane;
-    return have == lane ? id : unary(kernels().cast[at(have)][at(lane)], id, lane);
+  std::int16_t in_tile_type(std::int16_t id, TileType tile_type) {
+    const TileType have = value(id).tile_type;
+    return have == tile_type ? id : unary(loops().cast[at(have)][at(tile_type)], id, tile_type);
   }
 
   std::int16_t to_boolean(std::int16_t id, DType from) {
@@ -371,11 +371,11 @@ class Translator {
     TileOp op;
     op.op = comparison;
     op.form = value(id).form;
-    op.lane = Lane::i32;
-    op.compute = kernels().compute[at(comparison)][at(value(id).lane)];
+    op.tile_type = TileType::i32;
+    op.compute = loops().compute[at(comparison)][at(value(id).tile_type)];
     op.in = {id, zero, -1};
     op.step = {true, false, true};
-    op.out = add_value(Lane::i32, op.form);
+    op.out = add_value(TileType::i32, op.form);
     emit(op);
     return op.out;
   }
@@ -391,7 +391,7 @@ class Translator {
     const std::int16_t input = results_[index_of(instruction.inputs[0])];
     if (from == to) return input;
     if (to == DType::boolean) return to_boolean(input, from);
-    return in_lane(input, lane_of(to));
+    return in_tile_type(input, tile_type_of(to));
   }
 
   std::int16_t compute(std::size_t position) {
@@ -407,30 +407,30 @@ class Translator {
     std::array<std::int16_t, 3> inputs{-1, -1, -1};
     const bool chooses = instruction.op == Op::where;
     const DType type = group_.code[index_of(instruction.inputs[chooses ? 1 : 0])].dtype;
-    const Lane lane = lane_of(type);
+    const TileType tile_type = tile_type_of(type);
     Form form = Form::uniform;
     for (std::size_t i = 0; i < 3 && instruction.inputs[i] >= 0; ++i) {
       const std::int16_t source = results_[index_of(instruction.inputs[i])];
       const DType source_type = group_.code[index_of(instruction.inputs[i])].dtype;
-      inputs[i] = chooses && i == 0 ? to_boolean(source, source_type) : in_lane(source, lane);
+      inputs[i] = chooses && i == 0 ? to_boolean(source, source_type) : in_tile_type(source, tile_type);
       form = std::max(form, value(inputs[i]).form);
     }
     TileOp op;
     op.op = instruction.op;
     op.form = form;
-    op.compute = kernels().compute[at(instruction.op)][at(lane)];
+    op.compute = loops().compute[at(instruction.op)][at(tile_type)];
     if (op.compute == nullptr) {
       throw TypeError(fmt::format("{}: not defined for {}", ops::row(instruction.op).name, name_of(type)));
     }
-    op.lane = instruction.op >= Op::eq && instruction.op <= Op::le ? Lane::i32 : lane;
+    op.tile_type = instruction.op >= Op::eq && instruction.op <= Op::le ? TileType::i32 : tile_type;
     for (std::size_t i = 0; i < 3 && inputs[i] >= 0; ++i) {
       op.in[i] = in_form(inputs[i], form);
       op.step[i] = value(op.in[i]).form == form;
     }
-    op.out = add_value(op.lane, form);
-    program_.cost += form == Form::full ? cost_of(instruction.op, lane) : 0;
+    op.out = add_value(op.tile_type, form);
+    program_.cost += form == Form::full ? cost_of(instruction.op, tile_type) : 0;
     emit(op);
-    return in_lane(op.out, lane_of(instruction.dtype));
+    return in_tile_type(op.out, tile_type_of(instruction.dtype));
   }
 
   std::int16_t random(const Instruction& instruction) {
@@ -438,24 +438,24 @@ class Translator {
     TileOp op;
     op.kind = TileOp::Kind::random;
     op.op = instruction.op;
-    op.lane = instruction.op == Op::random_bits ? Lane::i64 : Lane::f32;
+    op.tile_type = instruction.op == Op::random_bits ? TileType::i64 : TileType::f32;
     op.number = instruction.argument;
     op.seed = instruction.seed;
     const auto kind = static_cast<std::size_t>(random_of(instruction.op));
-    op.random = kernels().random[kind];
-    op.random_run = kernels().random_run[kind];
+    op.random = loops().random[kind];
+    op.random_run = loops().random_run[kind];
     if (positions.kind == Kind::index && follows_positions(view_of(positions))) {
       op.form = Form::full;
       op.view = positions.access;
       op.dense = is_dense(view_of(positions));
     } else {
-      op.in[0] = in_lane(results_[index_of(instruction.inputs[0])], Lane::i64);
+      op.in[0] = in_tile_type(results_[index_of(instruction.inputs[0])], TileType::i64);
       op.form = value(op.in[0]).form;
     }
-    op.out = add_value(op.lane, op.form);
-    program_.cost += cost_of(instruction.op, op.lane);
+    op.out = add_value(op.tile_type, op.form);
+    program_.cost += cost_of(instruction.op, op.tile_type);
     emit(op);
-    const std::int16_t result = in_lane(op.out, lane_of(instruction.dtype));
+    const std::int16_t result = in_tile_type(op.out, tile_type_of(instruction.dtype));
     return rounded(result, instruction.dtype);
   }
 
@@ -465,29 +465,30 @@ class Translator {
   std::int16_t reduce(const Instruction& instruction) {
     std::int16_t input = results_[index_of(instruction.inputs[0])];
     const bool finds = instruction.op == Op::argmax || instruction.op == Op::argmin;
-    if (!finds) input = in_lane(input, lane_of(instruction.dtype));
+    if (!finds) input = in_tile_type(input, tile_type_of(instruction.dtype));
     input = materialised(input, Form::full);
     TileOp op;
     op.kind = TileOp::Kind::reduce;
     op.op = instruction.op;
-    op.lane = value(input).lane;
+    op.tile_type = value(input).tile_type;
     op.in[0] = input;
     const auto& table =
-        part_ == Part::reduce && !plan_.reduces_columns ? kernels().reduce_columns : kernels().reduce_rows;
-    op.reduce = table[static_cast<std::size_t>(reduction_of(instruction.op))][at(op.lane)];
+        part_ == ProgramPart::reduce && !tiling_.reduces_columns ? loops().reduce_columns : loops().reduce_rows;
+    op.reduce = table[static_cast<std::size_t>(reduction_of(instruction.op))][at(op.tile_type)];
     // With kept columns, a row of the tile holds the partial results.
-    const Form form = part_ == Part::reduce && !plan_.reduces_columns ? Form::full : Form::rows;
+    const Form form = part_ == ProgramPart::reduce && !tiling_.reduces_columns ? Form::full : Form::rows;
     op.form = form;
-    op.out = add_value(op.lane, form);
-    if (finds) op.second = add_value(Lane::i64, form);
-    if (instruction.op == Op::squared_deviations && part_ == Part::reduce) op.second = add_value(Lane::f64, form);
+    op.out = add_value(op.tile_type, form);
+    if (finds) op.second = add_value(TileType::i64, form);
+    if (instruction.op == Op::squared_deviations && part_ == ProgramPart::reduce)
+      op.second = add_value(TileType::f64, form);
     program_.cost += 0.1;
     program_.body.push_back(op);
-    if (part_ == Part::reduce) {
+    if (part_ == ProgramPart::reduce) {
       accumulate(op);
       return op.out;
     }
-    return finds ? in_lane(op.second, lane_of(instruction.dtype)) : rounded(op.out, instruction.dtype);
+    return finds ? in_tile_type(op.second, tile_type_of(instruction.dtype)) : rounded(op.out, instruction.dtype);
   }
 
   void accumulate(const TileOp& partial) {
@@ -495,7 +496,7 @@ class Translator {
     op.kind = TileOp::Kind::accumulate;
     op.form = partial.form;
     op.op = partial.op;
-    op.lane = partial.lane;
+    op.tile_type = partial.tile_type;
     op.in = {partial.out, partial.second, -1};
     op.number = reduction_;
     program_.body.push_back(op);
@@ -507,11 +508,11 @@ class Translator {
     TileOp op;
     op.kind = TileOp::Kind::total;
     op.op = instruction.op;
-    op.lane = finds ? lane_of(input.dtype) : lane_of(instruction.dtype);
+    op.tile_type = finds ? tile_type_of(input.dtype) : tile_type_of(instruction.dtype);
     op.number = reduction_;
-    op.out = add_value(finds ? Lane::i64 : op.lane, Form::full);
+    op.out = add_value(finds ? TileType::i64 : op.tile_type, Form::full);
     program_.body.push_back(op);
-    return finds ? in_lane(op.out, lane_of(instruction.dtype)) : rounded(op.out, instruction.dtype);
+    return finds ? in_tile_type(op.out, tile_type_of(instruction.dtype)) : rounded(op.out, instruction.dtype);
   }
 
   void store(const Instruction& instruction) {
@@ -520,22 +521,22 @@ class Translator {
     op.kind = TileOp::Kind::store;
     // Reduced results of whole rows: one element for each row.
     const bool per_row =
-        part_ == Part::whole && group_.kind != Group::Kind::elementwise && instruction.extent == Extent::reduced;
+        part_ == ProgramPart::whole && group_.kind != Group::Kind::elementwise && instruction.extent == Extent::reduced;
     op.form = per_row ? Form::rows : Form::full;
     op.dtype = view.dtype;
-    const std::int16_t source = in_lane(results_[index_of(instruction.inputs[0])], lane_of(view.dtype));
+    const std::int16_t source = in_tile_type(results_[index_of(instruction.inputs[0])], tile_type_of(view.dtype));
     op.in[0] = per_row ? materialised(source, Form::rows) : materialised(in_form(source, Form::full), Form::full);
-    op.lane = lane_of(view.dtype);
+    op.tile_type = tile_type_of(view.dtype);
     op.view = instruction.access;
-    op.store = kernels().store[at(view.dtype)];
+    op.store = loops().store[at(view.dtype)];
     op.dense = op.form == Form::full && is_dense(view);
     program_.cost += 0.1 * static_cast<double>(russet::size_of(view.dtype));
     stores_.push_back(op);
   }
 
   const Group& group_;
-  const Plan& plan_;
-  Part part_;
+  const Tiling& tiling_;
+  ProgramPart part_;
   std::vector<bool> only_stored_;
   std::vector<std::int16_t> results_;
   std::vector<Value> values_;
@@ -548,7 +549,9 @@ class Translator {
 
 }  // namespace
 
-TileProgram translate(const Group& group, const Plan& plan, Part part) { return Translator(group, plan, part).run(); }
+TileProgram translate(const Group& group, const Tiling& tiling, ProgramPart part) {
+  return Translator(group, tiling, part).run();
+}
 
 std::vector<Accumulator> accumulators_of(const Group& group) {
   std::vector<Accumulator> result;
@@ -556,7 +559,7 @@ std::vector<Accumulator> accumulators_of(const Group& group) {
     if (instruction.kind != Kind::reduce) continue;
     const bool finds = instruction.op == Op::argmax || instruction.op == Op::argmin;
     const DType type = finds ? group.code[index_of(instruction.inputs[0])].dtype : instruction.dtype;
-    result.push_back({instruction.op, lane_of(type)});
+    result.push_back({instruction.op, tile_type_of(type)});
   }
   return result;
 }

@@ -1,4 +1,4 @@
-// Convolutions as matrix products by oneDNN.
+// Convolutions as matrix products by oneDNN (im2col).
 #include <fmt/format.h>
 
 #include "base/parallel.h"
@@ -36,7 +36,7 @@ std::unique_ptr<onednn::Kernel> make_product(const Desc& a, const Desc& b, const
   const auto made = onednn::make<dnnl::matmul>(attributes, a, b, c);
   if (!made) return nullptr;
   auto kernel = std::make_unique<onednn::Kernel>(made->impl_info_str());
-  const auto in_slot = [](std::int32_t slot) { return onednn::Place::operand({slot, DType::float32, 0, -1, {}}); };
+  const auto in_slot = [](std::int32_t slot) { return onednn::Location::operand({slot, DType::float32, 0, -1, {}}); };
   kernel->add(dnnl::matmul(*made),
               {{DNNL_ARG_SRC, a, in_slot(0)}, {DNNL_ARG_WEIGHTS, b, in_slot(1)}, {DNNL_ARG_DST, c, in_slot(2)}},
               made->scratchpad_desc());
@@ -113,15 +113,15 @@ Window product_window(const Convolution& c) {
 
 /// What a convolution multiplies: windows of `source` (x, or y for input gradients) with the weights, or with the other
 /// array's pixels (weight gradients).
-class ColumnsKernel final : public compile::Kernel {
+class Im2col final : public compile::Kernel {
  public:
   /// nullptr if oneDNN lacks a product.
-  static std::unique_ptr<ColumnsKernel> make(const Primitive& primitive) {
-    auto kernel = std::make_unique<ColumnsKernel>(primitive);
+  static std::unique_ptr<Im2col> make(const Primitive& primitive) {
+    auto kernel = std::make_unique<Im2col>(primitive);
     return kernel->make_products() ? std::move(kernel) : nullptr;
   }
 
-  explicit ColumnsKernel(const Primitive& primitive)
+  explicit Im2col(const Primitive& primitive)
       : convolution_(primitive),
         source_(convolution_.computes_x() ? convolution_.y : convolution_.x),
         other_(convolution_.computes_x() ? convolution_.x : convolution_.y),
@@ -134,7 +134,7 @@ class ColumnsKernel final : public compile::Kernel {
     if (windows_.trivial()) chunk_ = images();
   }
 
-  std::string name() const override { return "onednn:" + first_->name() + ":columns"; }
+  std::string name() const override { return "onednn:" + first_->name() + ":im2col"; }
   std::size_t scratch_bytes() const override { return workspace_.bytes(); }
 
   void run(const Bindings& bindings) const override {
@@ -261,8 +261,8 @@ class ColumnsKernel final : public compile::Kernel {
   Scratch<std::byte> columns_, weights_, library_;
 };
 
-/// Whether columns compute it at all.
-Verdict judge_columns(const Primitive& primitive) {
+/// Whether im2col computes it at all.
+Verdict judge_im2col(const Primitive& primitive) {
   if (std::string reason = why_not_onednn(primitive); !reason.empty()) return decline(std::move(reason));
   const Convolution convolution(primitive);
   if (convolution.groups != 1) return decline("a product for each group would be small");
@@ -272,14 +272,14 @@ Verdict judge_columns(const Primitive& primitive) {
   }
   if (!is_channels_last(convolution.x) || !is_channels_last(convolution.y))
     return decline("activations are not channels-last");
-  const auto made = std::make_shared<KernelPtr>(ColumnsKernel::make(primitive));
+  const auto made = std::make_shared<KernelPtr>(Im2col::make(primitive));
   if (!*made) return decline("oneDNN has no such product that keeps to our scratch space");
   return accept([made] { return std::move(*made); });
 }
 
 }  // namespace
 
-// GFLOP/s in bfloat16 on one core of a Xeon with AMX, columns and oneDNN's convolution:
+// GFLOP/s in bfloat16 on one core of a Xeon with AMX, im2col and oneDNN's convolution:
 //                              forward       input gradient   weight gradient
 //    64 channels, 32 x 32      396 and 1083    426 and  880    281 and 468
 //   128 channels, 16 x 16      640 and 1493    658 and 1134    363 and 521
@@ -290,9 +290,9 @@ Verdict judge_columns(const Primitive& primitive) {
 //   1 x 1, 64 to 256, 56 x 56  407 and  417    610 and  299    360 and 150
 //   1 x 1, 1024 to 256         818 and  942    686 and  731    513 and 119
 //   1 x 1, stride 2            578 and  791                    417 and 131
-// In float32 columns never win.
-Verdict judge_faster_columns(const Primitive& primitive) {
-  if (input_access(primitive, 0).dtype != DType::bfloat16) return decline("columns pay in bfloat16 only");
+// In float32 im2col never wins.
+Verdict judge_faster_im2col(const Primitive& primitive) {
+  if (input_access(primitive, 0).dtype != DType::bfloat16) return decline("im2col pays in bfloat16 only");
   const Convolution convolution(primitive);
   const Shape& windows = convolution.computes_x() ? convolution.x.sizes : convolution.y.sizes;
   const std::int64_t plane = windows[2] * windows[3];
@@ -303,7 +303,7 @@ Verdict judge_faster_columns(const Primitive& primitive) {
   } else if (plane > 16) {
     return decline("oneDNN's convolution is faster on all but the smallest planes");
   }
-  return judge_columns(primitive);
+  return judge_im2col(primitive);
 }
 
 }  // namespace russet::cpu

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "compile/group.h"
-#include "device/cpu/group/geometry.h"
-#include "device/cpu/group/kernels.h"
+#include "device/cpu/group/loops.h"
+#include "device/cpu/group/tiling.h"
 
 namespace russet::cpu::tiles {
 
@@ -34,7 +34,7 @@ struct TileOp {
   Kind kind = Kind::compute;
   Form form = Form::full;  // how many elements it works on
   ops::Op op = ops::Op::leaf;
-  Lane lane = Lane::f32;  // of the result; of the input for stores, reductions and accumulation
+  TileType tile_type = TileType::f32;  // of the result; of the input for stores, reductions and accumulation
   DType dtype = DType::float32;
   std::int16_t out = -1;
   std::int16_t second = -1;
@@ -56,7 +56,7 @@ struct TileOp {
 };
 
 /// Where a value of a program lives.
-struct Place {
+struct Register {
   enum class Kind : std::uint8_t { none, scratch, constant, memory };
   Kind kind = Kind::none;
   std::size_t offset = 0;  // in scratch or among the constants
@@ -66,7 +66,7 @@ struct Place {
 /// squared_deviations also the mean and the number of elements.
 struct Accumulator {
   ops::Op op = ops::Op::sum;
-  Lane lane = Lane::f32;
+  TileType tile_type = TileType::f32;
   bool has_positions() const { return op == ops::Op::argmax || op == ops::Op::argmin; }
   bool has_means() const { return op == ops::Op::squared_deviations; }
   std::int64_t lines() const { return has_means() ? 3 : has_positions() ? 2 : 1; }
@@ -76,7 +76,7 @@ struct TileProgram {
   const Nest* nest = nullptr;
   std::vector<TileOp> prelude;  // once a run
   std::vector<TileOp> body;     // for each tile
-  std::vector<Place> places;
+  std::vector<Register> registers;
   std::vector<std::byte> constants;
   std::size_t scratch_bytes = 0;
   /// Estimated nanoseconds for an element of a tile.
@@ -84,7 +84,7 @@ struct TileProgram {
 };
 
 /// Which instructions a program runs.
-enum class Part : std::uint8_t {
+enum class ProgramPart : std::uint8_t {
   whole,    // all of them; in direct mode
   reduce,   // those that reductions depend on, the reductions, and stores of full values
   results,  // those that depend on reductions; they run over the kept axes
@@ -92,7 +92,7 @@ enum class Part : std::uint8_t {
 
 /// Translates the part of `group` that `part` names to run on tiles of `nest`. `accumulators` are filled by `reduce`
 /// and read by `results`, in the order of the group's reductions.
-TileProgram translate(const compile::Group& group, const Plan& plan, Part part);
+TileProgram translate(const compile::Group& group, const Tiling& tiling, ProgramPart part);
 
 /// The accumulators of a group, one for each reduction.
 std::vector<Accumulator> accumulators_of(const compile::Group& group);

@@ -1,4 +1,4 @@
-#include "device/cpu/group/geometry.h"
+#include "device/cpu/group/tiling.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -159,25 +159,26 @@ bool gather_transposed_axis(std::vector<Axis>& axes) {
 /// Rows of at least this many elements have tiles of their own.
 constexpr std::int64_t long_row = 512;
 
-Plan plan_elementwise(const Group& group, std::vector<Axis> axes) {
+Tiling plan_elementwise(const Group& group, std::vector<Axis> axes) {
   sort_axes(axes, false, leading_access(group, axes));
   merge_axes(axes);
   const bool transposed = gather_transposed_axis(axes);
-  Plan plan;
+  Tiling tiling;
   const auto last = axes.empty() ? axes.end() : axes.end() - 1;
-  plan.nest = nest_of(group, {axes.begin(), last}, {last, axes.end()});
-  const std::int64_t columns = plan.nest.columns();
+  tiling.nest = nest_of(group, {axes.begin(), last}, {last, axes.end()});
+  const std::int64_t columns = tiling.nest.columns();
   if (transposed) {
-    plan.nest.tile_columns = even_piece(columns, 64);
-    plan.nest.tile_rows = std::max<std::int64_t>(tile_target / plan.nest.tile_columns, 1);
+    tiling.nest.tile_columns = even_piece(columns, 64);
+    tiling.nest.tile_rows = std::max<std::int64_t>(tile_target / tiling.nest.tile_columns, 1);
   } else if (columns >= long_row) {
-    plan.nest.tile_columns = even_piece(columns, tile_target);
+    tiling.nest.tile_columns = even_piece(columns, tile_target);
   } else {
-    plan.nest.tile_columns = std::max<std::int64_t>(columns, 1);
-    plan.nest.tile_rows = tile_target / plan.nest.tile_columns;
+    tiling.nest.tile_columns = std::max<std::int64_t>(columns, 1);
+    tiling.nest.tile_rows = tile_target / tiling.nest.tile_columns;
   }
-  plan.nest.tile_rows = std::clamp<std::int64_t>(plan.nest.tile_rows, 1, std::max<std::int64_t>(plan.nest.rows(), 1));
-  return plan;
+  tiling.nest.tile_rows =
+      std::clamp<std::int64_t>(tiling.nest.tile_rows, 1, std::max<std::int64_t>(tiling.nest.rows(), 1));
+  return tiling;
 }
 
 bool has_positions(const Group& group) {
@@ -196,8 +197,8 @@ bool kept_axes_inside(const std::vector<Axis>& axes, int access) {
   return smallest[0] < smallest[1];
 }
 
-void plan_whole_rows(Plan& plan) {
-  Nest& nest = plan.nest;
+void plan_whole_rows(Tiling& tiling) {
+  Nest& nest = tiling.nest;
   nest.tile_columns = std::max<std::int64_t>(nest.columns(), 1);
   nest.tile_rows = nest.tile_columns >= long_row ? 1 : tile_target / nest.tile_columns;
   const bool transposed = std::any_of(nest.views.begin(), nest.views.end(), [](const View& view) {
@@ -208,10 +209,10 @@ void plan_whole_rows(Plan& plan) {
   nest.tile_rows = std::clamp<std::int64_t>(nest.tile_rows, 1, std::max<std::int64_t>(nest.rows(), 1));
 }
 
-/// Tile sizes and chunks of accumulating plans.
-void plan_accumulation(Plan& plan) {
-  Nest& nest = plan.nest;
-  if (plan.reduces_columns) {
+/// Tile sizes and chunks of accumulating tilings.
+void plan_accumulation(Tiling& tiling) {
+  Nest& nest = tiling.nest;
+  if (tiling.reduces_columns) {
     const std::int64_t run = nest.inner.empty() ? 1 : std::max<std::int64_t>(nest.inner.back(), 1);
     const std::int64_t before =
         nest.inner.rank() > 1 ? std::max<std::int64_t>(nest.inner[nest.inner.rank() - 2], 1) : 1;
@@ -228,22 +229,22 @@ void plan_accumulation(Plan& plan) {
         std::clamp<std::int64_t>(tile_target / nest.tile_columns, 1, std::max<std::int64_t>(nest.rows(), 1));
   }
   const std::int64_t kept =
-      plan.reduces_columns ? divide_up(nest.rows(), nest.tile_rows) : divide_up(nest.columns(), nest.tile_columns);
+      tiling.reduces_columns ? divide_up(nest.rows(), nest.tile_rows) : divide_up(nest.columns(), nest.tile_columns);
   const std::int64_t steps =
-      plan.reduces_columns ? divide_up(nest.columns(), nest.tile_columns) : divide_up(nest.rows(), nest.tile_rows);
+      tiling.reduces_columns ? divide_up(nest.columns(), nest.tile_columns) : divide_up(nest.rows(), nest.tile_rows);
   // Enough pieces of work for many threads, none of them too small.
   constexpr std::int64_t pieces = 64;
   constexpr std::int64_t fewest_steps = 8;
-  plan.chunks = std::clamp<std::int64_t>(divide_up(pieces, std::max<std::int64_t>(kept, 1)), 1,
-                                         std::max<std::int64_t>(steps / fewest_steps, 1));
-  plan.steps_per_chunk = std::max<std::int64_t>(divide_up(steps, plan.chunks), 1);
-  plan.chunks = std::max<std::int64_t>(divide_up(steps, plan.steps_per_chunk), 1);
-  plan.kept.tile_columns = plan.reduces_columns ? nest.tile_rows : nest.tile_columns;
+  tiling.chunks = std::clamp<std::int64_t>(divide_up(pieces, std::max<std::int64_t>(kept, 1)), 1,
+                                           std::max<std::int64_t>(steps / fewest_steps, 1));
+  tiling.steps_per_chunk = std::max<std::int64_t>(divide_up(steps, tiling.chunks), 1);
+  tiling.chunks = std::max<std::int64_t>(divide_up(steps, tiling.steps_per_chunk), 1);
+  tiling.kept.tile_columns = tiling.reduces_columns ? nest.tile_rows : nest.tile_columns;
 }
 
 }  // namespace
 
-Plan plan_group(const Group& group, bool needs_rows) {
+Tiling tile_group(const Group& group, bool needs_rows) {
   std::vector<Axis> axes = axes_of(group);
   if (group.kind == Group::Kind::elementwise) return plan_elementwise(group, std::move(axes));
   const int leading = leading_access(group, axes);
@@ -254,18 +255,18 @@ Plan plan_group(const Group& group, bool needs_rows) {
   merge_axes(kept);
   merge_axes(reduced);
 
-  Plan plan;
-  plan.reduces_columns = needs_rows || reduced.empty() || !kept_axes_inside(axes, leading);
-  plan.nest = plan.reduces_columns ? nest_of(group, kept, reduced) : nest_of(group, reduced, kept);
+  Tiling tiling;
+  tiling.reduces_columns = needs_rows || reduced.empty() || !kept_axes_inside(axes, leading);
+  tiling.nest = tiling.reduces_columns ? nest_of(group, kept, reduced) : nest_of(group, reduced, kept);
   constexpr std::int64_t longest_whole_row = 4096;
-  if (needs_rows || (plan.reduces_columns && plan.nest.columns() <= longest_whole_row)) {
-    plan_whole_rows(plan);
-    return plan;
+  if (needs_rows || (tiling.reduces_columns && tiling.nest.columns() <= longest_whole_row)) {
+    plan_whole_rows(tiling);
+    return tiling;
   }
-  plan.mode = Plan::Mode::accumulate;
-  plan.kept = nest_of(group, {}, kept);
-  plan_accumulation(plan);
-  return plan;
+  tiling.mode = Tiling::Mode::accumulate;
+  tiling.kept = nest_of(group, {}, kept);
+  plan_accumulation(tiling);
+  return tiling;
 }
 
 }  // namespace russet::cpu::tiles

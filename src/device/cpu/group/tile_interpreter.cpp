@@ -1,4 +1,4 @@
-#include "device/cpu/group/execute.h"
+#include "device/cpu/group/tile_interpreter.h"
 
 #include <algorithm>
 #include <bit>
@@ -18,14 +18,14 @@ constexpr std::size_t aligned(std::size_t bytes) {
   return (bytes + tile_alignment - 1) / tile_alignment * tile_alignment;
 }
 
-/// Calls visitor with the C++ type of a lane.
+/// Calls visitor with the C++ type of a tile.
 template <class Visitor>
-decltype(auto) visit_lane(Lane lane, Visitor&& visitor) {
-  switch (lane) {
-    case Lane::f32: return visitor.template operator()<float>();
-    case Lane::f64: return visitor.template operator()<double>();
-    case Lane::i32: return visitor.template operator()<std::int32_t>();
-    case Lane::i64: break;
+decltype(auto) visit_tile_type(TileType tile_type, Visitor&& visitor) {
+  switch (tile_type) {
+    case TileType::f32: return visitor.template operator()<float>();
+    case TileType::f64: return visitor.template operator()<double>();
+    case TileType::i32: return visitor.template operator()<std::int32_t>();
+    case TileType::i64: break;
   }
   return visitor.template operator()<std::int64_t>();
 }
@@ -131,8 +131,9 @@ std::vector<std::int64_t> first_lines(const std::vector<Accumulator>& accumulato
 void clear(const std::vector<Accumulator>& accumulators, const Accumulation& target, std::int64_t count) {
   std::int64_t next = 0;
   for (const Accumulator& accumulator : accumulators) {
-    visit_lane(accumulator.lane,
-               [&]<class T>() { std::fill_n(line<Wide<T>>(target, next), count, identity<Wide<T>>(accumulator.op)); });
+    visit_tile_type(accumulator.tile_type, [&]<class T>() {
+      std::fill_n(line<Wide<T>>(target, next), count, identity<Wide<T>>(accumulator.op));
+    });
     if (accumulator.has_positions()) std::fill_n(line<std::int64_t>(target, next + 1), count, std::int64_t{-1});
     if (accumulator.has_means()) {
       for (const std::int64_t more : {next + 1, next + 2}) std::fill_n(line<double>(target, more), count, 0.0);
@@ -152,7 +153,7 @@ void combine(const std::vector<Accumulator>& accumulators, const Accumulation& f
                       line<double>(to, first), line<double>(to, first + 1), line<double>(to, first + 2));
       continue;
     }
-    visit_lane(accumulator.lane, [&]<class T>() {
+    visit_tile_type(accumulator.tile_type, [&]<class T>() {
       using A = Wide<T>;
       fold<A, A>(accumulator.op, line<A>(from, first), finds ? line<std::int64_t>(from, first + 1) : nullptr, 0, count,
                  line<A>(to, first), finds ? line<std::int64_t>(to, first + 1) : nullptr);
@@ -160,37 +161,37 @@ void combine(const std::vector<Accumulator>& accumulators, const Accumulation& f
   }
 }
 
-std::size_t Machine::scratch_bytes(const TileProgram& program) {
-  return aligned(program.places.size() * sizeof(std::byte*)) + aligned(program.scratch_bytes);
+std::size_t TileInterpreter::scratch_bytes(const TileProgram& program) {
+  return aligned(program.registers.size() * sizeof(std::byte*)) + aligned(program.scratch_bytes);
 }
 
-Machine::Machine(const TileProgram& program, const std::vector<std::int64_t>& lines, const compile::Bindings& bindings,
-                 std::byte* scratch)
+TileInterpreter::TileInterpreter(const TileProgram& program, const std::vector<std::int64_t>& lines,
+                                 const compile::Bindings& bindings, std::byte* scratch)
     : program_(program), lines_(lines), bindings_(bindings), values_(reinterpret_cast<std::byte**>(scratch)) {
-  std::byte* registers = scratch + aligned(program.places.size() * sizeof(std::byte*));
-  for (std::size_t i = 0; i < program.places.size(); ++i) {
-    const Place& place = program.places[i];
+  std::byte* memory = scratch + aligned(program.registers.size() * sizeof(std::byte*));
+  for (std::size_t i = 0; i < program.registers.size(); ++i) {
+    const Register& reg = program.registers[i];
     values_[i] = nullptr;
-    if (place.kind == Place::Kind::scratch) values_[i] = registers + place.offset;
+    if (reg.kind == Register::Kind::scratch) values_[i] = memory + reg.offset;
     // Constants are only read.
-    if (place.kind == Place::Kind::constant)
-      values_[i] = const_cast<std::byte*>(program.constants.data()) + place.offset;
+    if (reg.kind == Register::Kind::constant)
+      values_[i] = const_cast<std::byte*>(program.constants.data()) + reg.offset;
   }
   for (const TileOp& op : program.prelude) run(op, Box{0, 1, 0, 1}, {}, 0);
 }
 
-void Machine::run(const Box& box, const Accumulation& accumulation, std::int64_t base) {
+void TileInterpreter::run(const Box& box, const Accumulation& accumulation, std::int64_t base) {
   for (const TileOp& op : program_.body) run(op, box, accumulation, base);
 }
 
 /// Values without a column dimension are boxes of one column.
-Box Machine::box_for(const TileOp& op, const Box& box) const {
+Box TileInterpreter::box_for(const TileOp& op, const Box& box) const {
   if (op.form == Form::full) return box;
   if (op.form == Form::rows) return {box.row, box.rows, 0, 1};
   return {0, 1, 0, 1};
 }
 
-void Machine::run(const TileOp& op, const Box& box, const Accumulation& accumulation, std::int64_t base) {
+void TileInterpreter::run(const TileOp& op, const Box& box, const Accumulation& accumulation, std::int64_t base) {
   const auto value = [&](std::int16_t id) { return id < 0 ? nullptr : values_[id]; };
   switch (op.kind) {
     case TileOp::Kind::compute: {
@@ -221,7 +222,7 @@ void Machine::run(const TileOp& op, const Box& box, const Accumulation& accumula
       const std::int64_t count = op.form == Form::rows ? box.rows : box.columns;
       const auto reduced = static_cast<double>(op.form == Form::rows ? box.columns : box.rows);
       const bool finds = op.in[1] >= 0;
-      visit_lane(op.lane, [&]<class T>() {
+      visit_tile_type(op.tile_type, [&]<class T>() {
         if (op.op == Op::squared_deviations) {
           return fold_deviations(reinterpret_cast<const T*>(value(op.in[0])),
                                  reinterpret_cast<const double*>(value(op.in[1])), reduced, count,
@@ -241,7 +242,7 @@ void Machine::run(const TileOp& op, const Box& box, const Accumulation& accumula
         const auto* positions = line<std::int64_t>(accumulation, first + 1);
         for (std::int64_t i = 0; i < box.columns; ++i) out[i] = std::max<std::int64_t>(positions[i], 0);
       } else {
-        visit_lane(op.lane, [&]<class T>() {
+        visit_tile_type(op.tile_type, [&]<class T>() {
           const auto* totals = line<Wide<T>>(accumulation, first);
           std::transform(totals, totals + box.columns, reinterpret_cast<T*>(value(op.out)),
                          [](auto total) { return static_cast<T>(total); });
@@ -254,7 +255,7 @@ void Machine::run(const TileOp& op, const Box& box, const Accumulation& accumula
 
 /// The pieces of an access in its box; axes along which its form does not vary do not count.
 template <class Body>
-void Machine::for_each_block_of(const TileOp& op, const Box& box, Body&& body) const {
+void TileInterpreter::for_each_block_of(const TileOp& op, const Box& box, Body&& body) const {
   static const Shape none;
   const Nest& nest = *program_.nest;
   const View& view = nest.views[static_cast<std::size_t>(op.view)];
@@ -262,16 +263,16 @@ void Machine::for_each_block_of(const TileOp& op, const Box& box, Body&& body) c
                  body);
 }
 
-std::int64_t Machine::start_of(const View& view) const {
+std::int64_t TileInterpreter::start_of(const View& view) const {
   if (view.offset_argument < 0) return view.offset;
   return view.offset + static_cast<std::int64_t>(bindings_.arguments[view.offset_argument]);
 }
 
-std::byte* Machine::memory_of(const View& view) const {
+std::byte* TileInterpreter::memory_of(const View& view) const {
   return bindings_.slots[view.slot] + start_of(view) * static_cast<std::int64_t>(russet::size_of(view.dtype));
 }
 
-void Machine::load(const TileOp& op, const Box& box) {
+void TileInterpreter::load(const TileOp& op, const Box& box) {
   const View& view = program_.nest->views[static_cast<std::size_t>(op.view)];
   const std::byte* memory = memory_of(view);
   std::byte* tile = values_[op.out];
@@ -283,20 +284,20 @@ void Machine::load(const TileOp& op, const Box& box) {
     op.load(Block{1, 0, count, 1, count}, memory + start * element, tile);
     return;
   }
-  const auto lane = static_cast<std::int64_t>(size_of(op.lane));
+  const auto width = static_cast<std::int64_t>(size_of(op.tile_type));
   for_each_block_of(op, box, [&](std::int64_t offset, std::int64_t position, const Block& block) {
-    op.load(block, memory + offset * element, tile + position * lane);
+    op.load(block, memory + offset * element, tile + position * width);
   });
 }
 
-void Machine::load_here(const TileOp& op, const Box& box) {
+void TileInterpreter::load_here(const TileOp& op, const Box& box) {
   const View& view = program_.nest->views[static_cast<std::size_t>(op.view)];
   const std::int64_t start = Cursor(program_.nest->outer, view.outer, box.row).offset() +
                              Cursor(program_.nest->inner, view.inner, box.column).offset();
   values_[op.out] = memory_of(view) + start * static_cast<std::int64_t>(russet::size_of(view.dtype));
 }
 
-void Machine::store(const TileOp& op, const Box& box) {
+void TileInterpreter::store(const TileOp& op, const Box& box) {
   const View& view = program_.nest->views[static_cast<std::size_t>(op.view)];
   std::byte* memory = memory_of(view);
   const std::byte* tile = values_[op.in[0]];
@@ -308,34 +309,34 @@ void Machine::store(const TileOp& op, const Box& box) {
     op.store(Block{1, 0, count, 1, count}, tile, memory + start * element);
     return;
   }
-  const auto lane = static_cast<std::int64_t>(size_of(op.lane));
+  const auto width = static_cast<std::int64_t>(size_of(op.tile_type));
   for_each_block_of(op, box, [&](std::int64_t offset, std::int64_t position, const Block& block) {
-    op.store(block, tile + position * lane, memory + offset * element);
+    op.store(block, tile + position * width, memory + offset * element);
   });
 }
 
-void Machine::index(const TileOp& op, const Box& box) {
+void TileInterpreter::index(const TileOp& op, const Box& box) {
   const View& view = program_.nest->views[static_cast<std::size_t>(op.view)];
   const std::int64_t start = start_of(view);
   auto* tile = reinterpret_cast<std::int64_t*>(values_[op.out]);
   for_each_block_of(op, box, [&](std::int64_t offset, std::int64_t position, const Block& block) {
-    kernels().index(block, start + offset, tile + position);
+    loops().index(block, start + offset, tile + position);
   });
 }
 
-void Machine::random(const TileOp& op, const Box& box) {
+void TileInterpreter::random(const TileOp& op, const Box& box) {
   const std::uint64_t offset = op.number < 0 ? 0 : bindings_.arguments[op.number];
   std::byte* tile = values_[op.out];
   const std::int64_t count = box.rows * box.columns;
   if (op.view < 0) {
     op.random(op.seed, offset, reinterpret_cast<const std::int64_t*>(values_[op.in[0]]),
               static_cast<std::size_t>(count), tile);
-    if (op.form == Form::uniform) splat(TileOp{.lane = op.lane, .out = op.out, .in = {op.out, -1, -1}});
+    if (op.form == Form::uniform) splat(TileOp{.tile_type = op.tile_type, .out = op.out, .in = {op.out, -1, -1}});
     return;
   }
   const View& view = program_.nest->views[static_cast<std::size_t>(op.view)];
   const std::int64_t start = start_of(view);
-  const auto lane = static_cast<std::int64_t>(size_of(op.lane));
+  const auto width = static_cast<std::int64_t>(size_of(op.tile_type));
   if (op.dense) {
     const std::int64_t first = Cursor(program_.nest->outer, view.outer, box.row).offset() +
                                Cursor(program_.nest->inner, view.inner, box.column).offset();
@@ -344,14 +345,14 @@ void Machine::random(const TileOp& op, const Box& box) {
   for_each_block_of(op, box, [&](std::int64_t at, std::int64_t position, const Block& block) {
     for (std::int64_t r = 0; r < block.rows; ++r) {
       op.random_run(op.seed, offset, start + at + r * block.row_stride, static_cast<std::size_t>(block.columns),
-                    tile + (position + r * block.pitch) * lane);
+                    tile + (position + r * block.pitch) * width);
     }
   });
 }
 
-void Machine::scalar(const TileOp& op) {
+void TileInterpreter::scalar(const TileOp& op) {
   const std::uint64_t bits = bindings_.arguments[op.number];
-  visit_lane(op.lane, [&]<class T>() {
+  visit_tile_type(op.tile_type, [&]<class T>() {
     auto* out = reinterpret_cast<T*>(values_[op.out]);
     T number;
     if constexpr (std::is_floating_point_v<T>) {
@@ -364,8 +365,8 @@ void Machine::scalar(const TileOp& op) {
   });
 }
 
-void Machine::splat(const TileOp& op) {
-  visit_lane(op.lane, [&]<class T>() {
+void TileInterpreter::splat(const TileOp& op) {
+  visit_tile_type(op.tile_type, [&]<class T>() {
     std::fill_n(reinterpret_cast<T*>(values_[op.out]), splat_count, *reinterpret_cast<const T*>(values_[op.in[0]]));
   });
 }

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "compile/group.h"
-#include "device/cpu/group/kernels.h"
+#include "device/cpu/group/loops.h"
 
 namespace russet::cpu::tiles {
 
@@ -31,7 +31,7 @@ struct Nest {
 };
 
 /// How a group runs.
-struct Plan {
+struct Tiling {
   enum class Mode : std::uint8_t {
     direct,      // each tile alone: elementwise, or whole rows
     accumulate,  // tiles add to accumulators; what follows the reductions runs over `kept` afterwards
@@ -53,7 +53,7 @@ struct Plan {
 inline constexpr std::int64_t tile_target = 2048;
 
 /// Chooses axis order, mode and tile sizes. `needs_rows` says that full instructions follow a reduction.
-Plan plan_group(const compile::Group& group, bool needs_rows);
+Tiling tile_group(const compile::Group& group, bool needs_rows);
 
 /// A position in flattened axes, its offset in memory, and how many elements are left on the last axis.
 class Cursor {

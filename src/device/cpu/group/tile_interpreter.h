@@ -1,7 +1,7 @@
 #pragma once
 // Runs tile programs.
 #include "compile/step.h"
-#include "device/cpu/group/program.h"
+#include "device/cpu/group/tile_program.h"
 
 namespace russet::cpu::tiles {
 
@@ -23,13 +23,13 @@ void combine(const std::vector<Accumulator>& accumulators, const Accumulation& f
              std::int64_t count);
 
 /// One program on one worker's scratch memory.
-class Machine {
+class TileInterpreter {
  public:
   /// Bytes of scratch memory that a worker needs.
   static std::size_t scratch_bytes(const TileProgram& program);
   /// Runs the prelude.
-  Machine(const TileProgram& program, const std::vector<std::int64_t>& lines, const compile::Bindings& bindings,
-          std::byte* scratch);
+  TileInterpreter(const TileProgram& program, const std::vector<std::int64_t>& lines, const compile::Bindings& bindings,
+                  std::byte* scratch);
   /// Runs the body on a tile. `base` is the reduced position at which the tile starts.
   void run(const Box& box, const Accumulation& accumulation = {}, std::int64_t base = 0);
 

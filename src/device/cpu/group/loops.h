@@ -10,18 +10,20 @@
 namespace russet::cpu::tiles {
 
 /// The types that tiles are computed in; narrower types are converted on loading and storing.
-enum class Lane : std::uint8_t { f32, f64, i32, i64 };
-inline constexpr int lane_count = 4;
+enum class TileType : std::uint8_t { f32, f64, i32, i64 };
+inline constexpr int tile_type_count = 4;
 
-constexpr Lane lane_of(DType type) {
-  if (type == DType::float64) return Lane::f64;
-  if (type == DType::int64) return Lane::i64;
-  return is_floating(type) ? Lane::f32 : Lane::i32;
+constexpr TileType tile_type_of(DType type) {
+  if (type == DType::float64) return TileType::f64;
+  if (type == DType::int64) return TileType::i64;
+  return is_floating(type) ? TileType::f32 : TileType::i32;
 }
-constexpr std::size_t size_of(Lane lane) { return lane == Lane::f32 || lane == Lane::i32 ? 4 : 8; }
-constexpr bool is_floating(Lane lane) { return lane == Lane::f32 || lane == Lane::f64; }
+constexpr std::size_t size_of(TileType tile_type) {
+  return tile_type == TileType::f32 || tile_type == TileType::i32 ? 4 : 8;
+}
+constexpr bool is_floating(TileType tile_type) { return tile_type == TileType::f32 || tile_type == TileType::f64; }
 /// Whether elements of this type lie in memory as they do in tiles.
-constexpr bool is_lane(DType type) {
+constexpr bool is_tile_type(DType type) {
   return type == DType::float32 || type == DType::float64 || type == DType::int32 || type == DType::int64;
 }
 
@@ -69,36 +71,36 @@ constexpr int reduction_of(ops::Op op) { return static_cast<int>(op) - static_ca
 constexpr int random_of(ops::Op op) { return static_cast<int>(op) - static_cast<int>(ops::Op::uniform); }
 
 template <class T>
-using PerLane = std::array<T, lane_count>;
+using PerTileType = std::array<T, tile_type_count>;
 template <class T>
 using PerType = std::array<T, dtype_count>;
 
-struct Kernels {
+struct Loops {
   const char* target = "";
   /// By operator and type of the inputs (of the values, for where). Null where an operator does not take a type.
-  std::array<PerLane<Compute>, ops::op_count> compute{};
-  /// From lane, to lane: as convert_element().
-  PerLane<PerLane<Compute>> cast{};
-  /// In-place rounding of a tile to a type narrower than its lane; null where there is nothing to do.
+  std::array<PerTileType<Compute>, ops::op_count> compute{};
+  /// From type, to type: as convert_element().
+  PerTileType<PerTileType<Compute>> cast{};
+  /// In-place rounding of a tile to a type narrower than its own; null where there is nothing to do.
   PerType<Compute> round{};
   PerType<Load> load{};
   PerType<Store> store{};
   Index index = nullptr;
-  std::array<PerLane<Reduce>, reduction_count> reduce_rows{};
-  std::array<PerLane<Reduce>, reduction_count> reduce_columns{};
-  PerLane<Expand> expand{};
+  std::array<PerTileType<Reduce>, reduction_count> reduce_rows{};
+  std::array<PerTileType<Reduce>, reduction_count> reduce_columns{};
+  PerTileType<Expand> expand{};
   std::array<Random, 3> random{};
   std::array<RandomRun, 3> random_run{};
 };
 
 /// The loops for this machine.
-const Kernels& kernels();
+const Loops& loops();
 
-/// For tests: makes kernels() choose among fewer instruction sets. Not while another thread makes or runs groups.
+/// For tests: makes loops() choose among fewer instruction sets. Not while another thread makes or runs groups.
 enum class InstructionSet : std::uint8_t { best, avx2, plain };
-void limit_kernels(InstructionSet most);
+void limit_instruction_sets(InstructionSet most);
 
-constexpr std::size_t at(Lane lane) { return static_cast<std::size_t>(lane); }
+constexpr std::size_t at(TileType tile_type) { return static_cast<std::size_t>(tile_type); }
 constexpr std::size_t at(DType type) { return static_cast<std::size_t>(type); }
 constexpr std::size_t at(ops::Op op) { return static_cast<std::size_t>(op); }
 
