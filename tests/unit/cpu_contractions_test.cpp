@@ -475,6 +475,12 @@ TEST(CpuConvolution, ShapesOfNetworks) {
   }
 }
 
+/// On such windows oneDNN 2.6 crashed with AMX.
+TEST(CpuConvolution, WindowsInThePaddingAlone) {
+  const ConvolutionCase c{{{2, 2}, {2, 3}, {1, 2}, {3, 3}, {1, 1}, 1}, {11, 35, 6, 5}, {30, 35, 2, 2}};
+  for (const DType type : {DType::float32, DType::bfloat16}) check_convolution(c, type, Layout::channels_last);
+}
+
 TEST(CpuConvolution, Empty) {
   const ConvolutionCase none{{{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1}, {0, 3, 8, 8}, {4, 3, 3, 3}};
   const ConvolutionCase small{{{3, 3}, {1, 1}, {0, 0}, {0, 0}, {1, 1}, 1}, {2, 3, 2, 2}, {4, 3, 3, 3}};

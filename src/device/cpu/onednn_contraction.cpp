@@ -351,10 +351,25 @@ class ConvolutionMaker {
   onednn::WindowDims window_;
 };
 
+/// Whether a window has no tap inside x.
+bool has_window_in_padding(const Primitive& primitive) {
+  const Convolution c(primitive);
+  for (const int axis : {0, 1}) {
+    for (const TapRun& taps : c.taps_of_y(axis)) {
+      if (taps.count == 0) return true;
+    }
+  }
+  return false;
+}
+
 Verdict judge_convolution(const Primitive& primitive, bool blocked) {
   if (std::string reason = why_not_onednn(primitive); !reason.empty()) return decline(std::move(reason));
   Extras extras = read_extras(primitive, 1);
   if (!extras.refusal.empty()) return decline(std::move(extras.refusal));
+  if (primitive.op == Op::convolution && input_access(primitive, 0).dtype == DType::bfloat16 &&
+      has_window_in_padding(primitive)) {
+    return decline("oneDNN 2.6 crashes on some windows that lie in the padding alone");
+  }
   return ConvolutionMaker(primitive, std::move(extras)).make(blocked);
 }
 
