@@ -245,34 +245,6 @@ TEST(CpuOrdering, TheFirstOfAnOrderAreSelected) {
   }
 }
 
-TEST(CpuOrdering, Cumprod) {
-  for (const DType type : {DType::float32, DType::bfloat16, DType::int64, DType::float64}) {
-    Array x(type, {3, 50, 4}, Layout::gaps);
-    Array y(type, x.shape);
-    x.randomise();
-    run(step(Op::cumprod, ops::Axes{2, false}), {&x}, y);
-    std::vector<double> expected = x.values;
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-      if (i / 4 % 50 != 0) expected[i] *= expected[i - 4];
-    }
-    if (type != DType::int64) expect_close(y, expected, tolerance_of(type), "cumprod");
-  }
-}
-
-TEST(CpuOrdering, Cumsum) {
-  for (const DType type : {DType::float32, DType::bfloat16, DType::int64, DType::float64}) {
-    Array x(type, {3, 50, 4}, Layout::gaps);
-    Array y(type, x.shape);
-    x.randomise();
-    run(step(Op::cumsum, ops::Axes{2, false}), {&x}, y);
-    std::vector<double> expected = x.values;
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-      if (i / 4 % 50 != 0) expected[i] += expected[i - 4];
-    }
-    expect_close(y, expected, tolerance_of(type), "cumsum");
-  }
-}
-
 // ---- what groups compute
 
 TEST(CpuPlain, ReductionsThatNoGroupTook) {
@@ -319,18 +291,6 @@ TEST(CpuPlain, StridedAndOverwrite) {
     }
     expect_close(z, expected, 0, "overwrite");
   }
-}
-
-TEST(CpuPlain, ElementwisePrimitives) {
-  Array a(DType::float32, {3, 5}, Layout::gaps);
-  Array b(DType::float32, {3, 5});
-  Array c(DType::float32, {3, 5});
-  a.randomise();
-  b.randomise();
-  run(step(Op::mul), {&a, &b}, c);
-  std::vector<double> expected;
-  for (std::size_t i = 0; i < 15; ++i) expected.push_back(a.values[i] * b.values[i]);
-  expect_close(c, expected, 1e-7, "mul");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Optimizers: first steps by hand, groups, state, what is refused, and that a changing rate compiles nothing.
+// Optimizers: groups, state, what is refused, and that a changing rate compiles nothing.
 #include <gtest/gtest.h>
 #include <russet/autograd.h>
 #include <russet/functional.h>
@@ -30,40 +30,6 @@ TEST(Optim, AClosureComputesTheGradientsInGradMode) {
   });
   EXPECT_EQ(loss.item(), 2);
   EXPECT_EQ(p.to_vector<double>(), (std::vector<double>{0, 0}));  // 1 - 0.5 * 2
-}
-
-TEST(Optim, SgdByHand) {
-  const Tensor p = parameter(1);
-  optim::SGD sgd({p}, {.lr = 0.5, .momentum = 0.5, .dampening = 0.25, .weight_decay = 0.1});
-  set_gradient(p, 2);
-  sgd.step();  // g = 2.1 and 1.9; the buffer is g itself
-  EXPECT_NEAR(p[0].item(), 1 - 0.5 * 2.1, 1e-12);
-  EXPECT_NEAR(p[1].item(), -1 - 0.5 * 1.9, 1e-12);
-  const double g = 2 + 0.1 * p[0].item();
-  const double before = p[0].item();
-  sgd.step();
-  EXPECT_NEAR(p[0].item(), before - 0.5 * (0.5 * 2.1 + 0.75 * g), 1e-12);
-}
-
-TEST(Optim, AdamByHand) {
-  const Tensor p = parameter(1);
-  optim::Adam adam({p}, {.lr = 0.1, .eps = 0});
-  set_gradient(p, 3);
-  adam.step();  // both corrections undo the first shares: a step of lr * sign(g)
-  EXPECT_NEAR(p[0].item(), 0.9, 1e-12);
-  set_gradient(p, -1);
-  adam.step();
-  const double mean = (0.9 * 0.1 * 3 - 0.1) / (1 - 0.81);
-  const double square = (0.999 * 0.001 * 9 + 0.001) / (1 - 0.999 * 0.999);
-  EXPECT_NEAR(p[0].item(), 0.9 - 0.1 * mean / std::sqrt(square), 1e-9);
-}
-
-TEST(Optim, AdamWDecaysTheParameter) {
-  const Tensor p = parameter(1);
-  optim::AdamW adamw({p}, {.lr = 0.1, .eps = 0, .weight_decay = 0.5});
-  set_gradient(p, 3);
-  adamw.step();
-  EXPECT_NEAR(p[0].item(), 1 * (1 - 0.05) - 0.1, 1e-12);
 }
 
 TEST(Optim, GroupsHaveTheirOwnOptions) {
