@@ -14,8 +14,6 @@ using compile::Access;
 using compile::Bindings;
 using compile::Primitive;
 
-constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 /// Depth of a block: a panel of b (32 x 256 floats) fits the first-level cache.
 constexpr std::int64_t block_inner = 256;
 /// Products with fewer blocks than this, and a depth of at least twice part_inner, are split along the depth too, for

@@ -8,6 +8,9 @@
 
 namespace russet::cpu {
 
+/// How many pieces of `size` hold `count` items.
+constexpr std::int64_t divide_up(std::int64_t count, std::int64_t size) { return (count + size - 1) / size; }
+
 /// The threads that a kernel was made for, and has workspace for. Each takes neighbouring items of the work; which
 /// thread takes an item never changes a result.
 class Workers {

@@ -18,8 +18,6 @@ using compile::Primitive;
 using ops::Op;
 using tiles::TileType;
 
-constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 /// y from x, or the gradient of x from that of y: for each pixel of the result a product of weights (channels of the
 /// result x taps) and what the taps meet (taps x images).
 class BatchLanes final : public compile::Kernel {

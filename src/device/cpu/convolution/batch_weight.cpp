@@ -17,8 +17,6 @@ using compile::Primitive;
 /// Tasks that there should be; if blocks of the result are fewer, rows of pixels are cut into parts, added up in order.
 constexpr std::int64_t least_tasks = 8;
 
-constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 class BatchWeight final : public compile::Kernel {
  public:
   explicit BatchWeight(const Primitive& primitive)

@@ -19,8 +19,6 @@ using tiles::TileInterpreter;
 using tiles::TileProgram;
 using tiles::Tiling;
 
-constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 /// Elementwise groups and whole rows: every tile by itself.
 class DirectKernel final : public compile::Kernel {
  public:

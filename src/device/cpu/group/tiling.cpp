@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "device/cpu/workers.h"
+
 namespace russet::cpu::tiles {
 namespace {
 
@@ -129,8 +131,6 @@ std::vector<Axis> axes_where(const std::vector<Axis>& axes, bool reduced) {
                [&](const Axis& axis) { return axis.reduced == reduced; });
   return result;
 }
-
-constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// Equal pieces of at most `most`, whole vectors but for the last one.
 std::int64_t even_piece(std::int64_t size, std::int64_t most) {
