@@ -1,5 +1,6 @@
 #pragma once
-// Grad mode and gradients of chosen tensors.
+// Grad mode, gradients of chosen tensors, and functions with gradients of the user's own.
+#include <russet/custom_function.h>
 #include <russet/tensor.h>
 #include <vector>
 

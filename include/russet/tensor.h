@@ -5,6 +5,7 @@
 #include <russet/error.h>
 #include <russet/functional/options.h>
 #include <russet/functional/overloads.h>
+#include <russet/hooks.h>
 #include <russet/ref.h>
 #include <russet/scalar.h>
 #include <russet/shape.h>
@@ -124,6 +125,15 @@ class Tensor {
   void backward(const Tensor& gradient = {}, bool retain_graph = false, bool create_graph = false) const;
   /// Keeps the gradient of a tensor that is no leaf.
   void retain_grad() const;
+  /// Runs `hook` with the gradient of this tensor in every backward pass that computes it, once all of it has arrived,
+  /// in order of registration. What it returns replaces the gradient, unless that is nothing or an undefined tensor.
+  /// Throws AutogradError if no gradient is required. A value that the hook reads is computed at once.
+  template <class Hook>
+  HookHandle register_hook(Hook hook) const {
+    return add_hook(returning<Tensor, const Tensor&>(std::move(hook)));
+  }
+  /// Runs `hook` with this leaf whenever backward() has added to its grad(). Throws AutogradError if it is no leaf.
+  HookHandle register_post_accumulate_grad_hook(std::function<void(const Tensor& leaf)> hook) const;
 
   Tensor to(DType dtype) const;
   /// The same elements on another device. A contiguous tensor above a page (16 KiB) moves between cpu and mps without
@@ -144,6 +154,7 @@ class Tensor {
 
  private:
   void require_single_element() const;
+  HookHandle add_hook(std::function<Tensor(const Tensor& gradient)> hook) const;
   Ref<graph::TensorState> state_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "autograd/history.h"
 #include "autograd/rules.h"
+#include "autograd/saved_tensors.h"
 #include "autograd/storage.h"
 #include "graph/axis_order.h"
 #include "graph/recorder.h"
@@ -17,13 +18,6 @@ namespace {
 
 using graph::NodeRef;
 using ops::Op;
-
-[[noreturn]] void throw_freed(std::string_view name) {
-  throw AutogradError(fmt::format(
-      "backward: the saved values of `{}` were freed by an earlier backward(). Pass retain_graph = true to the "
-      "earlier call if you need the graph twice.",
-      name));
-}
 
 /// What tests ask about rules.
 struct Probe {
@@ -54,10 +48,10 @@ struct Application {
 constexpr std::size_t result_at = 3;
 
 /// A primitive on the tape, with the values that its rule reads.
-class PrimitiveFunction final : public Function {
+class PrimitiveEntry final : public TapeEntry {
  public:
-  PrimitiveFunction(const GradientRow& row, Application application, std::vector<Edge> edges)
-      : Function(std::move(edges)),
+  PrimitiveEntry(const GradientRow& row, Application application, std::vector<Edge> edges)
+      : TapeEntry(std::move(edges)),
         row_(&row),
         result_(*application.values[result_at]),
         count_(application.count),
@@ -72,9 +66,9 @@ class PrimitiveFunction final : public Function {
     }
     if (row.reads != nothing) register_saved();
   }
-  ~PrimitiveFunction() override { unregister_saved(); }
+  ~PrimitiveEntry() override { unregister_saved(); }
 
-  std::vector<Tensor> gradients(const Tensor& gradient) override {
+  std::vector<Tensor> gradients(std::span<const Tensor> arrived) override {
     const std::array<NodeRef, 4> saved = saved_or_throw();
     std::array<Tensor, 3> values;
     Context context{result_, {}, {}, {descriptions_.data(), count_}, {}};
@@ -83,11 +77,11 @@ class PrimitiveFunction final : public Function {
     }
     if (saved[result_at]) {
       context.output =
-          connected(saved[result_at], geometry(result_at, saved[result_at]), {Ref<Function>(this), nullptr});
+          connected(saved[result_at], geometry(result_at, saved[result_at]), {Ref<TapeEntry>(this), nullptr});
     }
     context.inputs = {values.data(), count_};
     for (std::size_t i = 0; i < count_; ++i) context.needs[i] = static_cast<bool>(inputs()[i]);
-    const Gradients found = row_->rule(context, gradient);
+    const Gradients found = row_->rule(context, arrived[0]);
     std::vector<Tensor> result(count_);
     for (std::size_t i = 0; i < count_; ++i) {
       if (found[i].defined() && context.needs[i]) result[i] = fit(found[i], descriptions_[i]);
@@ -133,35 +127,23 @@ class PrimitiveFunction final : public Function {
 };
 
 /// A composite with a gradient of its own.
-class CustomFunction final : public Function {
+class CompositeEntry final : public TapeEntry {
  public:
-  CustomFunction(std::string_view name, std::vector<Edge> edges, std::vector<ops::Description> descriptions,
+  CompositeEntry(std::string_view name, std::vector<Edge> edges, std::vector<ops::Description> descriptions,
                  CustomGradient gradient)
-      : Function(std::move(edges)),
+      : TapeEntry(std::move(edges)),
         name_(name),
         descriptions_(std::move(descriptions)),
         gradient_(std::move(gradient)) {}
-  ~CustomFunction() override { unregister_saved(); }
+  ~CompositeEntry() override { unregister_saved(); }
 
-  /// `edge` says how the value hangs on the tape; a value that is the result itself is given by `is_result`.
-  void keep(graph::Image image, Edge edge, bool is_result) {
-    saved_.push_back(std::move(image.node));
-    saved_edges_.push_back({std::move(image.geometry), std::move(edge), is_result});
-  }
+  SavedTensors& saved_tensors() { return saved_; }
   void seal() {
     if (!saved_.empty()) register_saved();
   }
 
-  std::vector<Tensor> gradients(const Tensor& gradient) override {
-    const std::vector<NodeRef> nodes = saved_or_throw();
-    std::vector<Tensor> values;
-    values.reserve(nodes.size());
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      const SavedEdge& saved = saved_edges_[i];
-      values.push_back(
-          connected(nodes[i], saved.geometry, saved.is_result ? Edge{Ref<Function>(this), nullptr} : saved.edge));
-    }
-    std::vector<Tensor> result = gradient_(gradient, values);
+  std::vector<Tensor> gradients(std::span<const Tensor> arrived) override {
+    std::vector<Tensor> result = gradient_(arrived[0], saved_.get(*this));
     result.resize(inputs().size());
     for (std::size_t i = 0; i < result.size(); ++i) {
       if (!result[i].defined()) continue;
@@ -178,33 +160,17 @@ class CustomFunction final : public Function {
 
   void release() override {
     unregister_saved();
-    std::vector<NodeRef> nodes;
-    const std::lock_guard guard(lock());
-    released_ = true;
-    nodes.swap(saved_);
+    saved_.release();
   }
 
-  std::span<const NodeRef> saved() const override { return saved_; }
+  std::span<const NodeRef> saved() const override { return saved_.nodes(); }
   std::string_view name() const override { return name_; }
 
  private:
-  std::vector<NodeRef> saved_or_throw() const {
-    const std::lock_guard guard(lock());
-    if (released_ && !saved_edges_.empty()) throw_freed(name_);
-    return saved_;
-  }
-
-  struct SavedEdge {
-    graph::Geometry geometry;
-    Edge edge;
-    bool is_result;
-  };
   std::string name_;
   std::vector<ops::Description> descriptions_;
   CustomGradient gradient_;
-  std::vector<NodeRef> saved_;
-  std::vector<SavedEdge> saved_edges_;
-  bool released_ = false;
+  SavedTensors saved_;
 };
 
 std::vector<Edge> pair_of(Edge first, Edge second) {
@@ -215,18 +181,18 @@ std::vector<Edge> pair_of(Edge first, Edge second) {
 }
 
 /// A write through a view: the root's gradient loses the region, the value's takes it.
-class WriteFunction final : public Function {
+class WriteEntry final : public TapeEntry {
  public:
-  WriteFunction(Edge root, Edge value, graph::Geometry root_geometry, graph::Geometry view, std::int64_t numel)
-      : Function(pair_of(std::move(root), std::move(value))),
+  WriteEntry(Edge root, Edge value, graph::Geometry root_geometry, graph::Geometry view, std::int64_t numel)
+      : TapeEntry(pair_of(std::move(root), std::move(value))),
         root_(std::move(root_geometry)),
         view_(std::move(view)),
         numel_(numel) {}
 
-  std::vector<Tensor> gradients(const Tensor& gradient) override {
+  std::vector<Tensor> gradients(std::span<const Tensor> arrived) override {
     std::vector<Tensor> result(2);
-    if (inputs()[0]) result[0] = clear_in_root(gradient, root_, view_, numel_);
-    if (inputs()[1]) result[1] = gather_from_root(gradient, root_, view_, numel_);
+    if (inputs()[0]) result[0] = clear_in_root(arrived[0], root_, view_, numel_);
+    if (inputs()[1]) result[1] = gather_from_root(arrived[0], root_, view_, numel_);
     return result;
   }
   std::string_view name() const override { return "copy_slices"; }
@@ -241,10 +207,10 @@ void refuse_write(const Tensor& target, const History* history) {
   if (!history) return;
   if (history->viewed_without_grad) {
     throw AutogradError(
-        "in-place write: this view was made while grad mode was off and is written to while it is on. Make the view in "
-        "grad mode, or write under NoGrad.");
+        "in-place write: this view was made while grad mode was off, or by a custom Function, and is written to while "
+        "grad mode is on. Make the view in grad mode, write under NoGrad, or clone() it first.");
   }
-  if (!history->leaf_requires_grad || history->function) return;
+  if (!history->leaf_requires_grad || history->entry) return;
   throw AutogradError(target.state()->root
                           ? "in-place write: a leaf that requires a gradient is written to in grad mode. Use NoGrad, "
                             "or detach()."
@@ -287,7 +253,7 @@ Tensor taped(Op op, Inputs inputs, Tensor result, Application applied) {
   edges.reserve(applied.count);
   for (const Tensor& input : inputs) edges.push_back(edge_of(input));
   applied.values[result_at] = result.state()->cell->value();
-  require_history(result)->function = make_ref<PrimitiveFunction>(*row, std::move(applied), std::move(edges));
+  require_history(result)->entry = make_ref<PrimitiveEntry>(*row, std::move(applied), std::move(edges));
   return result;
 }
 
@@ -414,11 +380,11 @@ Tensor with_gradient(std::string_view name, const std::vector<Tensor>& inputs, c
     edges.push_back(input.defined() ? edge_of(input) : Edge{});
     descriptions.push_back(input.defined() ? ops::Description{input.dtype(), input.sizes()} : ops::Description{});
   }
-  auto function = make_ref<CustomFunction>(name, std::move(edges), std::move(descriptions), std::move(gradient));
-  for (const Tensor& tensor : saved) function->keep(graph::image_of(tensor), edge_of(tensor), false);
-  if (save_result) function->keep(image, {}, true);
-  function->seal();
-  require_history(connected_result)->function = function;
+  auto entry = make_ref<CompositeEntry>(name, std::move(edges), std::move(descriptions), std::move(gradient));
+  for (const Tensor& tensor : saved) entry->saved_tensors().add(tensor, edge_of(tensor));
+  if (save_result) entry->saved_tensors().add_result(connected_result, 0);
+  entry->seal();
+  require_history(connected_result)->entry = entry;
   return connected_result;
 }
 
@@ -444,6 +410,21 @@ Tensor reshaped_result(const Tensor& result, graph::Geometry geometry) {
   return Tensor(make_ref<graph::TensorState>(result.state()->cell, std::move(geometry), nullptr, true));
 }
 
+void tape_write(const Tensor& target, const Edge& value) {
+  const graph::TensorState& state = *target.state();
+  refuse_write(target, history_of(target));
+  const Ref<History> record = require_history(target);
+  const std::int64_t cell_numel = state.cell->numel();
+  const bool whole = covers(graph::reordered(state.geometry, graph::memory_order(state.geometry.strides)), cell_numel);
+  if (whole && state.geometry == record->root && value.entry) {
+    record->rebase(value);
+    return;
+  }
+  Edge root;
+  if (!(whole && numel(record->root.sizes) == cell_numel) && record->requires_grad()) root = record->edge();
+  record->rebase({make_ref<WriteEntry>(std::move(root), value, record->root, state.geometry, cell_numel), nullptr});
+}
+
 void assign(const Tensor& target, const Tensor& value, Overlap overlap) {
   graph::TensorState& state = *target.state();
   History* history = history_of(target);
@@ -466,20 +447,7 @@ void assign(const Tensor& target, const Tensor& value, Overlap overlap) {
   if (!whole) {
     node = graph::record(Op::overwrite, cell.value(), std::move(node), graph::view_info(place, *cell.value()));
   }
-  if (taped) {
-    const Ref<History> record = require_history(target);
-    Edge value_edge = edge_of(source);
-    if (whole && state.geometry == record->root && value_edge.function) {
-      record->rebase(value_edge.function);
-    } else {
-      Edge root_edge;
-      if (!(whole && numel(record->root.sizes) == cell.numel()) && record->requires_grad()) {
-        root_edge = record->function ? Edge{record->function, nullptr} : Edge{nullptr, record};
-      }
-      record->rebase(make_ref<WriteFunction>(std::move(root_edge), std::move(value_edge), record->root, state.geometry,
-                                             cell.numel()));
-    }
-  }
+  if (taped) tape_write(target, edge_of(source));
   graph::write_cell(cell, std::move(node));
 }
 

@@ -20,6 +20,23 @@ void require_floating(const Tensor& tensor, const char* function) {
       fmt::format("{}: only floating tensors can require a gradient, not {}", function, name_of(tensor.dtype())));
 }
 
+void require_callable(bool is_callable, const char* function) {
+  if (!is_callable) throw ValueError(fmt::format("{}: the hook is an empty function", function));
+}
+
+[[noreturn]] void throw_no_gradient(const char* function) {
+  throw AutogradError(
+      fmt::format("{}: the tensor does not require a gradient, so that none would ever arrive", function));
+}
+
+/// The hooks of a leaf, none at first.
+autograd::LeafHooks& leaf_hooks_of(autograd::History& leaf, const graph::TensorState& state) {
+  static std::mutex mutex;  // two threads may be about to register the first one
+  const std::lock_guard lock(mutex);
+  if (!leaf.leaf_hooks()) leaf.set_leaf_hooks(std::make_shared<autograd::LeafHooks>(state.cell));
+  return *leaf.leaf_hooks();
+}
+
 }  // namespace
 
 void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_graph) const {
@@ -36,7 +53,7 @@ bool Tensor::is_leaf() const {
   const graph::TensorState& state = state_of(*this, "is_leaf");
   const autograd::History* history = autograd::history_of(*this);
   if (!history || !history->requires_grad()) return true;
-  return !history->function && state.root;
+  return !history->entry && state.root;
 }
 
 Tensor& Tensor::requires_grad_(bool value) {
@@ -49,9 +66,10 @@ Tensor& Tensor::requires_grad_(bool value) {
   if (value == requires_grad()) return *this;
   if (value) {
     // A record of its own: views that were made before have nothing to do with it, as in PyTorch.
-    const autograd::History* before = autograd::history_of(*this);
+    autograd::History* const before = autograd::history_of(*this);
     auto history = make_ref<autograd::History>(state.geometry);
     history->leaf_requires_grad = true;
+    if (before && state.root) history->set_leaf_hooks(before->leaf_hooks());
     history->gradient =
         before && state.root && before->gradient ? before->gradient : make_ref<autograd::KeptGradient>();
     state.history.replace(history);
@@ -96,6 +114,27 @@ void Tensor::retain_grad() const {
   if (!is_leaf()) autograd::retain_gradient(*this);
 }
 
+HookHandle Tensor::add_hook(std::function<Tensor(const Tensor& gradient)> hook) const {
+  state_of(*this, "register_hook");
+  require_callable(static_cast<bool>(hook), "register_hook");
+  const autograd::Edge edge = autograd::own_edge_of(*this);
+  if (!edge) throw_no_gradient("register_hook");
+  if (edge.entry) return edge.entry->hooks(edge.result).add(std::move(hook));
+  return leaf_hooks_of(*edge.leaf, *state()).gradient.add(std::move(hook));
+}
+
+HookHandle Tensor::register_post_accumulate_grad_hook(std::function<void(const Tensor& leaf)> hook) const {
+  state_of(*this, "register_post_accumulate_grad_hook");
+  require_callable(static_cast<bool>(hook), "register_post_accumulate_grad_hook");
+  if (!requires_grad()) throw_no_gradient("register_post_accumulate_grad_hook");
+  if (!is_leaf()) {
+    throw AutogradError(
+        "register_post_accumulate_grad_hook: only leaves accumulate their gradient; use register_hook() on the result "
+        "of an operator");
+  }
+  return leaf_hooks_of(*autograd::history_of(*this), *state()).accumulated.add(std::move(hook));
+}
+
 void Tensor::set_data(const Tensor& other) const {
   graph::TensorState& state = state_of(*this, "set_data");
   const graph::TensorState& source = state_of(other, "set_data");
@@ -113,6 +152,7 @@ void Tensor::set_data(const Tensor& other) const {
   autograd::History* const history = autograd::history_of(*this);
   if (!history || !state.root) return;
   history->root = state.geometry;
+  if (const std::shared_ptr<autograd::LeafHooks> hooks = history->leaf_hooks()) hooks->cell = state.cell;
   ++history->generation;  // entries of views are of the data before
   if (!is_alike && history->gradient) history->gradient->set({});
 }
