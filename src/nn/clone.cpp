@@ -36,6 +36,9 @@ std::shared_ptr<Module::State> CloneScope::copy(const std::shared_ptr<Module::St
   made->parameters = state->parameters;  // copies each Parameter, through this scope
   made->buffers = state->buffers;
   made->children = state->children;
+  const ModuleHooks& hooks = state->hooks;
+  made->hooks = {hooks.forward_pre.clone(), hooks.forward.clone(), hooks.backward_pre.clone(), hooks.backward.clone()};
+  made->has_hooks = state->has_hooks.load();
   return made;
 }
 

@@ -18,7 +18,7 @@ Sequential::Sequential(std::initializer_list<std::pair<std::string, AnyModule>> 
 
 Tensor Sequential::forward(const Tensor& x) {
   Tensor y = x;
-  for (const auto& [name, module] : named_children()) y = module.get().forward(y);
+  for (const auto& [name, module] : named_children()) y = module.get()(y);
   return y;
 }
 

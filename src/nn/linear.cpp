@@ -43,6 +43,11 @@ Tensor Bilinear::forward(const Tensor& x1, const Tensor& x2) {
   return bias.defined() ? y + bias : y;
 }
 
+Tensor Bilinear::operator()(const Tensor& x1, const Tensor& x2) {
+  const Tensor inputs[] = {x1, x2};
+  return Module::operator()(inputs);
+}
+
 Tensor Bilinear::forward_all(std::span<const Tensor> inputs) {
   if (inputs.size() == 2) return forward(inputs[0], inputs[1]);
   throw ValueError(fmt::format("Bilinear: takes two inputs, not {}", inputs.size()));

@@ -4,6 +4,11 @@
 
 namespace russet::nn {
 
+Tensor Loss::operator()(const Tensor& input, const Tensor& target) {
+  const Tensor inputs[] = {input, target};
+  return Module::operator()(inputs);
+}
+
 Tensor Loss::forward_all(std::span<const Tensor> inputs) {
   if (inputs.size() == 2) return compare(inputs[0], inputs[1]);
   throw ValueError(fmt::format("a loss takes an input and a target, not {} tensors", inputs.size()));

@@ -83,6 +83,17 @@ MultiheadAttention::MultiheadAttention(std::int64_t embed_dim, std::int64_t num_
   register_module("out_proj", out_proj);
 }
 
+AttentionResult MultiheadAttention::operator()(const Tensor& query, const Tensor& key, const Tensor& value,
+                                               const AttentionMasks& masks, bool need_weights) {
+  AttentionResult result;
+  const Tensor inputs[] = {query, key, value};
+  result.output = call(inputs, [&](std::span<const Tensor> present) {
+    result = forward(present[0], present[1], present[2], masks, need_weights);
+    return result.output;
+  });
+  return result;
+}
+
 AttentionResult MultiheadAttention::forward(const Tensor& query, const Tensor& key, const Tensor& value,
                                             const AttentionMasks& masks, bool need_weights) {
   MultiHeadAttentionOptions options;
@@ -151,6 +162,10 @@ Tensor TransformerEncoderLayer::attention(const Tensor& rows, std::int64_t sampl
   return dropout(self_attn.attend_rows(rows, samples, mask, is_causal), options_.dropout, is_training());
 }
 
+Tensor TransformerEncoderLayer::operator()(const Tensor& x, const AttentionMasks& masks) {
+  return call({&x, 1}, [&](std::span<const Tensor> inputs) { return forward(inputs[0], masks); });
+}
+
 Tensor TransformerEncoderLayer::feed_forward(const Tensor& rows) {
   const Tensor hidden = linear1(rows);
   const Tensor active = options_.activation == TransformerActivation::gelu ? gelu(hidden) : relu(hidden);
@@ -190,6 +205,10 @@ TransformerEncoder::TransformerEncoder(const TransformerEncoderLayer& layer, std
   }
   register_module("layers", list);
   if (norm_) register_module("norm", *norm_);
+}
+
+Tensor TransformerEncoder::operator()(const Tensor& x, const AttentionMasks& masks) {
+  return call({&x, 1}, [&](std::span<const Tensor> inputs) { return forward(inputs[0], masks); });
 }
 
 Tensor TransformerEncoder::forward(const Tensor& x, const AttentionMasks& masks) {

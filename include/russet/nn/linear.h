@@ -23,7 +23,7 @@ class Bilinear : public Module {
   using Module::forward;
   Tensor forward(const Tensor& x1, const Tensor& x2);
   Tensor forward_all(std::span<const Tensor> inputs) override;
-  Tensor operator()(const Tensor& x1, const Tensor& x2) { return forward(x1, x2); }
+  Tensor operator()(const Tensor& x1, const Tensor& x2);
 
   Parameter weight;
   Parameter bias;

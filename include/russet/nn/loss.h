@@ -10,7 +10,7 @@ class Loss : public Module {
  public:
   virtual Tensor compare(const Tensor& input, const Tensor& target) = 0;
   Tensor forward_all(std::span<const Tensor> inputs) override;
-  Tensor operator()(const Tensor& input, const Tensor& target) { return compare(input, target); }
+  Tensor operator()(const Tensor& input, const Tensor& target);
 };
 
 class CrossEntropyLoss : public Loss {

@@ -7,7 +7,8 @@
 //       Tensor forward(const Tensor& x) override { return fc2(relu(fc1(x))); }
 //     };
 //
-// A module is a handle: copies share parameters, buffers, children and mode. clone() makes an independent one.
+// A module is a handle: copies share parameters, buffers, children, mode and hooks. clone() makes an independent one.
+#include <russet/hooks.h>
 #include <russet/io/state_dict.h>
 #include <russet/tensor.h>
 #include <concepts>
@@ -24,6 +25,7 @@
 namespace russet::nn {
 
 class AnyModule;
+class Module;
 
 /// A parameter or buffer as a member of a module. Unlike a plain Tensor, it follows its module through clone().
 class Parameter : public Tensor {
@@ -45,6 +47,19 @@ struct LoadResult {
   std::vector<std::string> unexpected;
 };
 
+// Hooks of modules. A module that takes other inputs than tensors, such as masks, shows its tensors.
+
+/// Sees the inputs of forward(); what it returns replaces them, unless it is empty.
+using ForwardPreHook = std::function<std::vector<Tensor>(Module& module, std::span<const Tensor> inputs)>;
+/// Sees what forward() returned; what it returns replaces that, unless it is undefined.
+using ForwardHook = std::function<Tensor(Module& module, std::span<const Tensor> inputs, const Tensor& output)>;
+/// Sees the output's gradient; what it returns replaces that, unless it is undefined. `module` is a handle on the
+/// module that ran, without its type.
+using FullBackwardPreHook = std::function<Tensor(Module& module, const Tensor& grad_output)>;
+/// Sees the gradients of inputs, undefined where none is wanted; what it returns replaces them, unless it is empty.
+using FullBackwardHook =
+    std::function<std::vector<Tensor>(Module& module, std::span<const Tensor> grad_inputs, const Tensor& grad_output)>;
+
 class Module {
  public:
   Module();
@@ -56,7 +71,30 @@ class Module {
   /// The result for one input. A module of several inputs overrides forward_all too, or only that.
   virtual Tensor forward(const Tensor& x);
   virtual Tensor forward_all(std::span<const Tensor> inputs);
-  Tensor operator()(const Tensor& x) { return forward(x); }
+  /// forward(), with the hooks of the module around it. Call modules so; forward() itself runs no hooks.
+  Tensor operator()(const Tensor& x);
+  /// Likewise forward_all().
+  Tensor operator()(std::span<const Tensor> inputs);
+
+  // Hooks run in order of registration. They may return nothing. Those of backward see the graph that a call made
+  // while they were registered; that call's inputs and output cannot be written to in place, as in PyTorch.
+  template <class Hook>
+  HookHandle register_forward_pre_hook(Hook hook) {
+    return add_hook(ForwardPreHook(returning<std::vector<Tensor>, Module&, std::span<const Tensor>>(std::move(hook))));
+  }
+  template <class Hook>
+  HookHandle register_forward_hook(Hook hook) {
+    return add_hook(ForwardHook(returning<Tensor, Module&, std::span<const Tensor>, const Tensor&>(std::move(hook))));
+  }
+  template <class Hook>
+  HookHandle register_full_backward_pre_hook(Hook hook) {
+    return add_hook(FullBackwardPreHook(returning<Tensor, Module&, const Tensor&>(std::move(hook))));
+  }
+  template <class Hook>
+  HookHandle register_full_backward_hook(Hook hook) {
+    return add_hook(FullBackwardHook(
+        returning<std::vector<Tensor>, Module&, std::span<const Tensor>, const Tensor&>(std::move(hook))));
+  }
 
   /// Every parameter once, by its path ("layer1.0.conv1.weight"): a module's own before its children's.
   NamedTensors named_parameters() const;
@@ -105,9 +143,18 @@ class Module {
   struct State;
   explicit Module(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
+  /// What operator() of a module with inputs of its own calls: `forward`, with the hooks of the module around it.
+  Tensor call(std::span<const Tensor> inputs, const std::function<Tensor(std::span<const Tensor> inputs)>& forward);
+
  private:
   friend class AnyModule;
   friend class CloneScope;
+  /// The module that runs when this one is called.
+  virtual Module& called() { return *this; }
+  HookHandle add_hook(ForwardPreHook hook);
+  HookHandle add_hook(ForwardHook hook);
+  HookHandle add_hook(FullBackwardPreHook hook);
+  HookHandle add_hook(FullBackwardHook hook);
   void add_child(const std::string& name, AnyModule module);
   void visit(const std::string& prefix, const std::function<void(const std::string&, Module&)>& f);
 
@@ -124,8 +171,9 @@ class AnyModule : public Module {
   AnyModule(AnyModule&&) noexcept = default;
   AnyModule& operator=(const AnyModule&) = default;
 
-  Tensor forward(const Tensor& x) override { return module_->forward(x); }
-  Tensor forward_all(std::span<const Tensor> inputs) override { return module_->forward_all(inputs); }
+  /// Calls the module, hooks included.
+  Tensor forward(const Tensor& x) override { return (*module_)(x); }
+  Tensor forward_all(std::span<const Tensor> inputs) override { return (*module_)(inputs); }
   Module& get() const { return *module_; }
   /// The module if it is an M, else nullptr.
   template <class M>
@@ -134,6 +182,7 @@ class AnyModule : public Module {
   }
 
  private:
+  Module& called() override { return module_->called(); }
   template <class M>
   static std::shared_ptr<Module> copy_of(const Module& module) {
     return std::make_shared<M>(static_cast<const M&>(module));

@@ -47,9 +47,7 @@ class MultiheadAttention : public Module {
   AttentionResult forward(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionMasks& masks = {},
                           bool need_weights = true);
   AttentionResult operator()(const Tensor& query, const Tensor& key, const Tensor& value,
-                             const AttentionMasks& masks = {}, bool need_weights = true) {
-    return forward(query, key, value, masks, need_weights);
-  }
+                             const AttentionMasks& masks = {}, bool need_weights = true);
   /// Attention of sequences to themselves. rows: the tokens of all samples one below the other, [n * l, e], which keeps
   /// biases beside their products. mask: broadcasts to [n, heads, l, l]; true where a query may look, or numbers added.
   Tensor attend_rows(const Tensor& rows, std::int64_t samples, const Tensor& mask = {}, bool is_causal = false);
@@ -90,7 +88,7 @@ class TransformerEncoderLayer : public Module {
   /// x: [l, n, d_model], [n, l, d_model] with batch_first, or [l, d_model].
   Tensor forward(const Tensor& x) override { return forward(x, AttentionMasks{}); }
   Tensor forward(const Tensor& x, const AttentionMasks& masks);
-  Tensor operator()(const Tensor& x, const AttentionMasks& masks = {}) { return forward(x, masks); }
+  Tensor operator()(const Tensor& x, const AttentionMasks& masks = {});
 
   MultiheadAttention self_attn;
   Linear linear1;
@@ -113,7 +111,7 @@ class TransformerEncoder : public Module {
                      const std::optional<LayerNorm>& norm = {});
   Tensor forward(const Tensor& x) override { return forward(x, AttentionMasks{}); }
   Tensor forward(const Tensor& x, const AttentionMasks& masks);
-  Tensor operator()(const Tensor& x, const AttentionMasks& masks = {}) { return forward(x, masks); }
+  Tensor operator()(const Tensor& x, const AttentionMasks& masks = {});
 
  private:
   std::vector<TransformerEncoderLayer> layers_;
