@@ -141,5 +141,29 @@ TEST(SavedSet, TakesTheFewerBytesThoughTheyLieFurtherFromWhatIsRead) {
   EXPECT_EQ(kept.gradient, kept_by(program, false).gradient);
 }
 
+struct Exp : autograd::Function<Exp> {
+  static Tensor forward(autograd::AutogradContext* ctx, const Tensor& x) {
+    const Tensor y = exp(x);
+    ctx->save_for_backward({x, y, y * 2.0});
+    return y;
+  }
+  static autograd::variable_list backward(autograd::AutogradContext* ctx, const autograd::variable_list& gradients) {
+    const autograd::variable_list saved = ctx->get_saved_variables();
+    return {gradients[0] * (saved[1] + saved[2] + saved[0]) * 0.25};
+  }
+};
+
+TEST(SavedSet, KnowsWhatCustomFunctionsSave) {
+  const auto program = [](const Tensor& x, const Tensor& w, const Tensor& v) {
+    return sum(Exp::apply(matmul(x, w) * 0.01) * v);
+  };
+  const Kept kept = kept_by(program);
+  EXPECT_GE(kept.bytes, matrix_bytes);
+  EXPECT_LT(kept.bytes, 2 * matrix_bytes);
+  EXPECT_EQ(kept.gradient, kept_by(program, false).gradient);
+  const Kept none = kept_by([](const Tensor& x, const Tensor&, const Tensor& v) { return sum(Exp::apply(x * v)); });
+  EXPECT_LT(none.bytes, matrix_bytes);
+}
+
 }  // namespace
 }  // namespace russet

@@ -96,6 +96,43 @@ TEST(Threads, FreeOneGraphOnce) {
   }
 }
 
+/// Hooks and a custom Function on a graph and a leaf that all threads share; some passes fail.
+struct Tripled : autograd::Function<Tripled> {
+  static Tensor forward(autograd::AutogradContext* ctx, const Tensor& x) {
+    ctx->save_for_backward({x});
+    return x * 3;
+  }
+  static autograd::variable_list backward(autograd::AutogradContext* ctx, const autograd::variable_list& gradients) {
+    ctx->saved_data["calls"] = 1;  // passes take turns
+    return {gradients[0] * 3 + ctx->get_saved_variables()[0] * 0};
+  }
+};
+
+TEST(Threads, RunHooksOfOneGraph) {
+  constexpr int rounds = 30;
+  const Tensor leaf = leaf_of({1, 2, 3});
+  const Tensor value = Tripled::apply(leaf * 2);
+  const Tensor loss = sum(value * value);
+  std::atomic<int> seen{0}, accumulated{0};
+  value.register_hook([&](const Tensor& gradient) {
+    ++seen;
+    return gradient * 2;
+  });
+  leaf.register_hook([](const Tensor& gradient) { return gradient * 0.5; });
+  leaf.register_post_accumulate_grad_hook([&](const Tensor&) { ++accumulated; });
+  side_by_side(thread_count, [&](int) {
+    for (int round = 0; round < rounds; ++round) {
+      HookHandle passing = value.register_hook([](const Tensor& gradient) { return gradient * 1.0; });
+      loss.backward({}, true);
+      passing.remove();
+    }
+  });
+  EXPECT_EQ(seen, rounds * thread_count);
+  EXPECT_EQ(accumulated, rounds * thread_count);
+  const float factor = 2.0F * 36 * rounds * thread_count;
+  EXPECT_EQ(leaf.grad().to_vector<float>(), (std::vector<float>{factor, 2 * factor, 3 * factor}));
+}
+
 TEST(Threads, ReadWhatAnotherHasRecorded) {
   for (int round = 0; round < 20; ++round) {
     Tensor shared = arange(1000).to(DType::float32);
