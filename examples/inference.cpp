@@ -15,7 +15,7 @@ int main(int count, char** arguments) try {
     return 2;
   }
   const StateDict weights = io::load_safetensors(arguments[2]);
-  models::Model model = models::create(arguments[1]);
+  models::Model model = models::get_model(arguments[1]);
   model.load_state_dict(weights);
   model.eval();
 

@@ -113,7 +113,7 @@ std::vector<std::string> one_or(const std::string& word, std::vector<std::string
 
 void run(const Arguments& arguments) {
   const russet::Device device = require_device(arguments.device);
-  const std::vector<std::string> models = arguments.models.empty() ? russet::models::names() : arguments.models;
+  const std::vector<std::string> models = arguments.models.empty() ? russet::models::list_models() : arguments.models;
   const std::vector<std::string> phases = one_or(arguments.phase, {"train", "eval"});
   const std::vector<std::string> precisions = one_or(arguments.precision, {"fp32", "bf16"});
   // Mistakes are said before anything is measured.
@@ -153,7 +153,7 @@ void run(const Arguments& arguments) {
 void add_bench(CLI::App& program) {
   CLI::App* command = program.add_subcommand("bench", "How fast models train and evaluate, on made-up data");
   auto arguments = std::make_shared<Arguments>();
-  command->add_option("MODEL", arguments->models, "Of " + join(russet::models::names()) + " [all]");
+  command->add_option("MODEL", arguments->models, "Of " + join(russet::models::list_models()) + " [all]");
   command->add_option("--phase", arguments->phase, "train or eval [both]");
   command->add_option("--precision", arguments->precision, "fp32 or bf16 [both]");
   command->add_option("--batch", arguments->batch, "Samples in a batch [by model]");

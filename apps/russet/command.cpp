@@ -51,7 +51,7 @@ CLI::Option* add_precision_option(CLI::App& command, std::string& precision) {
 }
 
 CLI::Option* add_model_option(CLI::App& command, std::string& model) {
-  return command.add_option("MODEL", model, "One of " + join(russet::models::names()))->required();
+  return command.add_option("MODEL", model, "One of " + join(russet::models::list_models()))->required();
 }
 
 }  // namespace app

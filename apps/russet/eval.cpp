@@ -23,7 +23,7 @@ void run(const Arguments& arguments) {
   const bool lower = precision_type(arguments.precision) == russet::DType::bfloat16;
   russet::train::Options options = arguments.options;
   options.augment = "none";
-  russet::models::describe(options.model);
+  russet::models::find_model(options.model);
   const russet::io::SafetensorsFile file(arguments.weights);
   const russet::train::Card card = russet::train::card_of(file, options.model);
   options = russet::train::with_defaults(options);  // checks the numbers

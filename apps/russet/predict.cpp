@@ -41,7 +41,7 @@ struct Network {
 Network load(const Arguments& arguments) {
   const russet::Device device = require_device(arguments.device);
   const bool lower = precision_type(arguments.precision) == russet::DType::bfloat16;
-  russet::models::describe(arguments.model);
+  russet::models::find_model(arguments.model);
   const russet::io::SafetensorsFile file(arguments.weights);
   const Card card = russet::train::card_of(file, arguments.model);
   Network network{card, russet::train::load_model(card, file, device), device, lower};
@@ -101,11 +101,11 @@ void predict_images(Network& network, const Arguments& arguments) {
   }
 }
 
-/// The tensors of the input file by the names that the model's description gives; undefined where left out.
-std::vector<Tensor> read_inputs(const russet::io::SafetensorsFile& file, const russet::models::Description& description,
-                                russet::Device device) {
+/// The tensors of the input file by the names that the model gives; undefined where left out.
+std::vector<Tensor> read_inputs(const russet::io::SafetensorsFile& file,
+                                const std::vector<russet::models::Input>& wanted, russet::Device device) {
   std::vector<Tensor> inputs;
-  for (const russet::models::Input& input : description.inputs) {
+  for (const russet::models::Input& input : wanted) {
     const russet::io::SafetensorsEntry* entry = file.find(input.name);
     if (entry == nullptr && inputs.empty()) entry = file.find("x");
     if (entry == nullptr && input.required) {
@@ -117,7 +117,7 @@ std::vector<Tensor> read_inputs(const russet::io::SafetensorsFile& file, const r
     }
     if (tensor.defined() && !inputs.empty() && tensor.size(0) != inputs.front().size(0)) {
       throw russet::FileError(fmt::format("{}: \"{}\" has {} rows and \"{}\" has {}", file.name(), entry->name,
-                                          tensor.size(0), description.inputs.front().name, inputs.front().size(0)));
+                                          tensor.size(0), wanted.front().name, inputs.front().size(0)));
     }
     if (tensor.defined() && input.limit > 0) {
       const std::vector<std::int64_t> values = tensor.to_vector<std::int64_t>();
@@ -152,7 +152,7 @@ Tensor outputs_of(Network& network, const std::vector<Tensor>& inputs, std::int6
 
 void predict_tensors(Network& network, const Arguments& arguments) {
   const russet::io::SafetensorsFile file(arguments.input);
-  const std::vector<Tensor> inputs = read_inputs(file, network.model.description(), network.device);
+  const std::vector<Tensor> inputs = read_inputs(file, network.model.inputs(), network.device);
   const Tensor output = outputs_of(network, inputs, arguments.batch);
   russet::io::save_safetensors(arguments.output, russet::StateDict{{"y", output}});
   if (arguments.json) {

@@ -36,7 +36,7 @@ struct Arguments {
 
 void add_options(CLI::App& command, Arguments& arguments) {
   Options& o = arguments.options;
-  command.add_option("MODEL", o.model, "One of " + join(russet::models::names()));
+  command.add_option("MODEL", o.model, "One of " + join(russet::models::list_models()));
   command.add_option("--data", o.data,
                      "shapes, mnist:DIR, folder:DIR (train/ and test/ inside, or --holdout), or "
                      "tensors:FILE.safetensors (tensors x and y)");
@@ -82,7 +82,7 @@ Trainer make_trainer(const Arguments& arguments) {
     return Trainer(arguments.resume, options);
   }
   if (options.model.empty()) {
-    throw russet::ValueError("train: the model is missing: one of " + join(russet::models::names()));
+    throw russet::ValueError("train: the model is missing: one of " + join(russet::models::list_models()));
   }
   if (options.data.empty()) {
     throw russet::ValueError("train: --data is missing: shapes, mnist:DIR, folder:DIR or tensors:FILE.safetensors");

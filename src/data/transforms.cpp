@@ -35,10 +35,10 @@ void check(const Channels& t) { require(t.count == 1 || t.count == 3, "Channels:
 void check(const Apply& t) { require(static_cast<bool>(t.function), "Apply: the function is empty"); }
 void check(const ToFloat&) {}
 void check(const Normalize& t) {
-  require(!t.mean.empty() && t.mean.size() == t.deviation.size(),
-          "Normalize: as many means as deviations, at least one");
-  require(std::none_of(t.deviation.begin(), t.deviation.end(), [](float d) { return !(d > 0); }),
-          "Normalize: deviations must be positive");
+  require(!t.mean.empty() && t.mean.size() == t.std.size(),
+          "Normalize: as many numbers in mean as in std, at least one");
+  require(std::none_of(t.std.begin(), t.std.end(), [](float d) { return !(d > 0); }),
+          "Normalize: std must be positive");
 }
 
 // What size each transform makes of a size.
@@ -222,7 +222,7 @@ Transforms::Transforms(std::vector<Transform> steps) {
   for (std::size_t c = 0; c < normalize_.mean.size(); ++c) {
     std::array<float, 256>& table = tables_.emplace_back();
     for (std::size_t value = 0; value < 256; ++value) {
-      table[value] = (static_cast<float>(value) / 255.0F - normalize_.mean[c]) / normalize_.deviation[c];
+      table[value] = (static_cast<float>(value) / 255.0F - normalize_.mean[c]) / normalize_.std[c];
     }
   }
 }

@@ -8,6 +8,10 @@
 #include <russet/nn/init.h>
 #include <russet/nn_functional.h>
 
+#include <algorithm>
+
+#include "widths.h"
+
 namespace russet::models {
 namespace {
 
@@ -219,4 +223,66 @@ Tensor BertForSequenceClassification::forward_all(std::span<const Tensor> inputs
   return forward(inputs[0], inputs.size() > 1 ? inputs[1] : Tensor(), inputs.size() > 2 ? inputs[2] : Tensor());
 }
 
+namespace {
+
+/// What ModelOptions::config may change.
+constexpr std::pair<const char*, std::int64_t BertConfig::*> sizes[] = {
+    {"vocab_size", &BertConfig::vocab_size},
+    {"hidden_size", &BertConfig::hidden_size},
+    {"num_hidden_layers", &BertConfig::num_hidden_layers},
+    {"num_attention_heads", &BertConfig::num_attention_heads},
+    {"intermediate_size", &BertConfig::intermediate_size},
+    {"max_position_embeddings", &BertConfig::max_position_embeddings},
+    {"type_vocab_size", &BertConfig::type_vocab_size},
+    {"pad_token_id", &BertConfig::pad_token_id},
+};
+
+std::vector<std::string> names_of_sizes() {
+  std::vector<std::string> names;
+  for (const auto& [name, member] : sizes) names.emplace_back(name);
+  return names;
+}
+
+BertConfig config_of(const ModelOptions& options) {
+  BertConfig config;
+  for (const auto& [name, member] : sizes) {
+    const auto given = options.config.find(name);
+    if (given != options.config.end()) config.*member = given->second;
+  }
+  config.hidden_size = scaled(options, config.hidden_size, config.num_attention_heads);
+  config.intermediate_size = scaled(options, config.intermediate_size);
+  config.num_labels = *options.num_classes;
+  if (options.dropout) config.hidden_dropout_prob = config.attention_probs_dropout_prob = *options.dropout;
+  return config;
+}
+
+nn::AnyModule make(const ModelOptions& options) { return BertForSequenceClassification(config_of(options)); }
+
+std::vector<Input> inputs(const ModelOptions& options) {
+  const BertConfig config = config_of(options);
+  const std::int64_t length = std::min<std::int64_t>(128, config.max_position_embeddings);
+  const auto input = [&](const char* name, std::int64_t limit, bool required) {
+    return Input{name, {length}, DType::int64, limit, required};
+  };
+  return {input("input_ids", config.vocab_size, true), input("attention_mask", 2, false),
+          input("token_type_ids", config.type_vocab_size, false)};
+}
+
+const bool registered = register_model(
+    {.name = "bert_base",
+     .summary = "BERT-base with a classification head",
+     .make = make,
+     .takes = InputKind::tokens,
+     .inputs = inputs,
+     .num_classes = 2,
+     .classifier = "classifier.weight",
+     .config = names_of_sizes(),
+     .recipe =
+         {.optimizer = {.name = "adamw", .lr = 2e-5, .weight_decay = 0.01}, .batch = 16, .epochs = 3, .warmup = 50},
+     .benchmark = {
+         .batch = 4,
+         .optimizer = optim::OptimizerChoice{.name = "adamw", .lr = 1e-5, .momentum = 0, .weight_decay = 0.01},
+         .num_classes = 6}});
+
+}  // namespace
 }  // namespace russet::models

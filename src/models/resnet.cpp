@@ -9,6 +9,8 @@
 #include <russet/nn/init.h>
 #include <russet/nn/pooling.h>
 
+#include "widths.h"
+
 namespace russet::models {
 namespace {
 
@@ -159,4 +161,45 @@ ResNet resnet18_cifar(ResNetOptions options) {
   return resnet18(std::move(options));
 }
 
+namespace {
+
+template <ResNet (*Make)(ResNetOptions)>
+nn::AnyModule make(const ModelOptions& options) {
+  return Make({.in_channels = *options.in_channels,
+               .width = scaled(options, ResNetOptions{}.width),
+               .num_classes = *options.num_classes,
+               .dropout = options.dropout.value_or(0)});
+}
+
+ModelSpec spec_of(const char* name, const char* summary, nn::AnyModule (*make)(const ModelOptions&),
+                  std::int64_t batch) {
+  return {.name = name,
+          .summary = summary,
+          .make = make,
+          .any_image_size = true,
+          .classifier = "fc.weight",
+          .stem = "conv1.weight",
+          .recipe = {.optimizer = {.lr = 0.05, .weight_decay = 1e-4}, .batch = 32, .epochs = 30, .warmup = 200},
+          .benchmark = {.batch = batch}};
+}
+
+ModelSpec spec_of_cifar() {
+  ModelSpec spec = spec_of("resnet18_cifar", "ResNet-18 with a stem for small images", make<resnet18_cifar>, 64);
+  spec.num_classes = 10;
+  spec.preprocessing = {.size = 32,  // CIFAR-10's
+                        .any_channels = true,
+                        .mean = {0.4914F, 0.4822F, 0.4465F},
+                        .std = {0.2470F, 0.2435F, 0.2616F}};
+  spec.recipe.optimizer = {.lr = 0.1, .weight_decay = 5e-4};
+  spec.recipe.batch = 128;
+  return spec;
+}
+
+const bool registered[] = {
+    register_model(spec_of("resnet18", "ResNet-18", make<resnet18>, 16)),
+    register_model(spec_of("resnet50", "ResNet-50", make<resnet50>, 8)),
+    register_model(spec_of_cifar()),
+};
+
+}  // namespace
 }  // namespace russet::models

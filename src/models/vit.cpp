@@ -12,6 +12,8 @@
 
 #include <cmath>
 
+#include "widths.h"
+
 namespace russet::models {
 namespace {
 
@@ -124,4 +126,30 @@ Tensor VisionTransformer::forward(const Tensor& x) {
   return head_(encoder_(cat({token, patches}, 1)));
 }
 
+namespace {
+
+nn::AnyModule make(const ModelOptions& options) {
+  const double dropout = options.dropout.value_or(0);
+  const VisionTransformerOptions usual;
+  return VisionTransformer({.image_size = *options.image_size,
+                            .hidden_dim = scaled(options, usual.hidden_dim, usual.num_heads),
+                            .mlp_dim = scaled(options, usual.mlp_dim),
+                            .dropout = dropout,
+                            .attention_dropout = dropout,
+                            .in_channels = *options.in_channels,
+                            .num_classes = *options.num_classes});
+}
+
+const bool registered = register_model({.name = "vit_b_16",
+                                        .summary = "vision transformer, base, patches of 16 x 16",
+                                        .make = make,
+                                        .classifier = "heads.head.weight",
+                                        .stem = "conv_proj.weight",
+                                        .recipe = {.optimizer = {.name = "adamw", .lr = 1e-4, .weight_decay = 0.05},
+                                                   .batch = 16,
+                                                   .epochs = 10,
+                                                   .warmup = 200},
+                                        .benchmark = {.batch = 4}});
+
+}  // namespace
 }  // namespace russet::models

@@ -13,26 +13,12 @@ using nlohmann::json;
 
 constexpr const char* key = "russet";
 
-/// Which tensors tell what a file from elsewhere is for: [classes, ...] of the last layer, [..., channels, ...] of the
-/// first one.
-struct Landmarks {
-  std::string_view model;
-  std::string_view classifier;
-  std::string_view stem;
-};
-constexpr Landmarks landmarks[] = {
-    {"mlp", "fc3.weight", "fc1.weight"},       {"lenet5", "c.4.weight", "f.0.weight"},
-    {"resnet18", "fc.weight", "conv1.weight"}, {"resnet18_cifar", "fc.weight", "conv1.weight"},
-    {"resnet50", "fc.weight", "conv1.weight"}, {"vit_b_16", "heads.head.weight", "conv_proj.weight"},
-    {"bert_base", "classifier.weight", ""},
-};
+constexpr float mnist_mean = 0.1307F;
+constexpr float mnist_std = 0.3081F;
 
-ImageForm usual_form(const std::string& model, int channels) {
-  ImageForm form{224, channels, {0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F}};
-  if (model == "resnet18_cifar") form = {32, channels, {0.4914F, 0.4822F, 0.4465F}, {0.2470F, 0.2435F, 0.2616F}};
-  if (model == "lenet5") form = {28, channels, {0.1307F}, {0.3081F}};
-  if (channels == 1) form.mean = {0.1307F}, form.deviation = {0.3081F};
-  return form;
+ImageForm usual_form(const models::Preprocessing& usual, int channels) {
+  if (channels == 1) return {usual.size, channels, {mnist_mean}, {mnist_std}};
+  return {usual.size, channels, usual.mean, usual.std};
 }
 
 std::int64_t size_along(const io::SafetensorsFile& file, std::string_view name, int axis) {
@@ -44,26 +30,24 @@ std::int64_t size_along(const io::SafetensorsFile& file, std::string_view name, 
 }
 
 Card card_from_shapes(const io::SafetensorsFile& file, const std::string& model) {
-  const auto* const found = std::find_if(std::begin(landmarks), std::end(landmarks),
-                                         [&](const Landmarks& marks) { return marks.model == model; });
-  if (found == std::end(landmarks)) throw ValueError(fmt::format("{}: the model {} is not known", file.name(), model));
+  const models::ModelSpec& spec = models::find_model(model);
   Card card;
   card.assumed = true;
   card.model = model;
-  card.num_classes = size_along(file, found->classifier, 0);
-  if (found->stem.empty()) return card;
-  card.in_channels = size_along(file, found->stem, 1);
-  if (model == "mlp") {
+  card.num_classes = size_along(file, spec.classifier, 0);
+  if (spec.takes == models::InputKind::tokens) return card;
+  card.in_channels = size_along(file, spec.stem, 1);
+  if (spec.takes == models::InputKind::numbers) {
     card.image_size = 1;
     return card;
   }
-  card.image = usual_form(model, static_cast<int>(std::min<std::int64_t>(*card.in_channels, 1 << 20)));
+  card.image = usual_form(spec.preprocessing, static_cast<int>(std::min<std::int64_t>(*card.in_channels, 1 << 20)));
   card.image_size = card.image->size;
   return card;
 }
 
 json json_of(const ImageForm& form) {
-  return {{"size", form.size}, {"channels", form.channels}, {"mean", form.mean}, {"deviation", form.deviation}};
+  return {{"size", form.size}, {"channels", form.channels}, {"mean", form.mean}, {"deviation", form.std}};
 }
 
 Card card_from_json(const json& object) {
@@ -106,7 +90,7 @@ std::optional<Card> card_in(const io::Metadata& metadata, const std::string& nam
 }
 
 Card card_of(const io::SafetensorsFile& file, const std::string& model) {
-  models::describe(model);
+  models::find_model(model);
   const std::optional<Card> card = card_in(file.metadata(), file.name());
   if (!card) return card_from_shapes(file, model);
   if (card->model != model) {

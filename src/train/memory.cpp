@@ -34,7 +34,8 @@ Workload workload_of(const Options& options, const Task& task) {
   workload.accumulate = std::min<std::int64_t>(*options.accumulate, 2);
   workload.lower_precision = options.lower_precision();
   workload.objective = task.card.regression ? Objective::squared_error : Objective::cross_entropy;
-  workload.optimizer = OptimizerChoice{*options.optimizer, *options.lr, *options.momentum, *options.weight_decay};
+  workload.optimizer =
+      optim::OptimizerChoice{*options.optimizer, *options.lr, *options.momentum, *options.weight_decay};
   workload.clip_grad = *options.clip_grad;
   workload.label_smoothing = *options.label_smoothing;
   workload.input = task.train->input();

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <russet/error.h>
+#include <russet/models/registry.h>
 #include <russet/train/options.h>
 
 #include <algorithm>
@@ -12,33 +13,6 @@ namespace russet::train {
 namespace {
 
 using nlohmann::json;
-
-/// What a model is trained with unless told otherwise: what its paper, or common practice, uses.
-struct Recipe {
-  std::string_view model;
-  std::string_view optimizer;
-  double lr;
-  double weight_decay;
-  std::int64_t batch;
-  std::int64_t epochs;
-  std::int64_t warmup;
-};
-constexpr Recipe recipes[] = {
-    {"mlp", "sgd", 0.05, 0, 64, 10, 0},
-    {"lenet5", "sgd", 0.05, 0, 64, 10, 0},
-    {"resnet18_cifar", "sgd", 0.1, 5e-4, 128, 30, 200},
-    {"resnet18", "sgd", 0.05, 1e-4, 32, 30, 200},
-    {"resnet50", "sgd", 0.05, 1e-4, 32, 30, 200},
-    {"vit_b_16", "adamw", 1e-4, 0.05, 16, 10, 200},
-    {"bert_base", "adamw", 2e-5, 0.01, 16, 3, 50},
-};
-constexpr Recipe other_recipe = {"", "sgd", 0.05, 0, 64, 10, 0};
-
-const Recipe& recipe_of(std::string_view model) {
-  const auto* found =
-      std::find_if(std::begin(recipes), std::end(recipes), [&](const Recipe& recipe) { return recipe.model == model; });
-  return found == std::end(recipes) ? other_recipe : *found;
-}
 
 template <class T>
 void default_to(std::optional<T>& field, T value) {
@@ -90,7 +64,6 @@ void check(const Options& options) {
           "above 0 and at most 8");
   require_share("holdout", options.holdout);
   if (options.epochs && options.steps) throw ValueError("--epochs and --steps: one of them says how long to train");
-  if (options.model.empty()) throw ValueError("the model is missing");
   if (options.data.empty()) throw ValueError("--data is missing");
 }
 
@@ -112,17 +85,18 @@ std::string word_of(const json& value) { return value.is_string() ? value.get<st
 }  // namespace
 
 Options with_defaults(Options options) {
-  const Recipe& recipe = recipe_of(options.model);
+  if (options.model.empty()) throw ValueError("the model is missing");
+  const models::Recipe& recipe = models::find_model(options.model).recipe;
   default_to<std::string>(options.device, "cpu");
   default_to<std::string>(options.precision, "fp32");
   if (!options.epochs && !options.steps) options.epochs = recipe.epochs;
   default_to(options.batch, recipe.batch);
   default_to<std::int64_t>(options.accumulate, 1);
-  default_to(options.optimizer, std::string(recipe.optimizer));
-  const bool own = options.optimizer == recipe.optimizer;
-  default_to(options.lr, own ? recipe.lr : options.optimizer == "sgd" ? 0.05 : 1e-3);
+  default_to(options.optimizer, recipe.optimizer.name);
+  const bool own = options.optimizer == recipe.optimizer.name;
+  default_to(options.lr, own ? recipe.optimizer.lr : options.optimizer == "sgd" ? 0.05 : 1e-3);
   default_to(options.momentum, 0.9);
-  default_to(options.weight_decay, own ? recipe.weight_decay : options.optimizer == "adamw" ? 0.01 : 0.0);
+  default_to(options.weight_decay, own ? recipe.optimizer.weight_decay : options.optimizer == "adamw" ? 0.01 : 0.0);
   default_to<std::string>(options.schedule, "cosine");
   default_to(options.warmup, recipe.warmup);
   default_to(options.clip_grad, 0.0);

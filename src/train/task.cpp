@@ -13,29 +13,21 @@ using data::Transform;
 
 constexpr std::int64_t small_side = 64;  // below: pictures like CIFAR's; from there on: like ImageNet's
 
-ImageForm form_of(const Options& options, const Shape& image) {
+ImageForm form_of(const Options& options, const models::Preprocessing& usual, const Shape& image) {
   ImageForm form;
-  form.channels = static_cast<int>(image[0]);
-  form.size = 224;
-  if (options.model == "lenet5") form.size = 28;
-  if (options.model == "mlp" || options.model == "resnet18_cifar") form.size = 32;
-  if (options.model == "mlp" || options.model == "lenet5") form.channels = 1;  // both were made for grey images
-  if (options.model == "resnet18" || options.model == "resnet50" || options.model == "vit_b_16") form.channels = 3;
+  form.size = usual.size;
+  form.channels = static_cast<int>(usual.any_channels ? image[0] : usual.channels);
+  form.mean = usual.mean;
+  form.std = usual.std;
   if (options.data.starts_with("mnist:")) {
     form.mean = {0.1307F};
-    form.deviation = {0.3081F};
+    form.std = {0.3081F};
   } else if (options.data == "shapes") {
     form.mean = {0.5F};
-    form.deviation = {0.25F};
+    form.std = {0.25F};
   } else if (form.channels == 1) {
     form.mean = {0.481F};
-    form.deviation = {0.239F};
-  } else if (form.size < small_side) {  // of CIFAR-10
-    form.mean = {0.4914F, 0.4822F, 0.4465F};
-    form.deviation = {0.2470F, 0.2435F, 0.2616F};
-  } else {  // of ImageNet
-    form.mean = {0.485F, 0.456F, 0.406F};
-    form.deviation = {0.229F, 0.224F, 0.225F};
+    form.std = {0.239F};
   }
   return form;
 }
@@ -45,32 +37,35 @@ ImageForm form_of(const Options& options, const Shape& image) {
                                options.data, to_string(shape), options.model, expected));
 }
 
-void fit_to_tensors(const Options& options, const data::Field& input, Card& card) {
+void fit_to_tensors(const Options& options, const models::ModelSpec& spec, const data::Field& input, Card& card) {
   const Shape& shape = input.shape;
-  if (options.model == "bert_base") {
-    if (shape.rank() != 1 || !is_integral(input.dtype)) refuse_shape(options, shape, "token ids: integers [length]");
-  } else if (options.model == "mlp") {
-    if (numel(shape) < 1) refuse_shape(options, shape, "at least one number");
-    card.in_channels = numel(shape);
-    card.image_size = 1;
-  } else {
-    if (shape.rank() != 3 || numel(shape) < 1) refuse_shape(options, shape, "images: [channels, height, width]");
-    card.in_channels = shape[0];
-    if (options.model == "lenet5" || options.model == "vit_b_16") {
+  switch (spec.takes) {
+    case models::InputKind::tokens:
+      if (shape.rank() != 1 || !is_integral(input.dtype)) refuse_shape(options, shape, "token ids: integers [length]");
+      break;
+    case models::InputKind::numbers:
+      if (numel(shape) < 1) refuse_shape(options, shape, "at least one number");
+      card.in_channels = numel(shape);
+      card.image_size = 1;
+      break;
+    case models::InputKind::images:
+      if (shape.rank() != 3 || numel(shape) < 1) refuse_shape(options, shape, "images: [channels, height, width]");
+      card.in_channels = shape[0];
+      if (spec.any_image_size) break;
       if (shape[1] != shape[2]) refuse_shape(options, shape, "square images");
       card.image_size = shape[1];
-    }
+      break;
   }
 }
 
-void fit_to_images(const Options& options, const Shape& image, Card& card) {
-  if (options.model == "bert_base") {
+void fit_to_images(const Options& options, const models::ModelSpec& spec, const Shape& image, Card& card) {
+  if (spec.takes == models::InputKind::tokens) {
     throw ValueError(
-        fmt::format("bert_base takes token ids, not the images of {}: use tensors:FILE.safetensors with "
-                    "ids in x and classes in y",
-                    options.data));
+        fmt::format("{} takes token ids, not the images of {}: use tensors:FILE.safetensors with ids in x and classes "
+                    "in y",
+                    options.model, options.data));
   }
-  card.image = form_of(options, image);
+  card.image = form_of(options, spec.preprocessing, image);
   card.in_channels = card.image->channels;
   card.image_size = card.image->size;
 }
@@ -96,11 +91,12 @@ Card card_for(const Options& options, const data::Dataset& dataset) {
   Card card;
   card.model = options.model;
   card.width = options.width;
+  const models::ModelSpec& spec = models::find_model(options.model);
   const data::Field input = dataset.input();
   if (options.data.starts_with("tensors:")) {
-    fit_to_tensors(options, input, card);
+    fit_to_tensors(options, spec, input, card);
   } else {
-    fit_to_images(options, input.shape, card);
+    fit_to_images(options, spec, input.shape, card);
   }
   card.num_classes = outputs_of(options, dataset, card);
   card.class_names = dataset.class_names();
@@ -146,14 +142,15 @@ Card reconcile(Card known, const Card& wanted, const Options& options) {
 
 }  // namespace
 
-models::Options Card::model_options(Device device) const {
-  models::Options options;
+models::ModelOptions Card::model_options(Device device) const {
+  const models::ModelSpec& spec = models::find_model(model);
+  models::ModelOptions options;
   options.num_classes = num_classes;
   options.width = width;
   options.device = device;
-  const bool convolutional = model.starts_with("resnet");
-  if (model != "bert_base") options.in_channels = in_channels;
-  if (model != "bert_base" && !convolutional) options.image_size = image_size;
+  if (spec.takes == models::InputKind::tokens) return options;
+  options.in_channels = in_channels;
+  if (!spec.any_image_size) options.image_size = image_size;
   return options;
 }
 
@@ -171,13 +168,13 @@ data::Transforms transforms_of(const ImageForm& form, bool augment) {
   }
   if (augment) steps.emplace_back(data::RandomHorizontalFlip{});
   steps.emplace_back(data::ToFloat{});
-  steps.emplace_back(data::Normalize{form.mean, form.deviation});
+  steps.emplace_back(data::Normalize{form.mean, form.std});
   return data::Transforms(std::move(steps));
 }
 
 Task open_task(const Options& options, const std::optional<Card>& card) {
   Task task;
-  models::describe(options.model);  // an unknown name is said before files are opened
+  models::find_model(options.model);  // an unknown name is said before files are opened
   data::Parts parts = data::open(options.data);
   const double share = options.holdout.value_or(0);
   task.train = parts.train;
@@ -200,7 +197,7 @@ Task open_task(const Options& options, const std::optional<Card>& card) {
 }
 
 Tensor forward(models::Model& model, const Tensor& input) {
-  const bool integers = is_integral(model.description().inputs.front().dtype);
+  const bool integers = is_integral(model.inputs().front().dtype);
   if (integers) return model.forward(input.dtype() == DType::int64 ? input : input.to(DType::int64));
   return model.forward(input.dtype() == DType::float32 ? input : input.to(DType::float32));
 }
@@ -212,7 +209,7 @@ Tensor loss_of(const Card& card, const Tensor& output, const Tensor& target, dou
 }
 
 models::Model load_model(const Card& card, const io::SafetensorsFile& file, Device device) {
-  models::Model model = models::create(card.model, card.model_options(device));
+  models::Model model = models::get_model(card.model, card.model_options(device));
   try {
     model.load_state_dict(file.tensors(device));
   } catch (const ValueError& error) {

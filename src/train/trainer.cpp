@@ -49,12 +49,12 @@ Trainer::Run::Run(RunState state, Task task, std::optional<io::Checkpoint> check
     set_memory_limit(*options.memory);
   }
   manual_seed(static_cast<std::uint64_t>(*options.seed));
-  models::Options model_options = task_.card.model_options(options.on());
+  models::ModelOptions model_options = task_.card.model_options(options.on());
   if (options.dropout) model_options.dropout = options.dropout;
-  model_ = std::make_unique<models::Model>(models::create(options.model, model_options));
+  model_ = std::make_unique<models::Model>(models::get_model(options.model, model_options));
   if (options.weights && !checkpoint) load_weights(*options.weights);
-  optimizer_ =
-      make_optimizer({*options.optimizer, *options.lr, *options.momentum, *options.weight_decay}, model_->parameters());
+  optimizer_ = optim::make_optimizer({*options.optimizer, *options.lr, *options.momentum, *options.weight_decay},
+                                     model_->parameters());
   check_inputs();
   make_loaders();
   schedule_ = {*options.schedule, *options.lr, *options.warmup, total_steps()};
@@ -321,7 +321,7 @@ Trainer::Trainer(const Options& options) {
   state.threads = get_num_threads();
   state.version = version();
   std::optional<Card> card;
-  models::describe(state.options.model);
+  models::find_model(state.options.model);
   if (options.weights) card = card_of(io::SafetensorsFile(*options.weights), options.model);
   Task task = open_task(state.options, card);
   if (state.options.out.empty()) state.options.out = new_folder(state.options.model);

@@ -47,53 +47,29 @@ class Observation {
 
 }  // namespace
 
-std::unique_ptr<optim::Optimizer> make_optimizer(const OptimizerChoice& choice, const std::vector<Tensor>& parameters) {
-  if (choice.name == "sgd") {
-    return std::make_unique<optim::SGD>(
-        parameters,
-        optim::SGDOptions{.lr = choice.lr, .momentum = choice.momentum, .weight_decay = choice.weight_decay});
-  }
-  if (choice.name == "adam") {
-    return std::make_unique<optim::Adam>(parameters,
-                                         optim::AdamOptions{.lr = choice.lr, .weight_decay = choice.weight_decay});
-  }
-  if (choice.name == "adamw") {
-    return std::make_unique<optim::AdamW>(parameters,
-                                          optim::AdamWOptions{.lr = choice.lr, .weight_decay = choice.weight_decay});
-  }
-  throw ValueError(fmt::format("optimizer {}: the choices are sgd, adam, adamw", choice.name));
-}
-
 Workload benchmark_workload(const std::string& model) {
-  const models::Description description = models::describe(model);
+  const models::Benchmark& benchmark = models::find_model(model).benchmark;
   Workload workload;
   workload.model = model;
-  workload.batch = description.batch;
-  workload.optimizer = OptimizerChoice{};
-  if (model == "bert_base") {
-    workload.options.num_classes = 6;
-    workload.optimizer = OptimizerChoice{"adamw", 1e-5, 0, 0.01};
-  }
-  if (model == "mlp") {
-    workload.objective = Objective::mean_output;
-    workload.optimizer.reset();
-  }
+  workload.options.num_classes = benchmark.num_classes;
+  workload.batch = benchmark.batch;
+  workload.optimizer = benchmark.optimizer;
+  if (!benchmark.optimizer) workload.objective = Objective::mean_output;
   return workload;
 }
 
 Workbench::Workbench(const Workload& workload, Device device)
     : workload_(workload), model_([&] {
-        models::Options options = workload.options;
+        models::ModelOptions options = workload.options;
         options.device = device;
-        return models::create(workload.model, options);
+        return models::get_model(workload.model, options);
       }()) {
-  const models::Description& description = model_.description();
-  const models::Input& first = description.inputs.front();
+  const models::Input& first = model_.inputs().front();
   const data::Field input = workload.input.value_or(data::Field{first.dtype, first.shape});
   const data::Field target = workload.target.value_or(data::Field{DType::int64, {}});
   input_ = made_up(input, workload.batch, first.limit, device);
-  target_ = made_up(target, workload.batch, description.num_classes, device);
-  if (workload.optimizer) optimizer_ = make_optimizer(*workload.optimizer, model_.parameters());
+  target_ = made_up(target, workload.batch, model_.num_classes(), device);
+  if (workload.optimizer) optimizer_ = optim::make_optimizer(*workload.optimizer, model_.parameters());
   flush();
 }
 

@@ -124,10 +124,10 @@ TEST(Training, BertOfTwoLayers) {
 
 TEST(Models, StateDictsHaveTheNamesAndShapesOfPyTorch) {
   const Json states = read_json("state_dicts.json.gz");
-  for (const std::string& name : russet::models::names()) {
+  for (const std::string& name : russet::models::list_models()) {
     SCOPED_TRACE(name);
     ASSERT_TRUE(states.contains(name));
-    const russet::StateDict found = russet::models::create(name).state_dict();
+    const russet::StateDict found = russet::models::get_model(name).state_dict();
     std::map<std::string, std::string> expected;
     for (const Json& entry : states.at(name)) {
       expected[entry[0]] = fmt::format("{} {}", to_string(shape_of(entry[1])), entry[2].get<std::string>());

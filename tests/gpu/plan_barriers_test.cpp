@@ -180,12 +180,8 @@ TEST_F(PlanBarriers, OfLeNet5) {
 TEST_F(PlanBarriers, OfBert) {
   train::Workload workload = train::benchmark_workload("bert_base");
   workload.batch = 2;
-  workload.options.bert = models::BertConfig{.vocab_size = 40,
-                                             .hidden_size = 32,
-                                             .num_hidden_layers = 2,
-                                             .num_attention_heads = 2,
-                                             .intermediate_size = 48,
-                                             .max_position_embeddings = 12};
+  workload.options.config = {{"vocab_size", 40},         {"hidden_size", 32},       {"num_hidden_layers", 2},
+                             {"num_attention_heads", 2}, {"intermediate_size", 48}, {"max_position_embeddings", 12}};
   train::Workbench bench(workload, mps);
   expect_no_survivor("bert, two layers", [&] { bench.train_step(); });
 }

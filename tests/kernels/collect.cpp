@@ -95,7 +95,7 @@ void apply(const ops::OpRow& row, const conformance::Sample& sample, DType dtype
 
 std::vector<gpu::FunctionPtr> functions_of_models() {
   return functions_of_plans([] {
-    for (const std::string& model : models::names()) {
+    for (const std::string& model : models::list_models()) {
       for (const bool lower_precision : {false, true}) {
         train::Workload workload = train::benchmark_workload(model);
         workload.lower_precision = lower_precision;

@@ -77,17 +77,14 @@ struct Case {
 class Replay : public testing::TestWithParam<Case> {};
 
 /// A model in a size that a test has time for.
-models::Options reduced(std::string_view model) {
-  models::Options options;
-  if (model == "bert_base") {
-    options.bert = models::BertConfig{.vocab_size = 100,
-                                      .hidden_size = 64,
-                                      .num_hidden_layers = 2,
-                                      .num_attention_heads = 4,
-                                      .intermediate_size = 128,
-                                      .max_position_embeddings = 128};
-  }
-  return options;
+models::ModelOptions reduced(std::string_view model) {
+  if (model != "bert_base") return {};
+  return {.config = {{"vocab_size", 100},
+                     {"hidden_size", 64},
+                     {"num_hidden_layers", 2},
+                     {"num_attention_heads", 4},
+                     {"intermediate_size", 128},
+                     {"max_position_embeddings", 128}}};
 }
 
 TEST_P(Replay, OfTrainingAndEvaluationAllocatesNothingLarge) {
@@ -121,7 +118,7 @@ INSTANTIATE_TEST_SUITE_P(Models, Replay,
 TEST(Replay, OfALoopWithALoaderAllocatesNothingLarge) {
   const data::TensorDataset samples(randn({512, 1, 28, 28}), remainder(arange(512), 10));
   data::DataLoader loader(samples, {.batch = 32, .shuffle = true, .seed = 5, .workers = 2});
-  models::Model net = models::create("lenet5", {.dropout = 0.1});
+  models::Model net = models::get_model("lenet5", {.dropout = 0.1});
   optim::AdamW optimizer(net.parameters(), {.lr = 1e-3});
   double sum_of_losses = 0;
   // An epoch starts by making its order, which is as long as the data set: the watch lasts for a part of one.

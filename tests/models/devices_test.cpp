@@ -20,7 +20,7 @@ namespace russet {
 namespace {
 
 struct Case {
-  models::Options options;
+  models::ModelOptions options;
   std::int64_t batch;
 };
 
@@ -32,7 +32,7 @@ const std::map<std::string, Case>& cases() {
       {"resnet18_cifar", {{.dropout = 0.1}, 4}},
       {"resnet50", {{.num_classes = 20, .image_size = 64}, 4}},
       {"vit_b_16", {{.num_classes = 20, .dropout = 0.1, .image_size = 64}, 2}},
-      {"bert_base", {{.bert = models::BertConfig{.vocab_size = 1000, .max_position_embeddings = 16}}, 2}},
+      {"bert_base", {{.config = {{"vocab_size", 1000}, {"max_position_embeddings", 16}}}, 2}},
   };
   return all;
 }
@@ -49,11 +49,10 @@ class ModelsOnDevices : public testing::TestWithParam<std::tuple<std::string, st
   const Case& given = cases().at(name);
 
   models::Model create(Device on) const {
-    models::Options options = given.options;
+    models::ModelOptions options = given.options;
     options.width = 0.125;
     options.device = on;
-    // Resnets take images of any size; their description does not ask for one.
-    return models::create(name, options);
+    return models::get_model(name, options);
   }
 
   /// With values of the cpu's making: normal random numbers differ between devices in their last bits.
@@ -73,7 +72,7 @@ class ModelsOnDevices : public testing::TestWithParam<std::tuple<std::string, st
   std::vector<Tensor> inputs(const models::Model& model, Device on) const {
     manual_seed(5);
     std::vector<Tensor> made;
-    for (const models::Input& input : model.description().inputs) {
+    for (const models::Input& input : model.inputs()) {
       Shape sizes = input.shape;
       sizes.insert(0, given.batch);
       const Tensor on_cpu = input.limit > 0 ? randint(0, input.limit, sizes) : randn(sizes);
@@ -83,7 +82,7 @@ class ModelsOnDevices : public testing::TestWithParam<std::tuple<std::string, st
   }
 
   Tensor target(const models::Model& model, Device on) const {
-    return randint(0, model.description().num_classes, {given.batch}).to(on);
+    return randint(0, model.num_classes(), {given.batch}).to(on);
   }
 };
 
@@ -197,7 +196,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, ModelsOnDevices,
                          testing::Combine(testing::ValuesIn(conformance::tested_devices()), testing::ValuesIn(names())),
                          [](const auto& info) { return std::get<0>(info.param) + "_" + std::get<1>(info.param); });
 
-TEST(ModelsOnDevicesTable, HoldsAllModels) { EXPECT_EQ(cases().size(), models::names().size()); }
+TEST(ModelsOnDevicesTable, HoldsAllModels) { EXPECT_EQ(cases().size(), models::list_models().size()); }
 
 }  // namespace
 }  // namespace russet

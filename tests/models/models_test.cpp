@@ -14,14 +14,15 @@ namespace {
 constexpr Device reference{DeviceType::reference};
 constexpr Device null{DeviceType::null};
 
-models::BertConfig small_bert() {
-  return {.vocab_size = 50,
-          .hidden_size = 16,
-          .num_hidden_layers = 2,
-          .num_attention_heads = 2,
-          .intermediate_size = 32,
-          .max_position_embeddings = 12,
-          .num_labels = 3};
+models::ModelOptions small_bert() {
+  return {.num_classes = 3,
+          .config = {{"vocab_size", 50},
+                     {"hidden_size", 16},
+                     {"num_hidden_layers", 2},
+                     {"num_attention_heads", 2},
+                     {"intermediate_size", 32},
+                     {"max_position_embeddings", 12}},
+          .device = reference};
 }
 
 TEST(Models, ParameterCounts) {
@@ -29,37 +30,39 @@ TEST(Models, ParameterCounts) {
       {"mlp", 658698},        {"lenet5", 61706},      {"resnet18", 11689512},   {"resnet18_cifar", 11173962},
       {"resnet50", 25557032}, {"vit_b_16", 86567656}, {"bert_base", 109483778},
   };
-  ASSERT_EQ(models::names().size(), counts.size());
-  for (const std::string& name : models::names()) {
-    EXPECT_EQ(models::create(name, {.device = null}).num_parameters(), counts.at(name)) << name;
+  ASSERT_EQ(models::list_models().size(), counts.size());
+  for (const std::string& name : models::list_models()) {
+    EXPECT_EQ(models::get_model(name, {.device = null}).num_parameters(), counts.at(name)) << name;
   }
 }
 
 TEST(Models, ForwardGivesLogits) {
-  for (const std::string& name : models::names()) {
-    models::Model model = models::create(name, {.device = null});
+  for (const std::string& name : models::list_models()) {
+    models::Model model = models::get_model(name, {.device = null});
     std::vector<Tensor> inputs;
-    for (const models::Input& input : model.description().inputs) {
+    for (const models::Input& input : model.inputs()) {
       Shape sizes = input.shape;
       sizes.insert(0, 2);
       inputs.push_back(zeros(sizes, {input.dtype, null}));
     }
-    EXPECT_EQ(model.forward_all(inputs).sizes(), (Shape{2, model.description().num_classes})) << name;
+    EXPECT_EQ(model.forward_all(inputs).sizes(), (Shape{2, model.num_classes()})) << name;
   }
 }
 
 TEST(Models, EveryParameterGetsAGradient) {
-  const std::map<std::string, models::Options> options = {
+  models::ModelOptions bert = small_bert();
+  bert.dropout = 0.1;
+  const std::map<std::string, models::ModelOptions> options = {
       {"mlp", {.num_classes = 3, .dropout = 0.1, .image_size = 4}},
       {"lenet5", {.num_classes = 3, .dropout = 0.1, .in_channels = 2, .image_size = 12}},
       {"resnet18_cifar", {.num_classes = 3, .image_size = 8}},
-      {"bert_base", {.dropout = 0.1, .bert = small_bert()}},
+      {"bert_base", bert},
   };
   for (auto [name, chosen] : options) {
     chosen.device = reference;
-    models::Model model = models::create(name, chosen);
+    models::Model model = models::get_model(name, chosen);
     std::vector<Tensor> inputs;
-    for (const models::Input& input : model.description().inputs) {
+    for (const models::Input& input : model.inputs()) {
       Shape sizes = input.shape;
       sizes.insert(0, 2);
       inputs.push_back(input.limit > 0 ? randint(0, input.limit, sizes, {.device = reference})
@@ -94,30 +97,30 @@ TEST(Models, SmallVisionTransformer) {
 }
 
 TEST(Models, BertIgnoresPadding) {
-  models::Model model = models::create("bert_base", {.bert = small_bert(), .device = reference});
+  models::Model model = models::get_model("bert_base", small_bert());
   model.eval();
   const NoGrad guard;
   const Tensor ids = randint(1, 50, {2, 6}, {.device = reference});
   const Tensor padded = cat({ids, zeros({2, 3}, {DType::int64, reference})}, 1);
   const Tensor mask = cat({ones({2, 6}, {DType::int64, reference}), zeros({2, 3}, {DType::int64, reference})}, 1);
   const Tensor expected = model(ids);
-  EXPECT_TRUE(allclose(model(padded, mask, {}), expected, 1e-5, 1e-6));
+  EXPECT_TRUE(allclose(model(padded, mask), expected, 1e-5, 1e-6));
   EXPECT_FALSE(allclose(model(padded), expected, 1e-5, 1e-6));
-  EXPECT_TRUE(allclose(model(ids, {}, zeros({2, 6}, {DType::int64, reference})), expected, 1e-6, 1e-7));
+  EXPECT_TRUE(allclose(model(ids, Tensor(), zeros({2, 6}, {DType::int64, reference})), expected, 1e-6, 1e-7));
   EXPECT_THROW(model(randint(1, 50, {2, 13}, {.device = reference})), ShapeError);
-  EXPECT_THROW(model(ids, mask, {}), ShapeError);
+  EXPECT_THROW(model(ids, mask), ShapeError);
 }
 
 TEST(Models, TypesAndOptions) {
   models::Model model =
-      models::create("lenet5", {.num_classes = 4, .image_size = 32, .device = reference, .dtype = DType::float64});
+      models::get_model("lenet5", {.num_classes = 4, .image_size = 32, .device = reference, .dtype = DType::float64});
   EXPECT_EQ(model.state_dict().at("c.0.weight").sizes(), (Shape{120, 576}));
   EXPECT_EQ(model(randn({1, 1, 32, 32}, {DType::float64, reference})).sizes(), (Shape{1, 4}));
 }
 
 TEST(Models, WidthScalesHiddenLayers) {
   const auto sizes = [](const char* name, const char* weight) {
-    const models::Model model = models::create(name, {.width = 0.125, .device = null});
+    const models::Model model = models::get_model(name, {.width = 0.125, .device = null});
     return model.state_dict().at(weight).sizes();
   };
   EXPECT_EQ(sizes("mlp", "fc2.weight"), (Shape{32, 64}));
@@ -131,22 +134,27 @@ TEST(Models, WidthScalesHiddenLayers) {
 }
 
 TEST(Models, ErrorsSpeak) {
-  const auto message_of = [](std::string_view name, const models::Options& options) -> std::string {
+  const auto message_of = [](std::string_view name, const models::ModelOptions& options) -> std::string {
     try {
-      models::create(name, options);
+      models::get_model(name, options);
     } catch (const ValueError& error) {
       return error.what();
     }
     return "";
   };
-  EXPECT_EQ(message_of("resnet19", {}),
-            "there is no model \"resnet19\"; the models are mlp, lenet5, resnet18, resnet18_cifar, resnet50, vit_b_16, "
-            "bert_base");
+  EXPECT_EQ(
+      message_of("resnet19", {}),
+      "there is no model \"resnet19\"; the models are bert_base, lenet5, mlp, resnet18, resnet18_cifar, resnet50, "
+      "vit_b_16");
   EXPECT_NE(message_of("mlp", {.num_classes = 0}), "");
   EXPECT_NE(message_of("mlp", {.dropout = 2}), "");
   EXPECT_NE(message_of("mlp", {.width = 0}), "");
   EXPECT_NE(message_of("lenet5", {.image_size = 8}), "");
   EXPECT_NE(message_of("vit_b_16", {.image_size = 100}), "");
+  EXPECT_NE(message_of("bert_base", {.image_size = 28}), "");
+  EXPECT_EQ(message_of("mlp", {.config = {{"vocab_size", 3}}}),
+            "mlp: its configuration has no \"vocab_size\"; it has: nothing");
+  EXPECT_NE(message_of("bert_base", {.config = {{"vocab", 3}}}).find("vocab_size, hidden_size"), std::string::npos);
 }
 
 }  // namespace

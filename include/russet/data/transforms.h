@@ -63,10 +63,10 @@ struct Apply {
 };
 /// To float32 from 0 to 1.
 struct ToFloat {};
-/// (x - mean) / deviation, channel by channel; one number stands for all channels. Comes after ToFloat.
+/// (x - mean) / std, channel by channel; one number stands for all channels. Comes after ToFloat.
 struct Normalize {
   std::vector<float> mean;
-  std::vector<float> deviation;
+  std::vector<float> std;
 };
 
 using Transform = std::variant<Resize, CenterCrop, Pad, RandomCrop, RandomResizedCrop, RandomHorizontalFlip, Channels,

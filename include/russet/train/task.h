@@ -17,7 +17,7 @@ struct ImageForm {
   std::int64_t size = 0;  // height and width
   int channels = 3;
   std::vector<float> mean{};
-  std::vector<float> deviation{};
+  std::vector<float> std{};
   bool operator==(const ImageForm&) const = default;
 };
 
@@ -27,14 +27,14 @@ struct Card {
   std::int64_t num_classes = 0;
   std::optional<std::int64_t> in_channels{};
   std::optional<std::int64_t> image_size{};
-  std::optional<double> width{};  // see models::Options
+  std::optional<double> width{};  // see models::ModelOptions
   std::optional<ImageForm> image{};
   std::vector<std::string> class_names{};
   bool regression = false;
   /// The weights came without a card: what their shapes do not tell is the usual, and may be otherwise.
   bool assumed = false;
 
-  models::Options model_options(Device device = {}) const;
+  models::ModelOptions model_options(Device device = {}) const;
 };
 
 /// As metadata of a safetensors file.

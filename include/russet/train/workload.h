@@ -13,27 +13,17 @@
 
 namespace russet::train {
 
-/// Which optimizer with which numbers; `momentum` is SGD's.
-struct OptimizerChoice {
-  std::string name = "sgd";
-  double lr = 1e-3;
-  double momentum = 0.9;
-  double weight_decay = 0;
-};
-/// Throws ValueError for an unknown name.
-std::unique_ptr<optim::Optimizer> make_optimizer(const OptimizerChoice& choice, const std::vector<Tensor>& parameters);
-
 enum class Objective : std::uint8_t { cross_entropy, squared_error, mean_output };
 
 struct Workload {
   std::string model;
-  models::Options options{};
+  models::ModelOptions options{};
   std::int64_t batch = 1;
   std::int64_t accumulate = 1;
   bool lower_precision = false;
   Objective objective = Objective::cross_entropy;
   /// None: gradients accumulate and are never dropped.
-  std::optional<OptimizerChoice> optimizer{};
+  std::optional<optim::OptimizerChoice> optimizer{};
   double clip_grad = 0;
   double label_smoothing = 0;
   /// A sample's input and target; by default the model's own.
@@ -41,8 +31,7 @@ struct Workload {
   std::optional<data::Field> target{};
 };
 
-/// What benchmarks run: the batch size of the model's description, cross entropy, SGD of rate 1e-3 with momentum 0.9
-/// (bert_base: AdamW of rate 1e-5; mlp: the mean of the output, no optimizer). Throws ValueError for an unknown name.
+/// What benchmarks run (models::Benchmark). Throws ValueError for an unknown name.
 Workload benchmark_workload(const std::string& model);
 
 class Workbench {

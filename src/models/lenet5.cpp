@@ -1,4 +1,4 @@
-// The perceptron and LeNet-5.
+// LeNet-5.
 #include <fmt/format.h>
 #include <russet/functional/elementwise.h>
 #include <russet/functional/nn_activation.h>
@@ -9,30 +9,15 @@
 #include <russet/nn/dropout.h>
 #include <russet/nn/pooling.h>
 
+#include "widths.h"
+
 namespace russet::models {
 namespace {
 
-const std::vector<std::int64_t>& pair(const char* model, const std::vector<std::int64_t>& widths) {
+const std::vector<std::int64_t>& checked(const std::vector<std::int64_t>& widths) {
   if (widths.size() == 2) return widths;
-  throw ValueError(fmt::format("{}: widths of two layers are needed, not of {}", model, widths.size()));
+  throw ValueError(fmt::format("lenet5: widths of two layers are needed, not of {}", widths.size()));
 }
-
-}  // namespace
-
-Mlp::Mlp(const MlpOptions& options)
-    : options_(options),
-      fc1_(register_module("fc1", nn::Linear(options.in_features, pair("mlp", options.hidden)[0]))),
-      fc2_(register_module("fc2", nn::Linear(options.hidden[0], options.hidden[1]))),
-      fc3_(register_module("fc3", nn::Linear(options.hidden[1], options.num_classes))) {}
-
-Tensor Mlp::forward(const Tensor& x) {
-  const Tensor flat = x.dim() > 2 ? x.flatten(1) : x;
-  const Tensor h1 = dropout(relu(fc1_(flat)), options_.dropout, is_training());
-  const Tensor h2 = dropout(relu(fc2_(h1)), options_.dropout, is_training());
-  return fc3_(h2);
-}
-
-namespace {
 
 /// The size of LeNet's images after its convolutions and pools.
 std::int64_t lenet_size(std::int64_t image) {
@@ -45,8 +30,8 @@ std::int64_t lenet_size(std::int64_t image) {
 
 LeNet5::LeNet5(const LeNet5Options& options) : options_(options) {
   const std::int64_t size = lenet_size(options.image_size);
-  const std::vector<std::int64_t>& channels = pair("lenet5", options.channels);
-  const std::vector<std::int64_t>& hidden = pair("lenet5", options.hidden);
+  const std::vector<std::int64_t>& channels = checked(options.channels);
+  const std::vector<std::int64_t>& hidden = checked(options.hidden);
   f_ = nn::Sequential(nn::Conv2d(options.in_channels, channels[0], 5, {.padding = 2}), nn::Tanh(), nn::AvgPool2d(2),
                       nn::Conv2d(channels[0], channels[1], 5), nn::Tanh(), nn::AvgPool2d(2));
   c_ = nn::Sequential(nn::Linear(channels[1] * size * size, hidden[0]), nn::Tanh(), nn::Linear(hidden[0], hidden[1]),
@@ -66,4 +51,25 @@ Tensor LeNet5::forward(const Tensor& x) {
   return y;
 }
 
+namespace {
+
+nn::AnyModule make(const ModelOptions& options) {
+  return LeNet5({.in_channels = *options.in_channels,
+                 .channels = scaled(options, LeNet5Options{}.channels),
+                 .hidden = scaled(options, LeNet5Options{}.hidden),
+                 .image_size = *options.image_size,
+                 .num_classes = *options.num_classes,
+                 .dropout = options.dropout.value_or(0)});
+}
+
+const bool registered =
+    register_model({.name = "lenet5",
+                    .summary = "LeNet-5 with tanh and average pooling",
+                    .make = make,
+                    .num_classes = 10,
+                    .preprocessing = {.size = 28, .channels = 1, .mean = {0.1307F}, .std = {0.3081F}},  // MNIST's
+                    .classifier = "c.4.weight",
+                    .stem = "f.0.weight"});
+
+}  // namespace
 }  // namespace russet::models
