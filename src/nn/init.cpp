@@ -79,22 +79,21 @@ const Tensor& uniform_(const Tensor& x, double low, double high, Generator* gene
   return x.uniform_(low, high, generator);
 }
 
-const Tensor& normal_(const Tensor& x, double mean, double deviation, Generator* generator) {
+const Tensor& normal_(const Tensor& x, double mean, double std, Generator* generator) {
   const NoGrad guard;
-  return x.normal_(mean, deviation, generator);
+  return x.normal_(mean, std, generator);
 }
 
-const Tensor& trunc_normal_(const Tensor& x, double mean, double deviation, double low, double high,
-                            Generator* generator) {
+const Tensor& trunc_normal_(const Tensor& x, double mean, double std, double low, double high, Generator* generator) {
   if (!(low < high)) throw ValueError(fmt::format("trunc_normal_: there is no number in [{}, {}]", low, high));
   const NoGrad guard;
-  const double from = cdf((low - mean) / deviation);
-  const double to = cdf((high - mean) / deviation);
-  if (from == 0 && to == 1) return x.normal_(mean, deviation, generator);
+  const double from = cdf((low - mean) / std);
+  const double to = cdf((high - mean) / std);
+  if (from == 0 && to == 1) return x.normal_(mean, std, generator);
   const Tensor u = rand(x.sizes(), {DType::float32, x.device()}, generator);
   // erf's argument runs from 2 from - 1 to 2 to - 1; the ends would be infinite.
   const Tensor inside = clamp(u * (2 * (to - from)) + (2 * from - 1), -1 + 1e-6, 1 - 1e-6);
-  return x.copy_(clamp(inverse_erf(inside) * (deviation * std::numbers::sqrt2) + mean, low, high));
+  return x.copy_(clamp(inverse_erf(inside) * (std * std::numbers::sqrt2) + mean, low, high));
 }
 
 const Tensor& xavier_uniform_(const Tensor& x, double gain, Generator* generator) {
@@ -114,8 +113,8 @@ const Tensor& kaiming_uniform_(const Tensor& x, const KaimingOptions& options) {
 }
 
 const Tensor& kaiming_normal_(const Tensor& x, const KaimingOptions& options) {
-  const double deviation = gain_of(options.nonlinearity, options.a) / std::sqrt(fan_of(x, options.mode));
-  return init::normal_(x, 0, deviation, options.generator);
+  const double std = gain_of(options.nonlinearity, options.a) / std::sqrt(fan_of(x, options.mode));
+  return init::normal_(x, 0, std, options.generator);
 }
 
 }  // namespace russet::nn::init

@@ -145,8 +145,8 @@ void Optimizer::set_initial_lr(double lr, std::size_t group) {
   groups_[group].initial_lr = lr;
 }
 
-State Optimizer::state_dict() const {
-  State state;
+OptimizerState Optimizer::state_dict() const {
+  OptimizerState state;
   std::size_t index = 0;
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     for (const auto& [name, value] : options(group)) state.numbers[group_prefix(group) + name] = value;
@@ -164,7 +164,7 @@ State Optimizer::state_dict() const {
   return state;
 }
 
-void Optimizer::check_state(const State& state) const {
+void Optimizer::check_state(const OptimizerState& state) const {
   std::vector<std::string> missing, misshaped, unexpected;
   std::map<std::string, Shape> wanted;
   std::map<std::string, double> numbers;
@@ -199,7 +199,7 @@ void Optimizer::check_state(const State& state) const {
   if (!message.empty()) throw ValueError(fmt::format("{}: the state does not fit the optimizer:{}", name_, message));
 }
 
-void Optimizer::load_state_dict(const State& state) {
+void Optimizer::load_state_dict(const OptimizerState& state) {
   check_state(state);
   const NoGrad guard;
   std::size_t index = 0;

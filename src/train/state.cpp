@@ -37,7 +37,7 @@ void restore_generators(const json& object) {
 }  // namespace
 
 io::Checkpoint to_checkpoint(const RunState& state, const nn::Module& model, const optim::Optimizer& optimizer) {
-  const optim::State optimizer_state = optimizer.state_dict();
+  const optim::OptimizerState optimizer_state = optimizer.state_dict();
   io::Checkpoint checkpoint;
   checkpoint.tensors.insert(model.state_dict(), "model.");
   checkpoint.tensors.insert(optimizer_state.tensors, "optimizer.");
@@ -85,7 +85,7 @@ void restore(const io::Checkpoint& checkpoint, const std::string& name, nn::Modu
              optim::Optimizer& optimizer) {
   try {
     const json object = json::parse(checkpoint.state);
-    optim::State state;
+    optim::OptimizerState state;
     state.tensors = checkpoint.tensors.below("optimizer.");
     state.numbers = object.at("optimizer").get<std::map<std::string, double>>();
     model.load_state_dict(checkpoint.tensors.below("model."));

@@ -97,7 +97,7 @@ class Training {
   std::map<std::string, std::vector<std::byte>> state() const {
     std::map<std::string, std::vector<std::byte>> all;
     for (const auto& [name, tensor] : network_.state_dict()) all[name] = tensor.to_bytes();
-    const optim::State state = optimizer_->state_dict();
+    const optim::OptimizerState state = optimizer_->state_dict();
     for (const auto& [name, tensor] : state.tensors) all["optimizer " + name] = tensor.to_bytes();
     for (const auto& [name, number] : state.numbers) {
       const auto* bytes = reinterpret_cast<const std::byte*>(&number);

@@ -64,7 +64,7 @@ TEST(Optim, StateThatDoesNotFitIsRefusedWhole) {
   optim::SGD sgd({p}, {.lr = 0.5, .momentum = 0.9});
   set_gradient(p, 1);
   sgd.step();
-  optim::State state = sgd.state_dict();
+  optim::OptimizerState state = sgd.state_dict();
   EXPECT_TRUE(state.tensors.contains("0.momentum_buffer"));
   EXPECT_EQ(state.numbers.at("0.step"), 1);
   state.numbers.erase("group.0.lr");
@@ -90,7 +90,7 @@ TEST(Optim, ResumesBitForBit) {
         std::make_unique<optim::AdamW>(std::vector<Tensor>{p}, optim::AdamWOptions{.amsgrad = true});
     for (int step = 0; step < 6; ++step) {
       if (step == pause) {
-        const optim::State state = optimizer->state_dict();
+        const optim::OptimizerState state = optimizer->state_dict();
         p = p.detach().clone();
         p.requires_grad_();
         optimizer =

@@ -15,7 +15,7 @@ namespace russet::optim {
 
 /// All that an optimizer or a schedule needs to go on bit for bit: tensors ("0.momentum_buffer": of parameter 0) and
 /// numbers ("0.step", "group.0.lr").
-struct State {
+struct OptimizerState {
   StateDict tensors;
   std::map<std::string, double> numbers;
 };
@@ -51,9 +51,9 @@ class Optimizer {
   void set_initial_lr(double lr, std::size_t group);
 
   /// State of the parameters and options of the groups.
-  State state_dict() const;
+  OptimizerState state_dict() const;
   /// Throws one ValueError that names everything missing, unexpected or of another shape; nothing is changed then.
-  void load_state_dict(const State& state);
+  void load_state_dict(const OptimizerState& state);
 
  protected:
   /// What is kept for a parameter: tensors in the order of state_names(), undefined until its first update.
@@ -95,7 +95,7 @@ class Optimizer {
   void prepare(std::size_t group, Slot& slot);
   static std::int64_t steps_of(const Slot& slot);
   static void count_step(Slot& slot);
-  void check_state(const State& state) const;
+  void check_state(const OptimizerState& state) const;
 
   const char* name_;
   std::vector<std::string> state_names_;

@@ -20,10 +20,10 @@ class LRScheduler {
   void go_to(std::int64_t epoch);
   std::int64_t last_epoch() const { return epoch_; }
   /// The rates that are set, a group each.
-  std::vector<double> last_lr() const;
+  std::vector<double> get_last_lr() const;
 
-  State state_dict() const;
-  void load_state_dict(const State& state);
+  OptimizerState state_dict() const;
+  void load_state_dict(const OptimizerState& state);
 
   /// The rate of a group at a place. `base`: the optimizer's initial_lr().
   virtual double rate(std::size_t group, double base, std::int64_t epoch) const = 0;

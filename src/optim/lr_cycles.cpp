@@ -1,6 +1,6 @@
 // Schedules that follow a cosine or a cycle, and schedules of schedules.
 #include <fmt/format.h>
-#include <russet/optim/schedule.h>
+#include <russet/optim/lr_scheduler.h>
 
 #include <cmath>
 #include <numbers>

@@ -1,6 +1,6 @@
 // What all schedules do, and the schedules that are a factor.
 #include <fmt/format.h>
-#include <russet/optim/schedule.h>
+#include <russet/optim/lr_scheduler.h>
 
 #include <algorithm>
 #include <cmath>
@@ -35,7 +35,7 @@ void LRScheduler::go_to(std::int64_t epoch) {
   }
 }
 
-std::vector<double> LRScheduler::last_lr() const {
+std::vector<double> LRScheduler::get_last_lr() const {
   std::vector<double> rates;
   for (std::size_t group = 0; group < optimizer_.num_groups(); ++group) rates.push_back(optimizer_.lr(group));
   return rates;
@@ -43,13 +43,13 @@ std::vector<double> LRScheduler::last_lr() const {
 
 std::optional<double> LRScheduler::momentum(std::int64_t) const { return {}; }
 
-State LRScheduler::state_dict() const {
-  State state;
+OptimizerState LRScheduler::state_dict() const {
+  OptimizerState state;
   state.numbers["last_epoch"] = static_cast<double>(epoch_);
   return state;
 }
 
-void LRScheduler::load_state_dict(const State& state) {
+void LRScheduler::load_state_dict(const OptimizerState& state) {
   const auto found = state.numbers.find("last_epoch");
   if (found == state.numbers.end()) throw ValueError("LRScheduler: the state has no last_epoch");
   go_to(static_cast<std::int64_t>(found->second));
