@@ -1,4 +1,4 @@
-// Trains a perceptron on images: `train mnist:FOLDER`, where the folder holds MNIST's files.
+// Trains a perceptron on images: `train FOLDER`, where the folder holds MNIST's files.
 #include <russet/data.h>
 #include <russet/functional.h>
 #include <russet/nn.h>
@@ -12,10 +12,10 @@ using namespace russet;
 
 int main(int count, char** arguments) try {
   if (count != 2) {
-    std::fprintf(stderr, "usage: train mnist:FOLDER\n");
+    std::fprintf(stderr, "usage: train FOLDER\n");
     return 2;
   }
-  const data::Parts parts = data::open(arguments[1]);
+  const data::Parts parts = data::open_mnist(arguments[1]);
   const data::DatasetPtr images = parts.train;
   data::DataLoader loader(images, {.batch = 64, .shuffle = true, .drop_last = true});
 

@@ -4,27 +4,17 @@
 #include <russet/train.h>
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 
+#include "command.h"
 #include "machine.h"
 #include "process.h"
 #include "workload.h"
 
-namespace app {
+namespace russet::app {
 namespace {
 
-using russet::train::Phase;
-
-struct Arguments {
-  std::vector<std::string> models;
-  std::string phase;
-  std::string precision;
-  std::string device = "cpu";
-  std::int64_t batch = 0;
-  double seconds = 4;
-  bool json = false;
-};
+using train::Phase;
 
 constexpr int warm_steps = 2;
 constexpr std::size_t least_steps = 3;
@@ -44,14 +34,14 @@ double median(std::vector<double> values) {
   return values.size() % 2 != 0 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-Measured measure(const russet::train::Workload& workload, Phase phase, russet::Device device, double seconds) {
+Measured measure(const train::Workload& workload, Phase phase, Device device, double seconds) {
   Measured result;
-  russet::reset_peak_memory(device);
-  const std::size_t before = russet::memory_in_use(device);
+  reset_peak_memory(device);
+  const std::size_t before = memory_in_use(device);
   const ResidentPeak resident;
-  russet::train::Workbench bench(workload, device);
-  russet::synchronize();
-  russet::Tensor output;
+  train::Workbench bench(workload, device);
+  synchronize();
+  Tensor output;
   const std::function<void()> step = [&] {
     if (phase == Phase::train) {
       bench.train_step();
@@ -61,32 +51,32 @@ Measured measure(const russet::train::Workload& workload, Phase phase, russet::D
   };
   result.first_s = time_of(step);
   for (int i = 0; i < warm_steps; ++i) time_of(step);
-  const std::uint64_t kernels = russet::counters().kernels_run;
+  const std::uint64_t kernels = counters().kernels_run;
   std::vector<double> times{time_of(step)};
-  result.kernels = russet::counters().kernels_run - kernels;
+  result.kernels = counters().kernels_run - kernels;
   double spent = times[0];
   while ((spent < seconds || times.size() < least_steps) && times.size() < most_steps) {
     times.push_back(time_of(step));
     spent += times.back();
   }
   result.median_ms = median(times) * 1e3;
-  result.peak_bytes = russet::peak_memory(device) - before;
+  result.peak_bytes = peak_memory(device) - before;
   result.resident_bytes = resident.growth();
   return result;
 }
 
 Json line_of(const std::string& model, const std::string& phase, const std::string& precision,
              const Arguments& arguments, const MachineRate& rate) {
-  const russet::train::Workload workload = workload_of(model, precision, arguments.batch);
-  const russet::Device device(arguments.device);
+  const train::Workload workload = benchmark_of(model, precision, arguments);
+  const Device device(arguments.text("device"));
   // Planned afterwards: the first step's time includes compiling.
-  const Measured measured = measure(workload, phase_of(phase), device, arguments.seconds);
-  const russet::train::Forecast planned = russet::train::forecast(workload, device, phase_of(phase));
+  const Measured measured = measure(workload, phase_of(phase), device, arguments.real("seconds"));
+  const train::Forecast planned = train::forecast(workload, device, phase_of(phase));
   return {{"model", model},
           {"phase", phase},
           {"precision", precision},
           {"batch", workload.batch},
-          {"device", arguments.device},
+          {"device", arguments.text("device")},
           {"ms", measured.median_ms},
           {"samples_per_s", static_cast<double>(workload.batch) / measured.median_ms * 1e3},
           {"first_step_s", measured.first_s},
@@ -101,8 +91,8 @@ void print_row(const Json& line) {
   fmt::print("{:<15} {:<6} {:<5} {:>6} {:>10.3f} {:>11.1f} {:>8.2f} {:>12} {:>12} {:>8} {:>6.1f} %\n",
              line["model"].get<std::string>(), line["phase"].get<std::string>(), line["precision"].get<std::string>(),
              line["batch"].get<std::int64_t>(), line["ms"].get<double>(), line["samples_per_s"].get<double>(),
-             line["first_step_s"].get<double>(), russet::train::format_size(line["planned_bytes"].get<std::uint64_t>()),
-             russet::train::format_size(line["peak_bytes"].get<std::uint64_t>()), line["kernels"].get<std::uint64_t>(),
+             line["first_step_s"].get<double>(), format_size(line["planned_bytes"].get<std::uint64_t>()),
+             format_size(line["peak_bytes"].get<std::uint64_t>()), line["kernels"].get<std::uint64_t>(),
              line["utilisation"].get<double>() * 100);
   std::fflush(stdout);
 }
@@ -111,22 +101,20 @@ std::vector<std::string> one_or(const std::string& word, std::vector<std::string
   return word.empty() ? std::move(all) : std::vector<std::string>{word};
 }
 
-void run(const Arguments& arguments) {
-  const russet::Device device = require_device(arguments.device);
-  const std::vector<std::string> models = arguments.models.empty() ? russet::models::list_models() : arguments.models;
-  const std::vector<std::string> phases = one_or(arguments.phase, {"train", "eval"});
-  const std::vector<std::string> precisions = one_or(arguments.precision, {"fp32", "bf16"});
-  // Mistakes are said before anything is measured.
-  for (const std::string& model : models) workload_of(model, precisions[0], arguments.batch);
-  for (const std::string& phase : phases) phase_of(phase);
-  if (!(arguments.seconds >= 0 && arguments.seconds <= 3600)) {
-    throw russet::ValueError(fmt::format("--seconds {}: it must be within 0 and 3600", arguments.seconds));
-  }
+}  // namespace
+
+void run_bench(const Arguments& arguments) {
+  const Device device = require_device(arguments.text("device"));
+  const bool json = arguments.flag("json");
+  const std::vector<std::string> models = arguments.has("model") ? arguments.texts("model") : models::list_models();
+  const std::vector<std::string> phases = one_or(arguments.text("phase"), {"train", "eval"});
+  const std::vector<std::string> precisions = one_or(arguments.text("precision"), {"fp32", "bf16"});
+  for (const std::string& model : models) models::find_model(model);  // mistakes are said before anything is measured
   std::vector<MachineRate> rates;
   for (const std::string& precision : precisions) {
     rates.push_back(measure_machine(device, precision_type(precision)));
   }
-  if (!arguments.json) {
+  if (!json) {
     for (std::size_t i = 0; i < rates.size(); ++i) {
       fmt::print("this machine, {}: {:.1f} GFLOP/s, {:.1f} GB/s\n", precisions[i], rates[i].operations_per_s * 1e-9,
                  rates[i].bytes_per_s * 1e-9);
@@ -138,7 +126,7 @@ void run(const Arguments& arguments) {
     for (const std::string& phase : phases) {
       for (std::size_t i = 0; i < precisions.size(); ++i) {
         const Json line = line_of(model, phase, precisions[i], arguments, rates[i]);
-        if (arguments.json) {
+        if (json) {
           print_json(line);
         } else {
           print_row(line);
@@ -148,19 +136,4 @@ void run(const Arguments& arguments) {
   }
 }
 
-}  // namespace
-
-void add_bench(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("bench", "How fast models train and evaluate, on made-up data");
-  auto arguments = std::make_shared<Arguments>();
-  command->add_option("MODEL", arguments->models, "Of " + join(russet::models::list_models()) + " [all]");
-  command->add_option("--phase", arguments->phase, "train or eval [both]");
-  command->add_option("--precision", arguments->precision, "fp32 or bf16 [both]");
-  command->add_option("--batch", arguments->batch, "Samples in a batch [by model]");
-  command->add_option("--seconds", arguments->seconds, "How long to measure each")->capture_default_str();
-  add_device_option(*command, arguments->device);
-  command->add_flag("--json", arguments->json, "A JSON line each");
-  command->callback([arguments] { run(*arguments); });
-}
-
-}  // namespace app
+}  // namespace russet::app

@@ -5,42 +5,38 @@
 #include <russet/dtype.h>
 #include <russet/error.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace app {
+#include "options.h"
+
+namespace russet::app {
 
 using Json = nlohmann::ordered_json;
 
-// One a file: adds the subcommand, which runs when the command line has been parsed.
-void add_devices(CLI::App& program);
-void add_train(CLI::App& program);
-void add_eval(CLI::App& program);
-void add_predict(CLI::App& program);
-void add_bench(CLI::App& program);
-void add_plan(CLI::App& program);
-void add_profile(CLI::App& program);
-void add_ops(CLI::App& program);
+// One a file; main.cpp lists them.
+void run_train(const Arguments& arguments);
+void run_eval(const Arguments& arguments);
+void run_predict(const Arguments& arguments);
+void run_bench(const Arguments& arguments);
+void run_plan(const Arguments& arguments);
+void run_profile(const Arguments& arguments);
+void run_devices(const Arguments& arguments);
+void run_ops(const Arguments& arguments);
 
 /// A line of JSON on standard output.
 void print_json(const Json& value);
 
-/// "name, name, ..." with a default's mark left to the caller.
+/// "name, name, ...".
 std::string join(const std::vector<std::string>& words, std::string_view between = ", ");
 
 /// The device of that name. Throws DeviceError that says why it is not available, and which ones are.
-russet::Device require_device(const std::string& name);
+Device require_device(const std::string& name);
 
-/// float32 or bfloat16 for fp32 and bf16. Throws ValueError for another word.
-russet::DType precision_type(const std::string& word);
+/// float32 or bfloat16 for fp32 and bf16.
+DType precision_type(std::string_view word);
 
-/// Adds --device, --precision, --phase, --batch as several commands have them.
-CLI::Option* add_device_option(CLI::App& command, std::string& device);
-CLI::Option* add_precision_option(CLI::App& command, std::string& precision);
-CLI::Option* add_model_option(CLI::App& command, std::string& model);
-
-}  // namespace app
+}  // namespace russet::app

@@ -6,10 +6,8 @@
 #include <algorithm>
 #include <chrono>
 
-namespace app {
+namespace russet::app {
 namespace {
-
-using russet::Tensor;
 
 /// The best of some repetitions that take about `seconds` together.
 double best_time(double seconds, const std::function<void()>& work) {
@@ -23,13 +21,13 @@ double best_time(double seconds, const std::function<void()>& work) {
   return best;
 }
 
-double product_rate(russet::Device device, russet::DType type) {
+double product_rate(Device device, DType type) {
   double rate = 0;
   for (std::int64_t size = 64; size <= 2048; size *= 2) {
-    const Tensor a = russet::randn({size, size}, {russet::DType::float32, device, false}).to(type);
-    const Tensor b = russet::randn({size, size}, {russet::DType::float32, device, false}).to(type);
+    const Tensor a = randn({size, size}, {DType::float32, device, false}).to(type);
+    const Tensor b = randn({size, size}, {DType::float32, device, false}).to(type);
     Tensor c;
-    const double time = best_time(0.1, [&] { c = russet::matmul(a, b); });
+    const double time = best_time(0.1, [&] { c = matmul(a, b); });
     const auto n = static_cast<double>(size);
     rate = std::max(rate, 2 * n * n * n / std::max(time, 1e-9));
     if (time > 0.15) break;  // a larger one takes eight times as long
@@ -37,10 +35,10 @@ double product_rate(russet::Device device, russet::DType type) {
   return rate;
 }
 
-double memory_rate(russet::Device device) {
+double memory_rate(Device device) {
   double rate = 0;
   for (std::int64_t count = 1 << 14; count <= 1 << 25; count *= 8) {
-    const Tensor x = russet::zeros({count}, {russet::DType::float32, device, false});
+    const Tensor x = zeros({count}, {DType::float32, device, false});
     const double time = best_time(0.1, [&] { x.add_(1.0); });
     rate = 8.0 * static_cast<double>(count) / std::max(time, 1e-9);
     if (time > 0.15) break;
@@ -53,18 +51,18 @@ double memory_rate(russet::Device device) {
 double time_of(const std::function<void()>& work) {
   const auto start = std::chrono::steady_clock::now();
   work();
-  russet::synchronize();
+  synchronize();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-MachineRate measure_machine(russet::Device device, russet::DType type) {
-  const russet::NoGrad no_grad;
+MachineRate measure_machine(Device device, DType type) {
+  const NoGrad no_grad;
   return {product_rate(device, type), memory_rate(device)};
 }
 
-double least_time(const russet::StepInfo& step, const MachineRate& rate) {
+double least_time(const StepInfo& step, const MachineRate& rate) {
   return std::max(step.operations / std::max(rate.operations_per_s, 1.0),
                   static_cast<double>(step.bytes) / std::max(rate.bytes_per_s, 1.0));
 }
 
-}  // namespace app
+}  // namespace russet::app

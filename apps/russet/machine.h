@@ -6,7 +6,7 @@
 
 #include <functional>
 
-namespace app {
+namespace russet::app {
 
 struct MachineRate {
   double operations_per_s = 0;  // of a large matrix product: floating-point operations, two for a multiply-add
@@ -14,12 +14,12 @@ struct MachineRate {
 };
 
 /// Takes about a second.
-MachineRate measure_machine(russet::Device device, russet::DType type);
+MachineRate measure_machine(Device device, DType type);
 
 /// Seconds that `work` takes, the device's included.
 double time_of(const std::function<void()>& work);
 
 /// The shortest time, in seconds, in which the machine could do a step, by its operations and its bytes.
-double least_time(const russet::StepInfo& step, const MachineRate& rate);
+double least_time(const StepInfo& step, const MachineRate& rate);
 
-}  // namespace app
+}  // namespace russet::app

@@ -1,17 +1,42 @@
 // russet: the command line.
-#include "command.h"
-
 #include <russet/version.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <new>
+
+#include "command.h"
 
 namespace {
 
 constexpr int success = 0;
 constexpr int internal_failure = 1;
 constexpr int mistake = 2;  // the user's: an option, a file, a device
+
+struct CommandRow {
+  const char* name;
+  void (*run)(const russet::app::Arguments& arguments);
+  const char* help;
+};
+constexpr CommandRow commands[] = {
+    {"train", russet::app::run_train, "Train a model"},
+    {"eval", russet::app::run_eval, "Loss and accuracy of weights on a data set"},
+    {"predict", russet::app::run_predict, "Classes of images, or outputs for a file of inputs"},
+    {"bench", russet::app::run_bench, "How fast models train and evaluate, on made-up data"},
+    {"plan", russet::app::run_plan, "What a step would do and need, without running it"},
+    {"profile", russet::app::run_profile, "Where the time of a step goes"},
+    {"devices", russet::app::run_devices, "What there is, what it can do, and why others are missing"},
+    {"ops", russet::app::run_ops, "The operator table, and what runs natively where"},
+};
+
+void add(CLI::App& program, const CommandRow& row) {
+  CLI::App* command = program.add_subcommand(row.name, row.help);
+  auto arguments = std::make_shared<russet::app::Arguments>(row.name);
+  add_options(*command, *arguments);
+  command->callback([arguments, run = row.run] { run(*arguments); });
+}
 
 /// One line on standard error, whatever the message holds.
 int report(std::string message, int status) {
@@ -28,14 +53,7 @@ int run(int count, char** words) {
   program.set_version_flag("--version", std::string("russet ") + std::string(russet::version()));
   program.set_help_all_flag("--help-all", "Print the help of all commands");
   program.require_subcommand(1);
-  app::add_train(program);
-  app::add_eval(program);
-  app::add_predict(program);
-  app::add_bench(program);
-  app::add_plan(program);
-  app::add_profile(program);
-  app::add_devices(program);
-  app::add_ops(program);
+  for (const CommandRow& row : commands) add(program, row);
   try {
     program.parse(count, words);
   } catch (const CLI::Success& answered) {  // --help, --version

@@ -3,28 +3,21 @@
 #include <russet/train.h>
 
 #include <map>
-#include <memory>
 
+#include "command.h"
 #include "workload.h"
 
-namespace app {
+namespace russet::app {
 namespace {
 
-struct Arguments {
-  WorkloadArguments workload;
-  std::string chip;
-  bool steps = false;
-  bool json = false;
-};
-
-Json to_json(const russet::StepInfo& step) {
+Json to_json(const StepInfo& step) {
   return {{"kernel", step.kernel}, {"step", step.detail}, {"bytes", step.bytes}, {"operations", step.operations}};
 }
 
 /// How many steps each kind of kernel takes, the most frequent first.
-std::vector<std::pair<std::string, int>> kernels_of(const russet::train::Forecast& forecast) {
+std::vector<std::pair<std::string, int>> kernels_of(const train::Forecast& forecast) {
   std::map<std::string, int> counts;
-  for (const russet::StepInfo& step : forecast.steps) ++counts[step.kernel];
+  for (const StepInfo& step : forecast.steps) ++counts[step.kernel];
   std::vector<std::pair<std::string, int>> sorted(counts.begin(), counts.end());
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   return sorted;
@@ -34,13 +27,13 @@ std::vector<std::pair<std::string, int>> kernels_of(const russet::train::Forecas
 constexpr double launch_microseconds = 2;
 
 /// What a model of the chip says of each step, and of all. A lower bound, not a measurement.
-void print_model(const russet::train::Forecast& forecast, const russet::Chip& chip) {
+void print_model(const train::Forecast& forecast, const Chip& chip) {
   double total = 0;
   int launches = 0;
   fmt::print("\nA model of {} ({} GB/s, {} TFLOPS in float32, {} us a launch): lower bounds, never a measurement\n",
              chip.name, chip.gigabytes_a_second, chip.teraflops, launch_microseconds);
-  for (const russet::StepInfo& step : forecast.steps) {
-    const double work = russet::modelled_seconds(static_cast<double>(step.bytes), step.operations, chip) * 1e6;
+  for (const StepInfo& step : forecast.steps) {
+    const double work = modelled_seconds(static_cast<double>(step.bytes), step.operations, chip) * 1e6;
     const double time = work + launch_microseconds * step.launches;
     fmt::print("{:>10.1f} us {:>3} x {:<28} {:>12} B {:>10.4g} MFLOP  {}\n", time, step.launches, step.kernel,
                step.bytes, step.operations * 1e-6, step.detail);
@@ -51,38 +44,36 @@ void print_model(const russet::train::Forecast& forecast, const russet::Chip& ch
 }
 
 /// Kernels that GPUs launch for all steps.
-int launches_of(const russet::train::Forecast& forecast) {
+int launches_of(const train::Forecast& forecast) {
   int launches = 0;
-  for (const russet::StepInfo& step : forecast.steps) launches += step.launches;
+  for (const StepInfo& step : forecast.steps) launches += step.launches;
   return launches;
 }
 
-void print(const russet::train::Forecast& forecast, const russet::train::Workload& workload,
-           const Arguments& arguments) {
-  fmt::print("{}, {}, {}, batch {}, on {}\n", workload.model, arguments.workload.phase, arguments.workload.precision,
-             workload.batch, arguments.workload.device);
+void print(const train::Forecast& forecast, const train::Workload& workload, const Arguments& arguments) {
+  fmt::print("{}, {}, {}, batch {}, on {}\n", workload.model, arguments.text("phase"), arguments.text("precision"),
+             workload.batch, arguments.text("device"));
   fmt::print("  steps        {}, {} kernels launched\n", forecast.steps.size(), launches_of(forecast));
   fmt::print("  kernels     ");
   for (const auto& [name, count] : kernels_of(forecast)) fmt::print(" {} x {}", count, name);
-  fmt::print("\n  bytes moved  {} ({})\n", forecast.bytes_moved, russet::train::format_size(forecast.bytes_moved));
+  fmt::print("\n  bytes moved  {} ({})\n", forecast.bytes_moved, format_size(forecast.bytes_moved));
   fmt::print("  operations   {:.4g} GFLOP\n", forecast.operations * 1e-9);
   fmt::print("  peak memory  {} ({}), {} of them for temporaries\n", forecast.peak_bytes,
-             russet::train::format_size(forecast.peak_bytes), russet::train::format_size(forecast.arena_bytes));
-  if (!arguments.steps) return;
+             format_size(forecast.peak_bytes), format_size(forecast.arena_bytes));
+  if (!arguments.flag("steps")) return;
   for (std::size_t i = 0; i < forecast.steps.size(); ++i) {
-    const russet::StepInfo& step = forecast.steps[i];
+    const StepInfo& step = forecast.steps[i];
     fmt::print("{:5} {:<28} {:>12} B {:>12.4g} MFLOP  {}\n", i, step.kernel, step.bytes, step.operations * 1e-6,
                step.detail);
   }
 }
 
-void print_as_json(const russet::train::Forecast& forecast, const russet::train::Workload& workload,
-                   const Arguments& arguments) {
+void print_as_json(const train::Forecast& forecast, const train::Workload& workload, const Arguments& arguments) {
   Json line{{"model", workload.model},
-            {"phase", arguments.workload.phase},
-            {"precision", arguments.workload.precision},
+            {"phase", arguments.text("phase")},
+            {"precision", arguments.text("precision")},
             {"batch", workload.batch},
-            {"device", arguments.workload.device},
+            {"device", arguments.text("device")},
             {"steps", forecast.steps.size()},
             {"launches", launches_of(forecast)},
             {"kernels", Json::object()},
@@ -91,36 +82,25 @@ void print_as_json(const russet::train::Forecast& forecast, const russet::train:
             {"peak_bytes", forecast.peak_bytes},
             {"arena_bytes", forecast.arena_bytes}};
   for (const auto& [name, count] : kernels_of(forecast)) line["kernels"][name] = count;
-  if (arguments.steps) {
-    for (const russet::StepInfo& step : forecast.steps) line["list"].push_back(to_json(step));
+  if (arguments.flag("steps")) {
+    for (const StepInfo& step : forecast.steps) line["list"].push_back(to_json(step));
   }
   print_json(line);
 }
 
-void run(const Arguments& arguments) {
-  const russet::Device device(arguments.workload.device);
-  const auto workload = workload_of(arguments.workload.model, arguments.workload.precision, arguments.workload.batch);
-  const auto forecast = russet::train::forecast(workload, device, phase_of(arguments.workload.phase), arguments.chip);
-  if (arguments.json) {
+}  // namespace
+
+void run_plan(const Arguments& arguments) {
+  const Device device(arguments.text("device"));
+  const std::string chip = arguments.text("chip");
+  const auto workload = benchmark_of(arguments.text("model"), arguments.text("precision"), arguments);
+  const auto forecast = train::forecast(workload, device, phase_of(arguments.text("phase")), chip);
+  if (arguments.flag("json")) {
     print_as_json(forecast, workload, arguments);
   } else {
     print(forecast, workload, arguments);
-    if (!arguments.chip.empty()) print_model(forecast, russet::chip_of(arguments.chip));
+    if (!chip.empty()) print_model(forecast, chip_of(chip));
   }
 }
 
-}  // namespace
-
-void add_plan(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("plan", "What a step would do and need, without running it");
-  auto arguments = std::make_shared<Arguments>();
-  add_workload_options(*command, arguments->workload);
-  command->add_option(
-      "--chip", arguments->chip,
-      "For --device mps: plan for the GPU of this chip (m1, m1-pro, ...), and model what each step takes at least");
-  command->add_flag("--steps", arguments->steps, "List every step");
-  command->add_flag("--json", arguments->json, "A JSON object");
-  command->callback([arguments] { run(*arguments); });
-}
-
-}  // namespace app
+}  // namespace russet::app

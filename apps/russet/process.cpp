@@ -3,7 +3,7 @@
 #include <fstream>
 #include <string>
 
-namespace app {
+namespace russet::app {
 namespace {
 
 /// A line of /proc/self/status such as "VmHWM:   1234 kB", in bytes.
@@ -28,4 +28,4 @@ std::optional<std::size_t> ResidentPeak::growth() const {
   return *now - *before_;
 }
 
-}  // namespace app
+}  // namespace russet::app

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <optional>
 
-namespace app {
+namespace russet::app {
 
 /// The most bytes that the process has had in memory since this was made, beyond what it had then. Nothing where the
 /// system does not tell (it does on Linux).
@@ -16,4 +16,4 @@ class ResidentPeak {
   std::optional<std::size_t> before_;
 };
 
-}  // namespace app
+}  // namespace russet::app

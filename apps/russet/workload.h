@@ -1,25 +1,16 @@
 #pragma once
-// The arguments that say which step of which model to look at: bench, plan and profile share them.
+// Which step of which model to look at: bench, plan and profile share this.
 #include <russet/train/workload.h>
 
 #include <string>
 
-#include "command.h"
+#include "options.h"
 
-namespace app {
+namespace russet::app {
 
-struct WorkloadArguments {
-  std::string model;
-  std::string phase = "train";
-  std::string precision = "fp32";
-  std::string device = "cpu";
-  std::int64_t batch = 0;  // 0: what benchmarks use
-};
+train::Phase phase_of(std::string_view word);
 
-void add_workload_options(CLI::App& command, WorkloadArguments& arguments);
+/// A benchmark of the model. `arguments` may name another size of the batch. Throws ValueError for an unknown model.
+train::Workload benchmark_of(const std::string& model, std::string_view precision, const Arguments& arguments);
 
-/// Throws ValueError for a word or number that is no choice.
-russet::train::Phase phase_of(const std::string& word);
-russet::train::Workload workload_of(const std::string& model, const std::string& precision, std::int64_t batch);
-
-}  // namespace app
+}  // namespace russet::app

@@ -3,7 +3,7 @@
 #include <russet/data/dataset.h>
 #include <russet/data/images.h>
 #include <russet/data/loader.h>
-#include <russet/data/open.h>
+#include <russet/data/parts.h>
 #include <russet/data/sampler.h>
 #include <russet/data/tensors.h>
 #include <russet/data/transforms.h>

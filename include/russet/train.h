@@ -1,12 +1,7 @@
 #pragma once
-// Training: the loop behind the command line.
+// Training and evaluation of models by name: a step, what it would need, and how good a model is. The command line's
+// runs are written with these.
 #include <russet/train/evaluate.h>
-#include <russet/train/log.h>
-#include <russet/train/memory.h>
-#include <russet/train/options.h>
-#include <russet/train/progress.h>
-#include <russet/train/report.h>
-#include <russet/train/schedule.h>
-#include <russet/train/task.h>
-#include <russet/train/trainer.h>
+#include <russet/train/objective.h>
+#include <russet/train/step.h>
 #include <russet/train/workload.h>

@@ -62,13 +62,12 @@ std::vector<Input> inputs_of(const ModelSpec& spec, const ModelOptions& options)
 
 }  // namespace
 
-bool register_model(ModelSpec spec) {
+bool register_model(const ModelSpec& spec) {
   if (spec.name.empty() || spec.make == nullptr) throw ValueError("register_model: a name and a function are needed");
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
-  const std::string name = spec.name;
-  if (!all.specs.try_emplace(name, std::move(spec)).second) {
-    throw ValueError(fmt::format("register_model: there is a model \"{}\" already", name));
+  if (!all.specs.try_emplace(spec.name, spec).second) {
+    throw ValueError(fmt::format("register_model: there is a model \"{}\" already", spec.name));
   }
   return true;
 }

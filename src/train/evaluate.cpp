@@ -1,7 +1,6 @@
 #include <russet/autocast.h>
 #include <russet/autograd.h>
 #include <russet/functional.h>
-#include <russet/nn_functional.h>
 #include <russet/train/evaluate.h>
 
 #include <algorithm>
@@ -41,19 +40,19 @@ class Totals {
   std::int64_t correct_ = 0;
 };
 
-Sums sums_of(models::Model& model, const data::Batch& batch, const Card& card) {
+Sums sums_of(models::Model& model, const data::Batch& batch, Objective objective) {
   const Tensor output = forward(model, batch.input);
+  const bool classes = objective == Objective::cross_entropy;
   Sums sums;
-  sums.loss = loss_of(card, output, batch.target, 0, Reduction::sum);
-  sums.terms = card.regression ? batch.target.numel() : batch.target.size(0);
-  if (!card.regression) sums.correct = sum(eq(argmax(output, 1), batch.target));
+  sums.loss = loss_of(objective, output, batch.target, 0, Reduction::sum);
+  sums.terms = classes ? batch.target.size(0) : batch.target.numel();
+  if (classes) sums.correct = sum(eq(argmax(output, 1), batch.target));
   return sums;
 }
 
 }  // namespace
 
-Evaluation evaluate(models::Model& model, data::DataLoader& loader, const Card& card, bool lower_precision,
-                    const std::function<void(std::int64_t)>& progress) {
+Evaluation evaluate(models::Model& model, data::DataLoader& loader, const EvaluateOptions& options) {
   const bool was_training = model.is_training();
   model.eval();
   const NoGrad no_grad;
@@ -61,21 +60,26 @@ Evaluation evaluate(models::Model& model, data::DataLoader& loader, const Card& 
   std::int64_t batches = 0;
   for (const auto& batch : loader) {
     {
-      const Autocast autocast(DType::bfloat16, lower_precision);
-      totals.add(sums_of(model, batch, card));
+      const Autocast autocast(DType::bfloat16, options.lower_precision);
+      totals.add(sums_of(model, batch, options.objective));
     }
-    if (progress) progress(++batches);
+    if (options.progress) options.progress(++batches);
   }
   totals.read();
   if (was_training) model.train();
   Evaluation result;
   result.samples = loader.samples();
   result.loss = totals.mean_loss();
-  if (!card.regression) {
+  if (options.objective == Objective::cross_entropy) {
     result.accuracy =
         static_cast<double>(totals.correct()) / static_cast<double>(std::max<std::int64_t>(result.samples, 1));
   }
   return result;
+}
+
+Tensor forward(models::Model& model, const Tensor& input) {
+  const DType wanted = is_integral(model.inputs().front().dtype) ? DType::int64 : DType::float32;
+  return model.forward(input.dtype() == wanted ? input : input.to(wanted));
 }
 
 }  // namespace russet::train

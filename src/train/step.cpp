@@ -1,4 +1,4 @@
-#include "step.h"
+#include <russet/train/step.h>
 
 #include <russet/autograd.h>
 #include <russet/functional.h>

@@ -3,13 +3,11 @@
 #include <russet/autograd.h>
 #include <russet/error.h>
 #include <russet/functional.h>
-#include <russet/nn_functional.h>
 #include <russet/runtime.h>
+#include <russet/train/step.h>
 #include <russet/train/workload.h>
 
 #include <algorithm>
-
-#include "step.h"
 
 namespace russet::train {
 namespace {
@@ -75,13 +73,7 @@ Workbench::Workbench(const Workload& workload, Device device)
 
 Tensor Workbench::loss() {
   const Autocast autocast(DType::bfloat16, workload_.lower_precision);
-  const Tensor output = model_.forward(input_);
-  switch (workload_.objective) {
-    case Objective::mean_output: return mean(output.to(DType::float32));
-    case Objective::squared_error: return mse_loss(output.to(DType::float32), target_);
-    case Objective::cross_entropy: break;
-  }
-  return cross_entropy(output, target_, {.label_smoothing = workload_.label_smoothing});
+  return loss_of(workload_.objective, model_.forward(input_), target_, workload_.label_smoothing);
 }
 
 void Workbench::train_step() {

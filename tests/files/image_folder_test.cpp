@@ -79,7 +79,7 @@ TEST(OpenFolder, NumbersBothPartsAlike) {
   write(folder / "train/a/1.png", solid_png(1));
   write(folder / "train/b/1.png", solid_png(1));
   write(folder / "test/b/1.png", solid_png(1));
-  const data::Parts parts = data::open("folder:" + folder.path().string());
+  const data::Parts parts = data::open_folder(folder.path());
   EXPECT_EQ(parts.train->size(), 2);
   ASSERT_NE(parts.test, nullptr);
   EXPECT_EQ(parts.test->classes(), 2);
@@ -87,13 +87,6 @@ TEST(OpenFolder, NumbersBothPartsAlike) {
   write(folder / "test/c/1.png", solid_png(1));
   EXPECT_NE(file_error([&] { data::open_folder(folder.path()); }).find("\"c\" is not among the 2 classes"),
             std::string::npos);
-}
-
-TEST(Open, RefusesOtherWords) {
-  EXPECT_THROW(data::open("cifar"), ValueError);
-  EXPECT_THROW(data::open("mnist:"), ValueError);
-  EXPECT_THROW(data::open("mnist:/nowhere"), FileError);
-  EXPECT_EQ(data::open("shapes").train->classes(), 10);
 }
 
 }  // namespace

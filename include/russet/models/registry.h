@@ -115,7 +115,7 @@ class Model : public nn::AnyModule {
 
 /// Adds a model to those that are known by name. Returns true. Throws ValueError for a name that is taken, and for a
 /// spec without one or without `make`.
-bool register_model(ModelSpec spec);
+bool register_model(const ModelSpec& spec);
 
 /// The names of all models, in alphabetical order.
 std::vector<std::string> list_models();

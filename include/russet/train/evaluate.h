@@ -1,20 +1,31 @@
 #pragma once
 // How good a model is on a data set.
-#include <russet/train/task.h>
+#include <russet/data/loader.h>
+#include <russet/models/registry.h>
+#include <russet/train/objective.h>
 #include <functional>
 #include <optional>
 
 namespace russet::train {
 
+struct EvaluateOptions {
+  Objective objective = Objective::cross_entropy;
+  /// Matrix work in bfloat16.
+  bool lower_precision = false;
+  /// Called after each batch with the number of batches done.
+  std::function<void(std::int64_t)> progress{};
+};
+
 struct Evaluation {
   double loss = 0;                   // the mean over all samples
-  std::optional<double> accuracy{};  // from 0 to 1; nothing for regression
+  std::optional<double> accuracy{};  // from 0 to 1; of classes alone
   std::int64_t samples = 0;
 };
 
-/// One epoch of `loader`, in evaluation mode and outside the tape; the model's mode is put back. `progress` is called
-/// after each batch with the number of batches done.
-Evaluation evaluate(models::Model& model, data::DataLoader& loader, const Card& card, bool lower_precision,
-                    const std::function<void(std::int64_t)>& progress = {});
+/// One epoch of `loader`, in evaluation mode and outside the tape; the model's mode is put back.
+Evaluation evaluate(models::Model& model, data::DataLoader& loader, const EvaluateOptions& options = {});
+
+/// The model's answer to its first input, which is converted to float32 unless the model takes integers.
+Tensor forward(models::Model& model, const Tensor& input);
 
 }  // namespace russet::train

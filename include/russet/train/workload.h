@@ -5,6 +5,7 @@
 #include <russet/models.h>
 #include <russet/optim.h>
 #include <russet/runtime.h>
+#include <russet/train/objective.h>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -12,8 +13,6 @@
 #include <vector>
 
 namespace russet::train {
-
-enum class Objective : std::uint8_t { cross_entropy, squared_error, mean_output };
 
 struct Workload {
   std::string model;

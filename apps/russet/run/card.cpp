@@ -1,12 +1,13 @@
 #include <fmt/format.h>
 #include <russet/error.h>
-#include <russet/train/task.h>
 
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-namespace russet::train {
+#include "run/task.h"
+
+namespace russet::app {
 namespace {
 
 using nlohmann::json;
@@ -99,4 +100,4 @@ Card card_of(const io::SafetensorsFile& file, const std::string& model) {
   return *card;
 }
 
-}  // namespace russet::train
+}  // namespace russet::app

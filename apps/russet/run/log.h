@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace russet::train {
+namespace russet::app {
 
 struct StepRecord {
   std::int64_t step = 0;  // from 1
@@ -52,4 +52,4 @@ struct History {
 /// What a log holds; nulls become NaN. Throws FileError for a line that is no record.
 History read_log(const std::filesystem::path& path);
 
-}  // namespace russet::train
+}  // namespace russet::app

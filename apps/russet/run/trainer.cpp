@@ -12,10 +12,12 @@
 #include <algorithm>
 #include <chrono>
 
-#include "run.h"
-#include "step.h"
+#include "run/defaults.h"
+#include "run/memory.h"
+#include "run/report.h"
+#include "run/run.h"
 
-namespace russet::train {
+namespace russet::app {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -24,6 +26,7 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 /// Losses stay on the device until this many steps have come together: reading waits for the device.
 constexpr std::size_t steps_together = 16;
+constexpr auto time_between_reports = std::chrono::milliseconds(200);
 
 /// What a run writes into its folder; the checkpoint of an earlier run goes first.
 constexpr std::string_view file_names[] = {"checkpoint", "best.safetensors", "model.safetensors", "report.html",
@@ -43,23 +46,22 @@ struct Trainer::Run::Unread {
 
 Trainer::Run::Run(RunState state, Task task, std::optional<io::Checkpoint> checkpoint, const std::string& name)
     : state_(std::move(state)), task_(std::move(task)), unread_(std::make_unique<Unread>()) {
-  const Options& options = state_.options;
-  if (options.memory) {
-    planned_ = require_memory(options, task_, *options.memory);
-    set_memory_limit(*options.memory);
+  const Arguments& arguments = state_.arguments;
+  if (arguments.has("memory")) {
+    planned_ = require_memory(arguments, task_, arguments.bytes("memory"));
+    set_memory_limit(arguments.bytes("memory"));
   }
-  manual_seed(static_cast<std::uint64_t>(*options.seed));
-  models::ModelOptions model_options = task_.card.model_options(options.on());
-  if (options.dropout) model_options.dropout = options.dropout;
-  model_ = std::make_unique<models::Model>(models::get_model(options.model, model_options));
-  if (options.weights && !checkpoint) load_weights(*options.weights);
-  optimizer_ = optim::make_optimizer({*options.optimizer, *options.lr, *options.momentum, *options.weight_decay},
-                                     model_->parameters());
+  manual_seed(static_cast<std::uint64_t>(arguments.integer("seed")));
+  models::ModelOptions model_options = task_.card.model_options(device());
+  if (arguments.has("dropout")) model_options.dropout = arguments.real("dropout");
+  model_ = std::make_unique<models::Model>(models::get_model(arguments.text("model"), model_options));
+  if (arguments.has("weights") && !checkpoint) load_weights(arguments.text("weights"));
+  optimizer_ = optim::make_optimizer(optimizer_of(arguments), model_->parameters());
   check_inputs();
   make_loaders();
-  schedule_ = {*options.schedule, *options.lr, *options.warmup, total_steps()};
+  learning_rate_ = {arguments.text("schedule"), arguments.real("lr"), arguments.integer("warmup"), total_steps()};
   if (checkpoint) {
-    train::restore(*checkpoint, name, *model_, *optimizer_);
+    app::restore(*checkpoint, name, *model_, *optimizer_);
     loader_->restore(state_.loader);
   }
 }
@@ -69,7 +71,7 @@ Trainer::Run::~Run() = default;
 void Trainer::Run::load_weights(const std::string& path) {
   const io::SafetensorsFile file(path);
   try {
-    model_->load_state_dict(file.tensors(state_.options.on()));
+    model_->load_state_dict(file.tensors(device()));
   } catch (const ValueError& error) {
     throw ValueError(fmt::format("{}: {}", path, error.what()));
   }
@@ -82,35 +84,36 @@ void Trainer::Run::check_inputs() {
   Shape shape = input.shape;
   shape.insert(0, 1);
   model_->eval();
-  forward(*model_, zeros(shape, {input.dtype, state_.options.on(), false}));
+  train::forward(*model_, zeros(shape, {input.dtype, device(), false}));
   model_->train();
 }
 
 void Trainer::Run::make_loaders() {
-  const Options& options = state_.options;
+  const Arguments& arguments = state_.arguments;
   data::LoaderOptions loading;
-  loading.batch = std::min(*options.batch, task_.train->size());
-  loading.shuffle = *options.shuffle;
-  loading.seed = static_cast<std::uint64_t>(*options.seed);
-  loading.workers = static_cast<int>(std::clamp<std::int64_t>(*options.workers, -1, 256));
-  loading.device = options.on();
+  loading.batch = std::min(arguments.integer("batch"), task_.train->size());
+  loading.shuffle = arguments.flag("shuffle");
+  loading.seed = static_cast<std::uint64_t>(arguments.integer("seed"));
+  loading.workers = workers_of(arguments);
+  loading.device = device();
   // A batch of one sample has no variance for batch norm to divide by.
   loading.drop_last = loading.batch > 1 && task_.train->size() % loading.batch == 1;
   loader_ = std::make_unique<data::DataLoader>(task_.train, loading);
   if (!task_.test) return;
-  loading.batch = std::min(*options.batch, task_.test->size());
+  loading.batch = std::min(arguments.integer("batch"), task_.test->size());
   loading.shuffle = false;
   loading.drop_last = false;
   test_loader_ = std::make_unique<data::DataLoader>(task_.test, loading);
 }
 
 std::int64_t Trainer::Run::steps_per_epoch() const {
-  return (loader_->batches() + *state_.options.accumulate - 1) / *state_.options.accumulate;
+  const std::int64_t parts = state_.arguments.integer("accumulate");
+  return (loader_->batches() + parts - 1) / parts;
 }
 
 std::int64_t Trainer::Run::total_steps() const {
-  const Options& options = state_.options;
-  return options.steps ? *options.steps : *options.epochs * steps_per_epoch();
+  const Arguments& arguments = state_.arguments;
+  return arguments.has("steps") ? arguments.integer("steps") : arguments.integer("epochs") * steps_per_epoch();
 }
 
 void Trainer::Run::prepare_folder() {
@@ -131,12 +134,12 @@ void Trainer::Run::prepare_folder() {
   if (error) throw FileError(fmt::format("{}: {}", out().string(), error.message()));
 }
 
-Result Trainer::Run::run(const Hooks& hooks) {
+Result Trainer::Run::run(const Callbacks& callbacks) {
   prepare_folder();
   log_ = std::make_unique<Log>(out() / "log.jsonl", state_.log_bytes);
   if (!resumed_) write_checkpoint();
   bool stopped = false;
-  while (state_.step < total_steps() && !stopped) stopped = run_epoch(hooks);
+  while (state_.step < total_steps() && !stopped) stopped = run_epoch(callbacks);
   Result result;
   result.history_from(read_log(out() / "log.jsonl"));
   result.steps = state_.step;
@@ -147,60 +150,55 @@ Result Trainer::Run::run(const Hooks& hooks) {
 }
 
 /// Runs to the end of the epoch, of the run, or until asked to stop: true then.
-bool Trainer::Run::run_epoch(const Hooks& hooks) {
-  const Options& options = state_.options;
+bool Trainer::Run::run_epoch(const Callbacks& callbacks) {
+  const Arguments& arguments = state_.arguments;
   const auto start = Clock::now();
   const std::int64_t last = total_steps();
-  Progress progress(last, state_.step, *options.accumulate * loader_->options().batch);
   auto before = Clock::now();
   while (state_.step < last) {
     take_step(before);
-    if (progress.due()) {
-      read_losses();
-      progress.show(state_.step, label());
-    }
+    report_progress(callbacks);
     state_.loader = loader_->state();
     if (state_.loader.position == loader_->batches()) break;
-    if (hooks.stop != nullptr && hooks.stop->load()) {
-      progress.clear();
+    if (callbacks.stop != nullptr && callbacks.stop->load()) {
       read_losses();
       write_weights("model.safetensors");
       write_checkpoint();
       write_report();
       return true;
     }
-    if (options.checkpoint_every && state_.step % *options.checkpoint_every == 0) {
+    if (arguments.has("checkpoint-every") && state_.step % arguments.integer("checkpoint-every") == 0) {
       read_losses();
       write_checkpoint();
       before = Clock::now();
     }
   }
-  progress.clear();
-  finish_epoch(hooks, start);
-  return hooks.stop != nullptr && hooks.stop->load();
+  finish_epoch(callbacks, start);
+  return callbacks.stop != nullptr && callbacks.stop->load();
 }
 
 /// One step of the optimizer. `before`: when the one before ended; set to this one's end.
 void Trainer::Run::take_step(Clock::time_point& before) {
-  const Options& options = state_.options;
+  const Arguments& arguments = state_.arguments;
   const std::int64_t left = loader_->batches() - loader_->state().position;
-  const std::int64_t parts = std::min(*options.accumulate, left);
-  const double lr = schedule_.at(state_.step);
+  const std::int64_t parts = std::min(arguments.integer("accumulate"), left);
+  const double lr = learning_rate_.at(state_.step);
   optimizer_->set_lr(lr);
   Unread::Step step;
   const auto add_part = [&](const data::Batch& batch) {
     Tensor loss;
     {
-      const Autocast autocast(DType::bfloat16, options.lower_precision());
-      loss = loss_of(task_.card, forward(*model_, batch.input), batch.target, *options.label_smoothing);
+      const Autocast autocast(DType::bfloat16, lower_precision());
+      loss = train::loss_of(task_.card.objective(), train::forward(*model_, batch.input), batch.target,
+                            arguments.real("label-smoothing"));
     }
     step.losses.push_back(loss.detach());
     step.samples.push_back(batch.input.size(0));
-    add_gradients(loss, parts);
+    train::add_gradients(loss, parts);
   };
   for (std::int64_t part = 1; part < parts; ++part) add_part(*loader_->next());
   const std::optional<data::Batch> last = loader_->next();
-  finish_step(optimizer_.get(), *options.clip_grad, model_->parameters(), [&] { add_part(*last); });
+  train::finish_step(optimizer_.get(), arguments.real("clip-grad"), model_->parameters(), [&] { add_part(*last); });
   const auto now = Clock::now();
   step.record = {++state_.step, 0, lr, std::chrono::duration<double, std::milli>(now - before).count()};
   before = now;
@@ -225,22 +223,37 @@ void Trainer::Run::read_losses() {
   unread_->steps.clear();
 }
 
-std::string Trainer::Run::label() const {
-  const std::int64_t epochs = (total_steps() + steps_per_epoch() - 1) / steps_per_epoch();
-  return fmt::format("epoch {}/{}  loss {:.4f}", state_.loader.epoch + 1, epochs, last_loss_);
+/// Reads the losses so far, a few times a second, if somebody wants to know.
+void Trainer::Run::report_progress(const Callbacks& callbacks) {
+  if (!callbacks.progress || Clock::now() - reported_ < time_between_reports) return;
+  read_losses();
+  reported_ = Clock::now();
+  const std::int64_t per_epoch = steps_per_epoch();
+  callbacks.progress({.epoch = state_.loader.epoch + 1,
+                      .epochs = (total_steps() + per_epoch - 1) / per_epoch,
+                      .done = state_.step,
+                      .total = total_steps(),
+                      .samples = state_.arguments.integer("accumulate") * loader_->options().batch,
+                      .loss = last_loss_});
 }
 
-void Trainer::Run::finish_epoch(const Hooks& hooks, Clock::time_point start) {
+void Trainer::Run::finish_epoch(const Callbacks& callbacks, Clock::time_point start) {
   read_losses();
   EpochRecord record;
   record.epoch = state_.loader.epoch + 1;
   record.loss = state_.loss_sum / static_cast<double>(std::max<std::int64_t>(state_.loss_samples, 1));
   if (test_loader_) {
-    Progress progress(test_loader_->batches(), 0, test_loader_->options().batch);
-    const Evaluation evaluation =
-        evaluate(*model_, *test_loader_, task_.card, state_.options.lower_precision(), [&](std::int64_t done) {
-          if (progress.due()) progress.show(done, "evaluating");
-        });
+    const auto progress = [&](std::int64_t done) {
+      if (!callbacks.progress || Clock::now() - reported_ < time_between_reports) return;
+      reported_ = Clock::now();
+      callbacks.progress({.evaluating = true,
+                          .epoch = record.epoch,
+                          .done = done,
+                          .total = test_loader_->batches(),
+                          .samples = test_loader_->options().batch});
+    };
+    const train::Evaluation evaluation =
+        train::evaluate(*model_, *test_loader_, {task_.card.objective(), lower_precision(), progress});
     record.accuracy = evaluation.accuracy;
     record.test_loss = evaluation.loss;
   }
@@ -255,9 +268,9 @@ void Trainer::Run::finish_epoch(const Hooks& hooks, Clock::time_point start) {
   write_weights("model.safetensors");
   write_checkpoint();
   write_report();
-  if (hooks.epoch) hooks.epoch(record, seconds_since(start));
-  if (hooks.say && !std::isfinite(record.loss)) {
-    hooks.say(fmt::format("the loss is {}: a lower --lr, --warmup or --clip-grad may help", record.loss));
+  if (callbacks.epoch) callbacks.epoch(record, seconds_since(start));
+  if (callbacks.say && !std::isfinite(record.loss)) {
+    callbacks.say(fmt::format("the loss is {}: a lower --lr, --warmup or --clip-grad may help", record.loss));
   }
 }
 
@@ -281,15 +294,9 @@ void Trainer::Run::write_checkpoint() {
 void Trainer::Run::write_report() const {
   log_->flush();
   Report report;
-  report.title = fmt::format("{} on {}", state_.options.model, state_.options.data);
+  report.title = fmt::format("{} on {}", state_.arguments.text("model"), state_.arguments.text("data"));
   report.history = read_log(out() / "log.jsonl");
-  visit_deciding(state_.options, [&](const char* name, const auto& field) {
-    if constexpr (requires { field.has_value(); }) {
-      if (field) report.facts.emplace_back(name, fmt::format("{}", *field));
-    } else {
-      report.facts.emplace_back(name, field);
-    }
-  });
+  report.facts = state_.arguments.remembered_values();
   report.facts.emplace_back("parameters", fmt::format("{}", model_->num_parameters()));
   report.facts.emplace_back("training samples", fmt::format("{}", task_.train->size()));
   if (task_.test) report.facts.emplace_back("evaluation samples", fmt::format("{}", task_.test->size()));
@@ -315,25 +322,25 @@ std::filesystem::path new_folder(const std::string& model) {
 
 }  // namespace
 
-Trainer::Trainer(const Options& options) {
+Trainer::Trainer(const Arguments& arguments) {
   RunState state;
-  state.options = with_defaults(options);
+  state.arguments = with_recipe(arguments);
   state.threads = get_num_threads();
   state.version = version();
+  const std::string model = arguments.text("model");
   std::optional<Card> card;
-  models::find_model(state.options.model);
-  if (options.weights) card = card_of(io::SafetensorsFile(*options.weights), options.model);
-  Task task = open_task(state.options, card);
-  if (state.options.out.empty()) state.options.out = new_folder(state.options.model);
+  if (arguments.has("weights")) card = card_of(io::SafetensorsFile(arguments.text("weights")), model);
+  Task task = open_task(state.arguments, card);
+  if (!arguments.has("out")) state.arguments.set("out", new_folder(model).string());
   state.card = task.card;
   run_ = std::make_unique<Run>(std::move(state), std::move(task), std::nullopt, "");
 }
 
-Trainer::Trainer(const std::filesystem::path& folder, const Options& given) {
+Trainer::Trainer(const std::filesystem::path& folder, const Arguments& given) {
   const std::filesystem::path path = folder / "checkpoint";
   io::Checkpoint checkpoint = io::load_checkpoint(path);
   RunState state = state_of(checkpoint, path.string());
-  const std::vector<std::string> differ = differences(given, state.options);
+  const std::vector<std::string> differ = given.differences(state.arguments);
   if (!differ.empty()) {
     throw ValueError(
         fmt::format("{} cannot be resumed with other options: {}", folder.string(), fmt::join(differ, ", ")));
@@ -344,13 +351,11 @@ Trainer::Trainer(const std::filesystem::path& folder, const Options& given) {
                     "the same bits. Set OMP_NUM_THREADS={}.",
                     folder.string(), state.threads, get_num_threads(), state.threads));
   }
-  state.options.workers = given.workers.value_or(-1);
-  state.options.checkpoint_every = given.checkpoint_every;
-  state.options.memory = given.memory;
-  state.options.out = folder;
-  if (state.options.on() != Device()) checkpoint = io::load_checkpoint(path, state.options.on());
-  Task task = open_task(with_defaults(state.options), state.card);
-  state.options = with_defaults(state.options);
+  state.arguments = with_recipe(given.over(state.arguments));
+  state.arguments.set("out", folder.string());
+  const Device device(state.arguments.text("device"));
+  if (device != Device()) checkpoint = io::load_checkpoint(path, device);
+  Task task = open_task(state.arguments, state.card);
   run_ = std::make_unique<Run>(std::move(state), std::move(task), std::move(checkpoint), path.string());
   run_->mark_resumed();
 }
@@ -358,8 +363,8 @@ Trainer::Trainer(const std::filesystem::path& folder, const Options& given) {
 Trainer::~Trainer() = default;
 Trainer::Trainer(Trainer&&) noexcept = default;
 
-Result Trainer::run(const Hooks& hooks) { return run_->run(hooks); }
-const Options& Trainer::options() const { return run_->options(); }
+Result Trainer::run(const Callbacks& callbacks) { return run_->run(callbacks); }
+const Arguments& Trainer::arguments() const { return run_->arguments(); }
 const Task& Trainer::task() const { return run_->task(); }
 models::Model& Trainer::model() { return run_->model(); }
 std::int64_t Trainer::step() const { return run_->step(); }
@@ -367,4 +372,4 @@ std::int64_t Trainer::steps() const { return run_->total_steps(); }
 std::int64_t Trainer::steps_per_epoch() const { return run_->steps_per_epoch(); }
 std::optional<std::uint64_t> Trainer::planned_bytes() const { return run_->planned(); }
 
-}  // namespace russet::train
+}  // namespace russet::app

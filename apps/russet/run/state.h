@@ -2,15 +2,16 @@
 // What a run must remember to go on bit for bit, as a checkpoint.
 #include <russet/io/checkpoint.h>
 #include <russet/optim.h>
-#include <russet/train.h>
 
 #include <map>
 #include <string>
 
-namespace russet::train {
+#include "run/task.h"
+
+namespace russet::app {
 
 struct RunState {
-  Options options;
+  Arguments arguments{"train"};
   Card card;
   std::int64_t step = 0;
   data::LoaderState loader;
@@ -32,4 +33,4 @@ RunState state_of(const io::Checkpoint& checkpoint, const std::string& name);
 /// Puts weights, optimizer and generators back.
 void restore(const io::Checkpoint& checkpoint, const std::string& name, nn::Module& model, optim::Optimizer& optimizer);
 
-}  // namespace russet::train
+}  // namespace russet::app

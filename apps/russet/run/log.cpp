@@ -1,7 +1,8 @@
+#include "run/log.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <russet/error.h>
-#include <russet/train/log.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,7 +13,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-namespace russet::train {
+namespace russet::app {
 namespace {
 
 using nlohmann::ordered_json;
@@ -112,4 +113,4 @@ History read_log(const std::filesystem::path& path) {
   return history;
 }
 
-}  // namespace russet::train
+}  // namespace russet::app

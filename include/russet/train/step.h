@@ -2,7 +2,6 @@
 // A step of training, as runs take it and forecasts of their memory foresee it.
 #include <russet/optim.h>
 #include <russet/tensor.h>
-
 #include <functional>
 #include <vector>
 

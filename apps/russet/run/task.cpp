@@ -1,28 +1,30 @@
+#include "run/task.h"
+
 #include <fmt/format.h>
 #include <russet/error.h>
-#include <russet/nn_functional.h>
-#include <russet/train/task.h>
 
 #include <algorithm>
 #include <utility>
 
-namespace russet::train {
+#include "run/open_data.h"
+
+namespace russet::app {
 namespace {
 
 using data::Transform;
 
 constexpr std::int64_t small_side = 64;  // below: pictures like CIFAR's; from there on: like ImageNet's
 
-ImageForm form_of(const Options& options, const models::Preprocessing& usual, const Shape& image) {
+ImageForm form_of(const Arguments& arguments, const models::Preprocessing& usual, const Shape& image) {
   ImageForm form;
   form.size = usual.size;
   form.channels = static_cast<int>(usual.any_channels ? image[0] : usual.channels);
   form.mean = usual.mean;
   form.std = usual.std;
-  if (options.data.starts_with("mnist:")) {
+  if (arguments.text("data").starts_with("mnist:")) {
     form.mean = {0.1307F};
     form.std = {0.3081F};
-  } else if (options.data == "shapes") {
+  } else if (arguments.text("data") == "shapes") {
     form.mean = {0.5F};
     form.std = {0.25F};
   } else if (form.channels == 1) {
@@ -32,110 +34,113 @@ ImageForm form_of(const Options& options, const models::Preprocessing& usual, co
   return form;
 }
 
-[[noreturn]] void refuse_shape(const Options& options, const Shape& shape, std::string_view expected) {
+[[noreturn]] void refuse_shape(const Arguments& arguments, const Shape& shape, std::string_view expected) {
   throw ShapeError(fmt::format("{}: tensor x has the shape [n, ...] with {} for a sample, but {} takes {}",
-                               options.data, to_string(shape), options.model, expected));
+                               arguments.text("data"), to_string(shape), arguments.text("model"), expected));
 }
 
-void fit_to_tensors(const Options& options, const models::ModelSpec& spec, const data::Field& input, Card& card) {
+void fit_to_tensors(const Arguments& arguments, const models::ModelSpec& spec, const data::Field& input, Card& card) {
   const Shape& shape = input.shape;
   switch (spec.takes) {
     case models::InputKind::tokens:
-      if (shape.rank() != 1 || !is_integral(input.dtype)) refuse_shape(options, shape, "token ids: integers [length]");
+      if (shape.rank() != 1 || !is_integral(input.dtype))
+        refuse_shape(arguments, shape, "token ids: integers [length]");
       break;
     case models::InputKind::numbers:
-      if (numel(shape) < 1) refuse_shape(options, shape, "at least one number");
+      if (numel(shape) < 1) refuse_shape(arguments, shape, "at least one number");
       card.in_channels = numel(shape);
       card.image_size = 1;
       break;
     case models::InputKind::images:
-      if (shape.rank() != 3 || numel(shape) < 1) refuse_shape(options, shape, "images: [channels, height, width]");
+      if (shape.rank() != 3 || numel(shape) < 1) refuse_shape(arguments, shape, "images: [channels, height, width]");
       card.in_channels = shape[0];
       if (spec.any_image_size) break;
-      if (shape[1] != shape[2]) refuse_shape(options, shape, "square images");
+      if (shape[1] != shape[2]) refuse_shape(arguments, shape, "square images");
       card.image_size = shape[1];
       break;
   }
 }
 
-void fit_to_images(const Options& options, const models::ModelSpec& spec, const Shape& image, Card& card) {
+void fit_to_images(const Arguments& arguments, const models::ModelSpec& spec, const Shape& image, Card& card) {
   if (spec.takes == models::InputKind::tokens) {
     throw ValueError(
         fmt::format("{} takes token ids, not the images of {}: use tensors:FILE.safetensors with ids in x and classes "
                     "in y",
-                    options.model, options.data));
+                    arguments.text("model"), arguments.text("data")));
   }
-  card.image = form_of(options, spec.preprocessing, image);
+  card.image = form_of(arguments, spec.preprocessing, image);
   card.in_channels = card.image->channels;
   card.image_size = card.image->size;
 }
 
-std::int64_t outputs_of(const Options& options, const data::Dataset& dataset, Card& card) {
+std::int64_t outputs_of(const Arguments& arguments, const data::Dataset& dataset, Card& card) {
   const data::Field target = dataset.target();
   if (is_integral(target.dtype)) {
     if (dataset.classes() < 1) {
-      throw ValueError(fmt::format("{}: integer targets must be classes: one number from 0 a sample", options.data));
+      throw ValueError(
+          fmt::format("{}: integer targets must be classes: one number from 0 a sample", arguments.text("data")));
     }
     return dataset.classes();
   }
   card.regression = true;
   if (target.shape.rank() != 1 || target.shape[0] < 1) {
-    throw ValueError(
-        fmt::format("{}: targets must be classes (integers [n]) or numbers (floats [n, outputs])", options.data));
+    throw ValueError(fmt::format("{}: targets must be classes (integers [n]) or numbers (floats [n, outputs])",
+                                 arguments.text("data")));
   }
   return target.shape[0];
 }
 
 /// The card that the data asks for.
-Card card_for(const Options& options, const data::Dataset& dataset) {
+Card card_for(const Arguments& arguments, const data::Dataset& dataset) {
   Card card;
-  card.model = options.model;
-  card.width = options.width;
-  const models::ModelSpec& spec = models::find_model(options.model);
+  card.model = arguments.text("model");
+  if (arguments.has("width")) card.width = arguments.real("width");
+  const models::ModelSpec& spec = models::find_model(arguments.text("model"));
   const data::Field input = dataset.input();
-  if (options.data.starts_with("tensors:")) {
-    fit_to_tensors(options, spec, input, card);
+  if (arguments.text("data").starts_with("tensors:")) {
+    fit_to_tensors(arguments, spec, input, card);
   } else {
-    fit_to_images(options, spec, input.shape, card);
+    fit_to_images(arguments, spec, input.shape, card);
   }
-  card.num_classes = outputs_of(options, dataset, card);
+  card.num_classes = outputs_of(arguments, dataset, card);
   card.class_names = dataset.class_names();
   return card;
 }
 
 /// Throws ValueError if the weights take other inputs than the data has.
-void require_inputs(const Card& known, const Card& wanted, const Options& options) {
+void require_inputs(const Card& known, const Card& wanted, const Arguments& arguments) {
   if (!wanted.image && wanted.in_channels != known.in_channels) {
-    throw ValueError(fmt::format("{}: samples have {} channels or numbers, but the weights take {}", options.data,
-                                 wanted.in_channels.value_or(0), known.in_channels.value_or(0)));
+    throw ValueError(fmt::format("{}: samples have {} channels or numbers, but the weights take {}",
+                                 arguments.text("data"), wanted.in_channels.value_or(0),
+                                 known.in_channels.value_or(0)));
   }
   if (wanted.image && !known.image) {
     throw ValueError(fmt::format("{}: the weights were trained on tensors, not on images: use tensors:FILE.safetensors",
-                                 options.data));
+                                 arguments.text("data")));
   }
   if (!wanted.image && known.image) {
     throw ValueError(
         fmt::format("{}: the weights were trained on images that were scaled to {} x {} and normalised: "
                     "use folder:DIR, or weights without russet's metadata",
-                    options.data, known.image->size, known.image->size));
+                    arguments.text("data"), known.image->size, known.image->size));
   }
 }
 
 /// A card of a file of weights is kept, if the data fits it. What it only assumes of inputs, tensors tell.
-Card reconcile(Card known, const Card& wanted, const Options& options) {
+Card reconcile(Card known, const Card& wanted, const Arguments& arguments) {
   if (known.assumed && !wanted.image) {
     known.image.reset();
     known.image_size = wanted.image_size;
   }
   if (wanted.num_classes > known.num_classes || wanted.regression != known.regression) {
-    throw ValueError(fmt::format("{} has {} classes, but the weights are for {}", options.data, wanted.num_classes,
-                                 known.num_classes));
+    throw ValueError(fmt::format("{} has {} classes, but the weights are for {}", arguments.text("data"),
+                                 wanted.num_classes, known.num_classes));
   }
   if (wanted.width && *wanted.width != known.width.value_or(1)) {
     throw ValueError(fmt::format("--width {}: the weights are those of a model of width {}", *wanted.width,
                                  known.width.value_or(1)));
   }
-  require_inputs(known, wanted, options);
+  require_inputs(known, wanted, arguments);
   known.assumed = false;
   return known;
 }
@@ -172,40 +177,28 @@ data::Transforms transforms_of(const ImageForm& form, bool augment) {
   return data::Transforms(std::move(steps));
 }
 
-Task open_task(const Options& options, const std::optional<Card>& card) {
+Task open_task(const Arguments& arguments, const std::optional<Card>& card) {
   Task task;
-  models::find_model(options.model);  // an unknown name is said before files are opened
-  data::Parts parts = data::open(options.data);
-  const double share = options.holdout.value_or(0);
+  models::find_model(arguments.text("model"));  // an unknown name is said before files are opened
+  data::Parts parts = open_data(arguments.text("data"));
+  const double share = arguments.has("holdout") ? arguments.real("holdout") : 0;
   task.train = parts.train;
   task.test = parts.test;
   if (share > 0) {
-    const data::Split halves = data::split(parts.train, share, static_cast<std::uint64_t>(options.seed.value_or(0)));
+    const data::Split halves = data::split(parts.train, share, static_cast<std::uint64_t>(arguments.integer("seed")));
     task.train = halves.kept;
     task.test = halves.held_out;
   }
-  task.card = card_for(options, *parts.train);
-  if (card) task.card = reconcile(*card, task.card, options);
+  task.card = card_for(arguments, *parts.train);
+  if (card) task.card = reconcile(*card, task.card, arguments);
   if (task.card.image) {
     // Flipping a picture of a digit, or of a shape that is told by its sides, makes another class of it.
-    const bool augment = options.augment.value_or("none") == "standard" && options.data.starts_with("folder:") &&
+    const bool augment = arguments.text("augment") == "standard" && arguments.text("data").starts_with("folder:") &&
                          task.card.image->channels == 3;
     task.train = task.train->with(transforms_of(*task.card.image, augment));
     if (task.test) task.test = task.test->with(transforms_of(*task.card.image, false));
   }
   return task;
-}
-
-Tensor forward(models::Model& model, const Tensor& input) {
-  const bool integers = is_integral(model.inputs().front().dtype);
-  if (integers) return model.forward(input.dtype() == DType::int64 ? input : input.to(DType::int64));
-  return model.forward(input.dtype() == DType::float32 ? input : input.to(DType::float32));
-}
-
-Tensor loss_of(const Card& card, const Tensor& output, const Tensor& target, double label_smoothing,
-               Reduction reduction) {
-  if (card.regression) return mse_loss(output.to(DType::float32), target.to(DType::float32), reduction);
-  return cross_entropy(output, target, {.reduction = reduction, .label_smoothing = label_smoothing});
 }
 
 models::Model load_model(const Card& card, const io::SafetensorsFile& file, Device device) {
@@ -218,4 +211,4 @@ models::Model load_model(const Card& card, const io::SafetensorsFile& file, Devi
   return model;
 }
 
-}  // namespace russet::train
+}  // namespace russet::app

@@ -1,5 +1,6 @@
 #pragma once
 // A training run: the model, its data and its place in the loop.
+#include <russet/optim.h>
 #include <russet/train.h>
 
 #include <chrono>
@@ -8,9 +9,11 @@
 #include <memory>
 #include <string>
 
-#include "state.h"
+#include "run/learning_rate.h"
+#include "run/state.h"
+#include "run/trainer.h"
 
-namespace russet::train {
+namespace russet::app {
 
 class Trainer::Run {
  public:
@@ -18,10 +21,10 @@ class Trainer::Run {
   Run(RunState state, Task task, std::optional<io::Checkpoint> checkpoint, const std::string& name);
   ~Run();
 
-  Result run(const Hooks& hooks);
+  Result run(const Callbacks& callbacks);
   void mark_resumed() { resumed_ = true; }
 
-  const Options& options() const { return state_.options; }
+  const Arguments& arguments() const { return state_.arguments; }
   const Task& task() const { return task_; }
   models::Model& model() { return *model_; }
   std::int64_t step() const { return state_.step; }
@@ -37,16 +40,18 @@ class Trainer::Run {
   void check_inputs();
   void make_loaders();
   void prepare_folder();
-  bool run_epoch(const Hooks& hooks);
+  bool run_epoch(const Callbacks& callbacks);
   void take_step(Clock::time_point& before);
   void read_losses();
-  void finish_epoch(const Hooks& hooks, Clock::time_point start);
+  void finish_epoch(const Callbacks& callbacks, Clock::time_point start);
   void keep_best(const EpochRecord& record);
   void write_weights(const char* name) const;
   void write_checkpoint();
   void write_report() const;
-  std::string label() const;
-  const std::filesystem::path& out() const { return state_.options.out; }
+  void report_progress(const Callbacks& callbacks);
+  std::filesystem::path out() const { return state_.arguments.text("out"); }
+  Device device() const { return Device(state_.arguments.text("device")); }
+  bool lower_precision() const { return state_.arguments.text("precision") == "bf16"; }
 
   RunState state_;
   Task task_;
@@ -55,11 +60,12 @@ class Trainer::Run {
   std::unique_ptr<optim::Optimizer> optimizer_;
   std::unique_ptr<data::DataLoader> loader_;
   std::unique_ptr<data::DataLoader> test_loader_;
-  Schedule schedule_;
+  LearningRate learning_rate_;
   std::unique_ptr<Log> log_;
   std::unique_ptr<Unread> unread_;
+  Clock::time_point reported_{};
   double last_loss_ = std::numeric_limits<double>::quiet_NaN();
   bool resumed_ = false;
 };
 
-}  // namespace russet::train
+}  // namespace russet::app

@@ -6,7 +6,10 @@
 #include <string_view>
 #include <vector>
 
-namespace russet::train {
+namespace russet::app {
+
+/// Whether standard error is a terminal.
+bool is_terminal();
 
 class Progress {
  public:
@@ -16,8 +19,6 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Whether standard error is a terminal.
-  bool visible() const { return visible_; }
   /// Whether the bar would be drawn again now: a few times a second.
   bool due() const;
   void show(std::int64_t done, std::string_view label);
@@ -40,4 +41,4 @@ std::string format_time(double seconds);
 /// A curve in `height` lines of at most `width` characters, drawn with block characters, with its range at the left.
 std::string draw_curve(const std::vector<double>& values, int width = 60, int height = 8);
 
-}  // namespace russet::train
+}  // namespace russet::app

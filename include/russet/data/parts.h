@@ -1,8 +1,7 @@
 #pragma once
-// Data sets by name, as the command line knows them.
+// Data sets that come in two parts, to train and to test on.
 #include <russet/data/dataset.h>
 #include <filesystem>
-#include <string_view>
 
 namespace russet::data {
 
@@ -18,9 +17,5 @@ Parts open_folder(const std::filesystem::path& root, int channels = 3);
 /// MNIST's four files, or the pair for training or for testing alone (then it is `train`), plain or gzipped.
 /// Throws FileError.
 Parts open_mnist(const std::filesystem::path& folder);
-
-/// "shapes", "mnist:FOLDER", "folder:FOLDER" or "tensors:FILE". Images are float32 from 0 to 1 until with() gives them
-/// other transforms. Throws ValueError for another word, FileError for what cannot be read.
-Parts open(std::string_view description);
 
 }  // namespace russet::data

@@ -1,10 +1,11 @@
+#include "run/report.h"
+
 #include <fmt/format.h>
-#include <russet/train/report.h>
 
 #include <algorithm>
 #include <cmath>
 
-namespace russet::train {
+namespace russet::app {
 namespace {
 
 constexpr double width = 640;
@@ -154,4 +155,4 @@ std::string to_html(const Report& report) {
       chart("Loss on the evaluation part", "epoch", test_loss), chart("Learning rate", "step", rate), rows);
 }
 
-}  // namespace russet::train
+}  // namespace russet::app

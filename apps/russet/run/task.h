@@ -3,14 +3,17 @@
 #include <russet/data.h>
 #include <russet/io/safetensors.h>
 #include <russet/models.h>
-#include <russet/train/options.h>
+#include <russet/train/objective.h>
+
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace russet::train {
+#include "options.h"
+
+namespace russet::app {
 
 /// How images become inputs.
 struct ImageForm {
@@ -35,6 +38,9 @@ struct Card {
   bool assumed = false;
 
   models::ModelOptions model_options(Device device = {}) const;
+  train::Objective objective() const {
+    return regression ? train::Objective::squared_error : train::Objective::cross_entropy;
+  }
 };
 
 /// As metadata of a safetensors file.
@@ -51,21 +57,15 @@ struct Task {
   Card card;
 };
 
-/// Opens the data as the options say: transforms, parts, classes. `card`: what a file of weights says; the data must
+/// Opens the data as the arguments say: transforms, parts, classes. `card`: what a file of weights says; the data must
 /// fit it then. Throws ValueError, FileError or ShapeError.
-Task open_task(const Options& options, const std::optional<Card>& card = {});
+Task open_task(const Arguments& arguments, const std::optional<Card>& card = {});
 
 /// What turns image files into inputs, with or without augmentation.
 data::Transforms transforms_of(const ImageForm& form, bool augment);
-
-/// The first input of the model: converted to float32 unless it takes integers.
-Tensor forward(models::Model& model, const Tensor& input);
-/// Cross entropy, or the mean squared difference where targets are numbers.
-Tensor loss_of(const Card& card, const Tensor& output, const Tensor& target, double label_smoothing = 0,
-               Reduction reduction = Reduction::mean);
 
 /// The model of the card with the weights of a file. Throws FileError or ValueError, which names tensors that do not
 /// fit.
 models::Model load_model(const Card& card, const io::SafetensorsFile& file, Device device);
 
-}  // namespace russet::train
+}  // namespace russet::app

@@ -3,12 +3,12 @@
 #include <cstdint>
 #include <string>
 
-namespace russet::train {
+namespace russet::app {
 
-struct Schedule {
+struct LearningRate {
   /// cosine: to 0 along half a cosine (Loshchilov and Hutter, 2017); step: a tenth after one half, a hundredth after
   /// three quarters of the steps (He et al., 2016); none: constant.
-  std::string kind = "none";
+  std::string schedule = "none";
   double lr = 0;
   /// Steps in which the rate grows evenly from lr / warmup to lr.
   std::int64_t warmup = 0;
@@ -18,4 +18,4 @@ struct Schedule {
   double at(std::int64_t step) const;
 };
 
-}  // namespace russet::train
+}  // namespace russet::app

@@ -1,4 +1,4 @@
-#include "state.h"
+#include "run/state.h"
 
 #include <fmt/format.h>
 #include <russet/error.h>
@@ -7,7 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-namespace russet::train {
+namespace russet::app {
 namespace {
 
 using nlohmann::json;
@@ -41,7 +41,7 @@ io::Checkpoint to_checkpoint(const RunState& state, const nn::Module& model, con
   io::Checkpoint checkpoint;
   checkpoint.tensors.insert(model.state_dict(), "model.");
   checkpoint.tensors.insert(optimizer_state.tensors, "optimizer.");
-  json object{{"options", json::parse(to_json(state.options))},
+  json object{{"options", json::parse(state.arguments.to_json())},
               {"card", json::parse(to_metadata(state.card).at("russet"))},
               {"step", state.step},
               {"epoch", state.loader.epoch},
@@ -63,7 +63,7 @@ RunState state_of(const io::Checkpoint& checkpoint, const std::string& name) {
   try {
     const json object = json::parse(checkpoint.state);
     RunState state;
-    state.options = options_from_json(object.at("options").dump());
+    state.arguments = Arguments::from_json("train", object.at("options").dump());
     state.card = card_in({{"russet", object.at("card").dump()}}, name).value();
     state.step = object.at("step").get<std::int64_t>();
     state.loader = {object.at("epoch").get<std::int64_t>(), object.at("position").get<std::int64_t>()};
@@ -98,4 +98,4 @@ void restore(const io::Checkpoint& checkpoint, const std::string& name, nn::Modu
   }
 }
 
-}  // namespace russet::train
+}  // namespace russet::app

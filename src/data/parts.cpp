@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <russet/data/images.h>
-#include <russet/data/open.h>
-#include <russet/data/tensors.h>
+#include <russet/data/parts.h>
 #include <russet/error.h>
 
 #include <optional>
@@ -64,26 +63,6 @@ Parts open_mnist(const fs::path& folder) {
                     folder.string()));
   }
   return parts;
-}
-
-Parts open(std::string_view description) {
-  const std::size_t colon = description.find(':');
-  const std::string_view kind = description.substr(0, colon);
-  const fs::path path(colon == std::string_view::npos ? std::string_view{} : description.substr(colon + 1));
-  if (description == "shapes") {
-    return {std::make_shared<const Shapes>(ShapesOptions{.size = 10'000}),
-            std::make_shared<const Shapes>(ShapesOptions{.size = 2'000, .test = true})};
-  }
-  const bool known = kind == "mnist" || kind == "folder" || kind == "tensors";
-  if (!known || path.empty()) {
-    throw ValueError(
-        fmt::format("data \"{}\": expected shapes, mnist:FOLDER, folder:FOLDER or "
-                    "tensors:FILE.safetensors",
-                    description));
-  }
-  if (kind == "mnist") return open_mnist(path);
-  if (kind == "folder") return open_folder(path);
-  return {std::make_shared<const TensorDataset>(path), nullptr};
 }
 
 }  // namespace russet::data

@@ -1,5 +1,6 @@
+#include "progress.h"
+
 #include <fmt/format.h>
-#include <russet/train/progress.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -8,7 +9,7 @@
 #include <cmath>
 #include <cstdio>
 
-namespace russet::train {
+namespace russet::app {
 namespace {
 
 constexpr std::array<std::string_view, 9> eighths{" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"};
@@ -45,8 +46,10 @@ std::vector<double> resample(const std::vector<double>& values, std::size_t coun
 
 }  // namespace
 
+bool is_terminal() { return ::isatty(STDERR_FILENO) != 0; }
+
 Progress::Progress(std::int64_t total, std::int64_t done, std::int64_t samples)
-    : total_(total), first_(done), samples_(samples), visible_(::isatty(STDERR_FILENO) != 0) {}
+    : total_(total), first_(done), samples_(samples), visible_(is_terminal()) {}
 
 bool Progress::due() const { return visible_ && Clock::now() - drawn_ > std::chrono::milliseconds(200); }
 
@@ -97,4 +100,4 @@ std::string draw_curve(const std::vector<double>& values, int width, int height)
   return text;
 }
 
-}  // namespace russet::train
+}  // namespace russet::app

@@ -1,11 +1,12 @@
 #pragma once
 // The report of a run: one HTML page that needs nothing but itself.
-#include <russet/train/log.h>
 #include <string>
 #include <utility>
 #include <vector>
 
-namespace russet::train {
+#include "run/log.h"
+
+namespace russet::app {
 
 struct Report {
   std::string title;
@@ -17,4 +18,4 @@ struct Report {
 /// Loss by step, accuracy by epoch and learning rate as SVG, and the table of facts.
 std::string to_html(const Report& report);
 
-}  // namespace russet::train
+}  // namespace russet::app

@@ -1,0 +1,237 @@
+// Runs of the command line: the learning rate, the log, and runs that stop and go on.
+#include <gtest/gtest.h>
+#include <russet/error.h>
+#include <russet/functional.h>
+#include <russet/io.h>
+#include <russet/runtime.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include "run/learning_rate.h"
+#include "run/trainer.h"
+
+namespace russet::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RunTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("russet-run-" + std::to_string(::getpid()));
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    io::save_safetensors(folder_ / "data.safetensors",
+                         {{"x", randn({samples, 1, 12, 12})}, {"y", arange(samples) % 10}});
+  }
+  static constexpr std::int64_t samples = 256;
+  void TearDown() override { fs::remove_all(folder_); }
+
+  static std::string content(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+  static void write(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+
+  /// A few images, dropout and three batches a step: everything that a checkpoint must remember.
+  Arguments small_run(const std::string& name) const {
+    Arguments arguments("train");
+    arguments.set("model", "lenet5");
+    arguments.set("data", "tensors:" + (folder_ / "data.safetensors").string());
+    arguments.set("holdout", 0.25);
+    arguments.set("batch", 16);
+    arguments.set("accumulate", 3);
+    arguments.set("dropout", 0.3);
+    arguments.set("optimizer", "adam");
+    arguments.set("lr", 1e-3);
+    arguments.set("epochs", 3);
+    arguments.set("warmup", 2);
+    arguments.set("clip-grad", 1.0);
+    arguments.set("label-smoothing", 0.1);
+    arguments.set("workers", 2);
+    arguments.set("out", (folder_ / name).string());
+    return arguments;
+  }
+
+  static void expect_same_run(const fs::path& a, const fs::path& b) {
+    for (const char* name : {"model.safetensors", "best.safetensors"}) {
+      EXPECT_TRUE(content(a / name) == content(b / name)) << name;
+    }
+    const History one = read_log(a / "log.jsonl");
+    const History other = read_log(b / "log.jsonl");
+    ASSERT_EQ(one.steps.size(), other.steps.size());
+    for (std::size_t i = 0; i < one.steps.size(); ++i) {
+      EXPECT_EQ(one.steps[i].step, other.steps[i].step);
+      EXPECT_EQ(one.steps[i].loss, other.steps[i].loss);
+      EXPECT_EQ(one.steps[i].lr, other.steps[i].lr);
+    }
+    ASSERT_EQ(one.epochs.size(), other.epochs.size());
+    for (std::size_t i = 0; i < one.epochs.size(); ++i) {
+      EXPECT_EQ(one.epochs[i].loss, other.epochs[i].loss);
+      EXPECT_EQ(one.epochs[i].accuracy, other.epochs[i].accuracy);
+    }
+  }
+
+  fs::path folder_;
+};
+
+TEST(LearningRate, CosineFallsFromTheFullRateToAlmostNothing) {
+  const LearningRate rate{"cosine", 0.4, 0, 100};
+  EXPECT_DOUBLE_EQ(rate.at(0), 0.4);
+  EXPECT_NEAR(rate.at(50), 0.2, 1e-12);
+  EXPECT_NEAR(rate.at(25), 0.4 * (0.5 + std::sqrt(0.5) / 2), 1e-12);
+  EXPECT_LT(rate.at(99), 0.001);
+}
+
+TEST(LearningRate, StepsGoToATenthAndAHundredth) {
+  const LearningRate rate{"step", 1.0, 0, 100};
+  EXPECT_DOUBLE_EQ(rate.at(49), 1.0);
+  EXPECT_DOUBLE_EQ(rate.at(50), 0.1);
+  EXPECT_DOUBLE_EQ(rate.at(75), 0.01);
+}
+
+TEST(LearningRate, WarmupGrowsEvenly) {
+  const LearningRate rate{"none", 0.8, 4, 10};
+  EXPECT_DOUBLE_EQ(rate.at(0), 0.2);
+  EXPECT_DOUBLE_EQ(rate.at(1), 0.4);
+  EXPECT_DOUBLE_EQ(rate.at(3), 0.8);
+  EXPECT_DOUBLE_EQ(rate.at(9), 0.8);
+}
+
+TEST_F(RunTest, LogIsCutBack) {
+  const fs::path path = folder_ / "log.jsonl";
+  std::uint64_t bytes = 0;
+  {
+    Log log(path, 0);
+    log.add(StepRecord{1, 0.5, 0.1, 2.0});
+    bytes = log.sync();
+    log.add(StepRecord{2, std::nan(""), 0.1, 2.0});
+    log.add(EpochRecord{1, 0.5, 0.25, 0.75});
+  }
+  EXPECT_EQ(bytes, std::string("{\"step\":1,\"loss\":0.5,\"lr\":0.1,\"ms\":2.0}\n").size());
+  const History whole = read_log(path);
+  ASSERT_EQ(whole.steps.size(), 2U);
+  EXPECT_TRUE(std::isnan(whole.steps[1].loss));
+  ASSERT_EQ(whole.epochs.size(), 1U);
+  EXPECT_EQ(whole.epochs[0].accuracy, 0.25);
+  { const Log log(path, bytes); }
+  EXPECT_EQ(content(path), "{\"step\":1,\"loss\":0.5,\"lr\":0.1,\"ms\":2.0}\n");
+  EXPECT_THROW(Log(path, bytes + 1), FileError);
+  write(path, "{\"step\":1}\nnoise\n");
+  EXPECT_THROW(read_log(path), FileError);
+}
+
+TEST_F(RunTest, StoppedAndResumedEqualsNeverStopped) {
+  const Result whole = Trainer(small_run("whole")).run();
+  EXPECT_TRUE(whole.finished);
+  EXPECT_EQ(whole.epochs.size(), 3U);
+  // Asked to stop after every single step: the flag is always up.
+  std::atomic<bool> stop{true};
+  Callbacks callbacks;
+  callbacks.stop = &stop;
+  Result part = Trainer(small_run("parts")).run(callbacks);
+  EXPECT_EQ(part.steps, 1);
+  EXPECT_FALSE(part.finished);
+  int runs = 1;
+  for (; !part.finished; ++runs) part = Trainer(folder_ / "parts", Arguments("train")).run(callbacks);
+  EXPECT_EQ(runs, whole.steps);
+  EXPECT_EQ(part.steps, whole.steps);
+  expect_same_run(folder_ / "whole", folder_ / "parts");
+}
+
+TEST_F(RunTest, WhatAKilledRunLoggedBehindItsCheckpointIsDoneAgain) {
+  Arguments arguments = small_run("run");
+  std::atomic<bool> stop{true};
+  Callbacks callbacks;
+  callbacks.stop = &stop;
+  Trainer(arguments).run(callbacks);
+  std::ofstream(folder_ / "run" / "log.jsonl", std::ios::app) << "{\"step\":2,\"loss\":9,\"lr\":9,\"ms\":9}\n{\"ste";
+  Trainer(folder_ / "run", Arguments("train")).run();
+  Trainer(small_run("whole")).run();
+  expect_same_run(folder_ / "whole", folder_ / "run");
+}
+
+TEST_F(RunTest, ResumeRefusesOtherOptions) {
+  std::atomic<bool> stop{true};
+  Callbacks callbacks;
+  callbacks.stop = &stop;
+  Trainer(small_run("run")).run(callbacks);
+  Arguments other("train");
+  other.set("lr", 0.5);
+  EXPECT_THROW(Trainer(folder_ / "run", other), ValueError);
+  EXPECT_THROW(Trainer(folder_ / "nowhere", Arguments("train")), FileError);
+  Arguments same("train");
+  same.set("model", "lenet5");
+  same.set("lr", 1e-3);
+  EXPECT_NO_THROW(Trainer(folder_ / "run", same));
+}
+
+TEST_F(RunTest, AccumulatedBatchesEqualOneLargeBatch) {
+  Arguments arguments = small_run("large");
+  arguments.set("dropout", 0);
+  arguments.set("shuffle", false);
+  arguments.set("clip-grad", 0);
+  arguments.set("label-smoothing", 0);
+  arguments.set("optimizer", "sgd");
+  arguments.set("lr", 0.05);
+  arguments.remove("epochs");
+  arguments.set("steps", 4);
+  arguments.set("batch", 48);
+  arguments.set("accumulate", 1);
+  Trainer(arguments).run();
+  arguments.set("out", (folder_ / "parts").string());
+  arguments.set("batch", 16);
+  arguments.set("accumulate", 3);
+  Trainer(arguments).run();
+  const History large = read_log(folder_ / "large" / "log.jsonl");
+  const History parts = read_log(folder_ / "parts" / "log.jsonl");
+  ASSERT_EQ(large.steps.size(), 4U);
+  ASSERT_EQ(parts.steps.size(), 4U);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(large.steps[i].loss, parts.steps[i].loss, 1e-5);
+}
+
+TEST_F(RunTest, MemoryIsRefusedWithABatchThatFits) {
+  Arguments arguments = small_run("run");
+  arguments.set("data", "shapes");
+  arguments.remove("holdout");
+  arguments.set("accumulate", 1);
+  arguments.set("batch", 256);
+  arguments.set("memory", 8 << 20);
+  try {
+    const Trainer trainer(arguments);
+    FAIL() << "nothing was thrown";
+  } catch (const OutOfMemoryError& error) {
+    const std::string message = error.what();
+    const std::size_t at = message.find("--batch ");
+    ASSERT_NE(at, std::string::npos) << message;
+    arguments.set("batch", static_cast<std::int64_t>(std::stoll(message.substr(at + 8))));
+  }
+  EXPECT_LT(arguments.integer("batch"), 256);
+  EXPECT_FALSE(fs::exists(arguments.text("out")));
+  Trainer trainer(arguments);
+  EXPECT_LE(*trainer.planned_bytes(), arguments.bytes("memory"));
+  set_memory_limit(std::nullopt);
+}
+
+TEST_F(RunTest, WeightsCarryWhatTheyAreFor) {
+  Arguments arguments = small_run("run");
+  arguments.set("data", "shapes");
+  arguments.remove("epochs");
+  arguments.set("steps", 1);
+  Trainer(arguments).run();
+  const io::SafetensorsFile file(folder_ / "run" / "model.safetensors");
+  const Card card = card_of(file, "lenet5");
+  EXPECT_EQ(card.num_classes, 10);
+  EXPECT_EQ(card.class_names.at(0), "circle");
+  ASSERT_TRUE(card.image);
+  EXPECT_EQ(card.image->size, 28);
+  EXPECT_THROW(card_of(file, "mlp"), ValueError);
+}
+
+}  // namespace
+}  // namespace russet::app
