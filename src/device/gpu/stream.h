@@ -1,7 +1,6 @@
 #pragma once
 // Stream: the launches of a device in the order of the plan, with a barrier exactly where two of them conflict.
-#include <vector>
-
+#include "base/range_set.h"
 #include "device/gpu/launch.h"
 
 namespace russet::gpu {
@@ -24,17 +23,10 @@ class Stream {
   std::uint64_t barriers() const { return barriers_; }
 
  private:
-  /// Bytes [begin, end) that launches since the last barrier touch.
-  struct Range {
-    const std::byte* begin;
-    const std::byte* end;
-  };
-  static bool overlaps(const std::vector<Range>& ranges, const Range& range);
-  static void add(std::vector<Range>& ranges, Range range);
-
   Driver& driver_;
-  std::vector<Range> read_;     // disjoint, ascending
-  std::vector<Range> written_;  // disjoint, ascending
+  // What launches since the last barrier touch.
+  base::RangeSet read_;
+  base::RangeSet written_;
   std::uint64_t launches_ = 0;
   std::uint64_t barriers_ = 0;
 };

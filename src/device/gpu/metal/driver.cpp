@@ -62,22 +62,22 @@ class Driver final : public gpu::Driver {
   std::byte* allocate(std::size_t bytes) override {
     std::byte* const memory = memory_.allocate(bytes);
     const std::lock_guard lock(mutex_);
-    stream_.forget(range_of(memory, bytes));
+    stream_.forget(base::range_of(memory, bytes));
     if (hooks != nullptr) hooks->grant(memory, bytes);
     return memory;
   }
 
   void release(std::byte* memory, std::size_t bytes) override {
     const std::lock_guard lock(mutex_);
-    stream_.wait_for(range_of(memory, bytes), Stream::Access::write);
-    stream_.forget(range_of(memory, bytes));
+    stream_.wait_for(base::range_of(memory, bytes), Stream::Access::write);
+    stream_.forget(base::range_of(memory, bytes));
     memory_.release(memory, bytes);
   }
 
   void upload(std::byte* target, std::span<const std::byte> source) override {
     if (source.empty()) return;
     const std::lock_guard lock(mutex_);
-    const Range range = range_of(target, source.size());
+    const base::ByteRange range = base::range_of(target, source.size());
     stream_.wait_for(range, Stream::Access::write);
     std::memcpy(target, source.data(), source.size());
     stream_.forget(range);
@@ -87,7 +87,7 @@ class Driver final : public gpu::Driver {
   void download(std::span<std::byte> target, const std::byte* source) override {
     if (target.empty()) return;
     const std::lock_guard lock(mutex_);
-    const Range range = range_of(source, target.size());
+    const base::ByteRange range = base::range_of(source, target.size());
     stream_.wait_for(range, Stream::Access::read);
     stream_.check(range);
     std::memcpy(target.data(), source, target.size());
@@ -95,19 +95,19 @@ class Driver final : public gpu::Driver {
 
   bool lend(const std::byte* memory, std::size_t bytes) override {
     const std::lock_guard lock(mutex_);
-    const Range range = range_of(memory, bytes);
+    const base::ByteRange range = base::range_of(memory, bytes);
     stream_.wait_for(range, Stream::Access::read);
     stream_.check(range);
     return true;
   }
   bool is_idle(const std::byte* memory, std::size_t bytes) override {
     const std::lock_guard lock(mutex_);
-    return stream_.is_idle(range_of(memory, bytes));
+    return stream_.is_idle(base::range_of(memory, bytes));
   }
   bool borrow(std::byte* memory, std::size_t bytes) override {
     const std::lock_guard lock(mutex_);
     if (!memory_.borrow(memory, bytes)) return false;
-    stream_.forget(range_of(memory, bytes));
+    stream_.forget(base::range_of(memory, bytes));
     return true;
   }
   void end_borrowing(const Ref<graph::Buffer>& lender) override {
@@ -123,11 +123,11 @@ class Driver final : public gpu::Driver {
   bool tracks_values() const override { return hooks != nullptr; }
   void begin_value(std::byte* address, std::size_t bytes) override {
     const std::lock_guard lock(mutex_);
-    stream_.begin_value(range_of(address, bytes));
+    stream_.begin_value(base::range_of(address, bytes));
   }
   void host_wrote(std::byte* address, std::size_t bytes) override {
     const std::lock_guard lock(mutex_);
-    stream_.forget(range_of(address, bytes));
+    stream_.forget(base::range_of(address, bytes));
     if (hooks != nullptr) hooks->written(address, bytes);
   }
 

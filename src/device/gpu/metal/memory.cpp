@@ -54,24 +54,9 @@ void Memory::release(std::byte* memory, std::size_t bytes) {
   --found;
   Block& block = found->second;
   if (block.unit == 0) return drop_block(found);
-  std::size_t offset = static_cast<std::size_t>(memory - block.begin);
-  std::size_t length = rounded(bytes, block.unit);
-  // Neighbours that are free become one with it.
-  auto after = block.free.lower_bound(offset);
-  if (after != block.free.end() && after->first == offset + length) {
-    length += after->second;
-    after = block.free.erase(after);
-  }
-  if (after != block.free.begin()) {
-    const auto before = std::prev(after);
-    if (before->first + before->second == offset) {
-      offset = before->first;
-      length += before->second;
-      block.free.erase(before);
-    }
-  }
-  block.free[offset] = length;
-  if (length == block.bytes) drop_block(found);
+  const auto offset = static_cast<std::size_t>(memory - block.begin);
+  block.free.add({offset, offset + rounded(bytes, block.unit)});
+  if (block.free.covers({0, block.bytes})) drop_block(found);
 }
 
 bool Memory::borrow(std::byte* memory, std::size_t bytes) {
@@ -134,14 +119,12 @@ std::size_t Memory::large_block() const {
 // First fit: blocks are few, and the pool above asks for each size once.
 std::byte* Memory::cut(std::size_t bytes, std::size_t unit, std::size_t block_bytes) {
   const auto take = [&](Block& block) -> std::byte* {
-    for (auto it = block.free.begin(); it != block.free.end(); ++it) {
-      if (it->second < bytes) continue;
-      const auto [offset, length] = *it;
-      block.free.erase(it);
-      if (length > bytes) block.free[offset + bytes] = length - bytes;
-      return block.begin + offset;
-    }
-    return nullptr;
+    const auto fits = [&](const base::ByteRange& gap) { return gap.bytes() >= bytes; };
+    const auto gap = std::find_if(block.free.begin(), block.free.end(), fits);
+    if (gap == block.free.end()) return nullptr;
+    const std::size_t offset = gap->begin;
+    block.free.remove({offset, offset + bytes});
+    return block.begin + offset;
   };
   for (auto& [begin, block] : blocks_) {
     if (block.unit != unit) continue;
@@ -149,7 +132,7 @@ std::byte* Memory::cut(std::size_t bytes, std::size_t unit, std::size_t block_by
   }
   Block& block = make_block(std::min(block_bytes, std::max(bytes, gpu_.max_buffer)));
   block.unit = unit;
-  block.free[0] = block.bytes;
+  block.free.add({0, block.bytes});
   return take(block);
 }
 

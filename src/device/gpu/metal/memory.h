@@ -4,6 +4,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/range_set.h"
 #include "device/gpu/metal/gpu.h"
 
 namespace russet::metal {
@@ -50,10 +51,10 @@ class Memory {
     std::size_t bytes = 0;
     std::size_t stride = 0;
     std::vector<NS::SharedPtr<MTL::Buffer>> buffers;
-    void* mapping = nullptr;                  // if the memory is ours, not Metal's; one page longer
-    std::map<std::size_t, std::size_t> free;  // offset to length, where pieces are cut
-    std::size_t unit = 0;                     // of which pieces are multiples; 0: one piece
-    int borrowers = 0;                        // of memory that is the CPU's
+    void* mapping = nullptr;  // if the memory is ours, not Metal's; one page longer
+    base::RangeSet free;      // offsets, where pieces are cut
+    std::size_t unit = 0;     // of which pieces are multiples; 0: one piece
+    int borrowers = 0;        // of memory that is the CPU's
   };
 
   std::byte* cut(std::size_t bytes, std::size_t unit, std::size_t block_bytes);

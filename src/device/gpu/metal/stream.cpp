@@ -20,36 +20,14 @@ constexpr int longest = 1024;
 /// More command buffers in flight bring nothing; Metal allows 64.
 constexpr std::size_t most_in_flight = 16;
 
-bool any_overlaps(const std::vector<Range>& ranges, const Range& range) {
-  return std::any_of(ranges.begin(), ranges.end(), [&](const Range& other) { return other.overlaps(range); });
-}
-
 /// Whether what the launch makes of the memory depends on what lies there.
 bool reads(const gpu::Binding& binding) { return !binding.writes || binding.continues; }
 
-bool conflicts(const Batch& batch, const Range& range, Stream::Access access) {
-  return any_overlaps(batch.writes, range) || (access == Stream::Access::write && any_overlaps(batch.reads, range));
+bool conflicts(const Batch& batch, base::ByteRange range, Stream::Access access) {
+  return batch.writes.overlaps(range) || (access == Stream::Access::write && batch.reads.overlaps(range));
 }
 
 }  // namespace
-
-bool RangeSet::holds(const Range& range) const { return any_overlaps(ranges_, range); }
-
-std::vector<Range> RangeSet::remove(const Range& range) {
-  std::vector<Range> left;
-  std::vector<Range> removed;
-  for (const Range& own : ranges_) {
-    if (!own.overlaps(range)) {
-      left.push_back(own);
-      continue;
-    }
-    removed.push_back({std::max(own.begin, range.begin), std::min(own.end, range.end)});
-    if (own.begin < range.begin) left.push_back({own.begin, range.begin});
-    if (range.end < own.end) left.push_back({range.end, own.end});
-  }
-  ranges_ = std::move(left);
-  return removed;
-}
 
 Stream::Stream(const Gpu& gpu, Memory& memory, Capture* capture)
     : gpu_(gpu), memory_(memory), capture_(capture), length_(first_length) {
@@ -75,10 +53,10 @@ void Stream::launch(const gpu::Launch& launch) {
   if (!buffer_) begin();
   if (!lost_.empty()) {
     for (const gpu::Binding& binding : launch.buffers) {
-      if (reads(binding) && lost_.holds(range_of(binding.address, binding.bytes))) tell_failure();
+      if (reads(binding) && lost_.overlaps(base::range_of(binding.address, binding.bytes))) tell_failure();
     }
     for (const gpu::Binding& binding : launch.buffers) {
-      if (binding.writes) lost_.remove(range_of(binding.address, binding.bytes));
+      if (binding.writes) lost_.remove(base::range_of(binding.address, binding.bytes));
     }
   }
   encode(launch);
@@ -118,9 +96,11 @@ void Stream::encode(const gpu::Launch& launch) {
   // No sooner than it is touched: launches beside this one may still read what lay there.
   for (const gpu::Binding& binding : launch.buffers) {
     if (births_.empty()) break;
-    for (const Range& birth : births_.remove(range_of(binding.address, binding.bytes))) {
-      hooks->begin(encoder_.get(), birth.begin, static_cast<std::size_t>(birth.end - birth.begin));
+    const base::ByteRange range = base::range_of(binding.address, binding.bytes);
+    for (const base::ByteRange birth : births_.parts_of(range)) {
+      hooks->begin(encoder_.get(), birth.address(), birth.bytes());
     }
+    births_.remove(range);
   }
   encoder_->dispatchThreadgroups(MTL::Size(launch.groups[0], launch.groups[1], launch.groups[2]),
                                  MTL::Size(launch.threads, 1, 1));
@@ -205,7 +185,7 @@ std::byte* Stream::take_memory(std::size_t bytes) {
 
 void Stream::end_borrowing(const Ref<graph::Buffer>& lender) {
   settle();
-  const Range range = range_of(lender->data(), lender->bytes());
+  const base::ByteRange range = base::range_of(lender->data(), lender->bytes());
   if (buffer_ && conflicts(*batch_, range, Access::write)) return batch_->lenders.push_back(lender);
   for (auto batch = in_flight_.rbegin(); batch != in_flight_.rend(); ++batch) {
     if (conflicts(**batch, range, Access::write)) return (*batch)->lenders.push_back(lender);
@@ -230,9 +210,9 @@ void Stream::take_back(Batch& batch) {
 
 void Stream::note(const gpu::Launch& launch) {
   for (const gpu::Binding& binding : launch.buffers) {
-    const Range range = range_of(binding.address, binding.bytes);
-    if (binding.writes) batch_->writes.push_back(range);
-    if (reads(binding)) batch_->reads.push_back(range);
+    const base::ByteRange range = base::range_of(binding.address, binding.bytes);
+    if (binding.writes) batch_->writes.add(range);
+    if (reads(binding)) batch_->reads.add(range);
   }
   ++batch_->launches;
   batch_->modelled += launch.seconds;
@@ -279,7 +259,7 @@ void Stream::wait(const std::shared_ptr<Batch>& batch) {
   completions_->changed.wait(lock, [&] { return batch->done; });
 }
 
-void Stream::wait_for(const Range& range, Access access) {
+void Stream::wait_for(base::ByteRange range, Access access) {
   if (buffer_ && conflicts(*batch_, range, access)) commit();
   for (std::size_t i = in_flight_.size(); i-- > 0;) {
     if (!conflicts(*in_flight_[i], range, access)) continue;
@@ -289,12 +269,12 @@ void Stream::wait_for(const Range& range, Access access) {
   settle();
 }
 
-bool Stream::is_idle(const Range& range) {
+bool Stream::is_idle(base::ByteRange range) {
   settle();
   const auto writes = [&](const Batch& batch) { return conflicts(batch, range, Access::read); };
   const bool pending = (buffer_ && writes(*batch_)) ||
                        std::ranges::any_of(in_flight_, [&](const auto& batch) { return writes(*batch); });
-  return !pending && !lost_.holds(range);
+  return !pending && !lost_.overlaps(range);
 }
 
 void Stream::finish() {
@@ -305,7 +285,7 @@ void Stream::finish() {
 
 void Stream::synchronize() {
   finish();
-  for (const Range& birth : births_) hooks->grant(birth.begin, static_cast<std::size_t>(birth.end - birth.begin));
+  for (const base::ByteRange birth : births_) hooks->grant(birth.address(), birth.bytes());
   births_.clear();
   if (failure_is_new_) tell_failure();
 }
@@ -356,15 +336,15 @@ void Stream::fail(const std::string& reason) {
   }
   for (const auto& batch : in_flight_) {
     wait(batch);
-    for (const Range& range : batch->writes) lost_.add(range);
+    for (const base::ByteRange range : batch->writes) lost_.add(range);
     take_back(*batch);
   }
   in_flight_.clear();
   make_queue();
 }
 
-void Stream::check(const Range& range) const {
-  if (!lost_.empty() && lost_.holds(range)) std::rethrow_exception(failure_);
+void Stream::check(base::ByteRange range) const {
+  if (!lost_.empty() && lost_.overlaps(range)) std::rethrow_exception(failure_);
 }
 
 }  // namespace russet::metal

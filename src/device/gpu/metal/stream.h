@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/range_set.h"
 #include "device/gpu/launch.h"
 #include "device/gpu/metal/capture.h"
 #include "device/gpu/metal/compiler.h"
@@ -17,30 +18,6 @@
 #include "graph/buffer.h"
 
 namespace russet::metal {
-
-/// Bytes [begin, end) of memory.
-struct Range {
-  const std::byte* begin = nullptr;
-  const std::byte* end = nullptr;
-  bool overlaps(const Range& other) const { return begin < other.end && other.begin < end; }
-};
-inline Range range_of(const std::byte* begin, std::size_t bytes) { return {begin, begin + bytes}; }
-
-/// Memory of which something holds.
-class RangeSet {
- public:
-  bool empty() const { return ranges_.empty(); }
-  bool holds(const Range& range) const;
-  void add(const Range& range) { ranges_.push_back(range); }
-  /// Returns what was there of the range.
-  std::vector<Range> remove(const Range& range);
-  void clear() { ranges_.clear(); }
-  auto begin() const { return ranges_.begin(); }
-  auto end() const { return ranges_.end(); }
-
- private:
-  std::vector<Range> ranges_;
-};
 
 /// A piece of memory that tables of launches are written to.
 struct Chunk {
@@ -51,8 +28,8 @@ struct Chunk {
 
 /// A command buffer that was committed.
 struct Batch {
-  std::vector<Range> reads;
-  std::vector<Range> writes;
+  base::RangeSet reads;
+  base::RangeSet writes;
   std::vector<Chunk> chunks;                // that its launches read
   std::vector<Ref<graph::Buffer>> lenders;  // whose memory its launches are the last to read
   int launches = 0;
@@ -78,7 +55,7 @@ class Stream {
   void barrier();
   void commit();
   /// A value begins here with the next launch that touches the range, as far as it does: for the simulator's checks.
-  void begin_value(const Range& range) {
+  void begin_value(base::ByteRange range) {
     if (hooks == nullptr) return;
     births_.remove(range);
     births_.add(range);
@@ -86,9 +63,9 @@ class Stream {
 
   enum class Access : std::uint8_t { read, write };
   /// Waits until the host may read or write the range: until no work that was launched touches it in conflict.
-  void wait_for(const Range& range, Access access);
+  void wait_for(base::ByteRange range, Access access);
   /// Whether the host may read the range at once: no work that was launched writes it, and none that failed did.
-  bool is_idle(const Range& range);
+  bool is_idle(base::ByteRange range);
   /// Nothing that comes will read the lender's memory: it is given back when what was launched is done with it.
   void end_borrowing(const Ref<graph::Buffer>& lender);
   /// Waits for everything.
@@ -97,9 +74,9 @@ class Stream {
   void synchronize();
 
   /// Throws what went wrong if what lies in the range was lost with it.
-  void check(const Range& range) const;
+  void check(base::ByteRange range) const;
   /// The host wrote the range, or its memory starts a new life.
-  void forget(const Range& range) {
+  void forget(base::ByteRange range) {
     lost_.remove(range);
     births_.remove(range);
   }
@@ -146,7 +123,7 @@ class Stream {
   const gpu::Pipeline* pipeline_ = nullptr;
   std::vector<Place> bound_;
   bool launched_since_barrier_ = false;
-  RangeSet births_;
+  base::RangeSet births_;
   std::vector<Chunk> chunks_;     // that no command buffer reads
   std::vector<std::byte> table_;  // of the launch that is being encoded
 
@@ -155,7 +132,7 @@ class Stream {
   int length_;
   double seconds_ = 0;
   double seconds_per_launch_ = 0;
-  RangeSet lost_;               // what failed command buffers should have written
+  base::RangeSet lost_;         // what failed command buffers should have written
   std::exception_ptr failure_;  // the last one
   bool failure_is_new_ = false;
 };

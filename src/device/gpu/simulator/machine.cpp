@@ -30,8 +30,7 @@ void run_unchecked(const Dispatch& dispatch) {
   if (!options().checked) return;
   // Nobody watched what it wrote.
   for (const Range& range : dispatch.buffers) {
-    const auto begin = reinterpret_cast<std::uintptr_t>(range.begin);
-    if (range.writable) Space::shared().uninitialised.remove(begin, begin + range.bytes);
+    if (range.writable) Space::shared().uninitialised.remove(base::range_of(range.begin, range.bytes));
   }
 }
 
@@ -73,15 +72,13 @@ void execute(std::span<const Dispatch> dispatches) {
 void mark_uninitialised(const std::byte* begin, std::size_t bytes) {
   if (!options().checked) return;
   const std::lock_guard lock(machine);
-  const auto address = reinterpret_cast<std::uintptr_t>(begin);
-  Space::shared().uninitialised.add(address, address + bytes);
+  Space::shared().uninitialised.add(base::range_of(begin, bytes));
 }
 
 void mark_initialised(const std::byte* begin, std::size_t bytes) {
   if (!options().checked) return;
   const std::lock_guard lock(machine);
-  const auto address = reinterpret_cast<std::uintptr_t>(begin);
-  Space::shared().uninitialised.remove(address, address + bytes);
+  Space::shared().uninitialised.remove(base::range_of(begin, bytes));
 }
 
 }  // namespace russet::simulator

@@ -169,15 +169,15 @@ void Space::fill(Window& window) {
   if (bytes == 0) return;
   window.shown = show(window);
   if (!window.shown) std::memcpy(pointer(window.begin), pointer(home), bytes);
-  window.partly = uninitialised.meets(home, home + bytes);
+  window.partly = uninitialised.overlaps({home, home + bytes});
   if (!window.partly) return;
   const std::uintptr_t window_base = window.begin / 8 * 8;
   std::uint8_t* const own = bits_of(window_base);
   const std::size_t offset = window.begin - window_base;
   set_bits(own, offset, offset + bytes, true);
-  uninitialised.for_each(home, home + bytes, [&](std::uintptr_t begin, std::uintptr_t end) {
-    set_bits(own, offset + (begin - home), offset + (end - home), false);
-  });
+  for (const base::ByteRange part : uninitialised.parts_of({home, home + bytes})) {
+    set_bits(own, offset + (part.begin - home), offset + (part.end - home), false);
+  }
 }
 
 Bound Space::bind(const Dispatch& dispatch, bool contested) {
@@ -236,7 +236,7 @@ void Space::settle(Window& window) {
     if (!window.shown) std::memcpy(span.home, pointer(span.begin), span.end - span.begin);
     if (!window.partly) continue;
     const std::uintptr_t home = reinterpret_cast<std::uintptr_t>(span.home);
-    uninitialised.remove(home, home + (span.end - span.begin));
+    uninitialised.remove({home, home + (span.end - span.begin)});
     const std::uintptr_t window_base = window.begin / 8 * 8;
     const std::uint8_t* const own = bits_of(window_base);
     const auto written = [&](std::uintptr_t address) {
@@ -251,7 +251,7 @@ void Space::settle(Window& window) {
       }
       std::uintptr_t end = begin + 1;
       while (end < span.end && !written(end)) ++end;
-      uninitialised.add(home + (begin - span.begin), home + (end - span.begin));
+      uninitialised.add({home + (begin - span.begin), home + (end - span.begin)});
       begin = end;
     }
   }

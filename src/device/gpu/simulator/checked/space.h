@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "base/range_set.h"
 #include "cell.h"
 #include "device/gpu/simulator/machine.h"
 #include "device/gpu/simulator/run.h"
-#include "initialised.h"
 
 namespace russet::simulator {
 
@@ -70,7 +70,7 @@ class Space {
   std::uintptr_t bits = 0;                          // at bits + x / 8
   std::vector<Window> windows;                      // those in use come first
   std::array<const Window*, slot_count> by_slot{};  // never null
-  Uninitialised uninitialised;
+  base::RangeSet uninitialised;                     // addresses of device memory that was never written
 
   // Ids of device memory.
   std::uint32_t first_id = 1;
