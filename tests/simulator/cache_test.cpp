@@ -35,55 +35,12 @@ class Cache : public testing::Test {
     fs::create_directories(cache_folder());
   }
   void TearDown() override { fs::remove_all(folder); }
-
-  static void add(const std::string& name, std::size_t bytes, std::chrono::minutes age) {
-    const fs::path path = cache_folder() / name;
-    fs::create_directories(path.parent_path());
-    std::ofstream(path, std::ios::binary) << std::string(bytes, 'x');
-    fs::last_write_time(path, fs::file_time_type::clock::now() - age);
-  }
-  static std::set<std::string> files() {
-    std::set<std::string> names;
-    for (const auto& entry : fs::recursive_directory_iterator(cache_folder())) {
-      if (entry.is_regular_file()) names.insert(fs::relative(entry.path(), cache_folder()).string());
-    }
-    return names;
-  }
 };
 
 TEST_F(Cache, LiesWhereTheVariableSays) {
   ASSERT_EQ(set, 0);
   EXPECT_EQ(cache_folder(), folder / "simulator");
   EXPECT_EQ(cache_limit, std::uint64_t{1} << 30);
-}
-
-TEST_F(Cache, LosesWhatWasNotUsedForLongest) {
-  add("new/prelude.pch", 1000, 30min);
-  add("new/a.so", 1000, 50min);
-  add("new/a.metal", 1000, 5000min);  // its object was used since
-  add("new/b.so", 1000, 70min);
-  add("new/b.metal", 1000, 70min);
-  add("new/lock", 0, 9000min);
-  add("old/prelude.pch", 1000, 100min);
-  add("old/prelude/simulator.h", 1000, 100min);
-  add("old/c.metal.12.0", 1000, 90min);  // someone was killed while he wrote it
-  const std::set<std::string> all = files();
-  trim(cache_folder(), 8000);
-  EXPECT_EQ(files(), all);
-  trim(cache_folder(), 6999);  // 7000 bytes of 7 files, to become at most three quarters
-  EXPECT_EQ(files(), (std::set<std::string>{"new/prelude.pch", "new/a.so", "new/a.metal", "new/b.so", "new/b.metal",
-                                            "new/lock", "old/prelude/simulator.h"}));
-  trim(cache_folder(), 4500);
-  EXPECT_EQ(files(), (std::set<std::string>{"new/prelude.pch", "new/a.so", "new/a.metal", "new/lock",
-                                            "old/prelude/simulator.h"}));
-}
-
-TEST_F(Cache, KeepsWhatSomeoneMayBeAboutToLoad) {
-  add("new/a.so", 1000, 9min);
-  add("new/b.so", 1000, 11min);
-  trim(cache_folder(), 0);
-  EXPECT_EQ(files(), std::set<std::string>{"new/a.so"});
-  EXPECT_NO_THROW(trim(folder / "nowhere", 0));
 }
 
 std::string kernel(int number) {
@@ -104,7 +61,7 @@ class Trimmers {
   Trimmers() {
     for (std::thread& thread : threads_) {
       thread = std::thread([&] {
-        while (!done_) trim(cache_folder(), 0);
+        while (!done_) cache(0).trim();
       });
     }
   }
@@ -146,6 +103,11 @@ TEST_F(Cache, MarksWhatItServesAsUsed) {
   { const Compiled again(kernel(7), "k7", false); }
   EXPECT_LT(age_of_objects(), 1h);
 }
+
+std::string read_file(const fs::path& path) { return cache().read(path).value_or(""); }
+
+/// As somebody writes who knows nothing of caches.
+void write_file(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 
 std::vector<fs::path> preludes() {
   std::vector<fs::path> found;

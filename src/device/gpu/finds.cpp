@@ -4,11 +4,9 @@
 #include <russet/error.h>
 #include <russet/version.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/cache_folder.h"
 #include "base/digest.h"
 #include "base/log.h"
 #include "device/gpu/kernels.h"
@@ -20,17 +18,13 @@ using Json = nlohmann::json;
 
 constexpr std::size_t most_finds = 4096;
 constexpr std::size_t most_bytes = std::size_t{4} << 20;  // of a file
-constexpr std::size_t kept_files = 16;
+constexpr std::uint64_t all_bytes = 16 * most_bytes;
 
 /// Changes with the hand-written kernels, and with each version of russet.
 std::string version_of_kernels() {
   std::uint64_t state = base::digest(version_string);
   for (const KernelText& file : kernel_texts()) state = base::digest(file.text, base::digest(file.name, state));
   return fmt::format("{:016x}", state);
-}
-
-void warn(const std::filesystem::path& path, std::string_view what) {
-  base::log_line("kernels", fmt::format("what was found about tiles in {} {}", path.string(), what));
 }
 
 std::optional<Find> find_of(const Json& entry) {
@@ -48,11 +42,12 @@ std::optional<Find> find_of(const Json& entry) {
 
 }  // namespace
 
-Finds::Finds(const std::filesystem::path& folder, const Properties& gpu) : gpu_(gpu.name), system_(gpu.system) {
-  if (folder.empty() || gpu_.empty()) return;
+Finds::Finds(const std::filesystem::path& folder, const Properties& gpu)
+    : gpu_(gpu.name), system_(gpu.system), cache_(gpu_.empty() ? std::filesystem::path() : folder, all_bytes) {
+  if (!cache_.keeps()) return;
   kernels_ = version_of_kernels();
   const std::uint64_t owner = base::digest(fmt::format("{}|{}|{}", gpu_, system_, kernels_));
-  path_ = folder / fmt::format("tiles-{:016x}.json", owner);
+  name_ = fmt::format("tiles-{:016x}.json", owner);
   finds_ = read();
 }
 
@@ -64,36 +59,29 @@ const Find* Finds::find(const std::string& key) const {
 bool Finds::full() const { return finds_.size() >= most_finds; }
 
 Finds::Map Finds::read() const {
-  std::ifstream file(path_, std::ios::binary);
-  if (!file) return {};
-  std::string text(most_bytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  const Json json = text.size() > most_bytes ? Json() : Json::parse(text, nullptr, false);
+  const std::optional<std::string> text = cache_.read(name_, most_bytes);
+  if (!text) return {};
+  const Json json = Json::parse(*text, nullptr, false);
   const auto says = [&](const char* name, const std::string& value) {
     return json.contains(name) && json[name].is_string() && json[name].get<std::string>() == value;
   };
-  if (!json.is_object() || !json.contains("tiles") || !json["tiles"].is_object()) {
-    warn(path_, "cannot be read, and is ignored");
-    return {};
-  }
-  if (!says("gpu", gpu_) || !says("system", system_) || !says("kernels", kernels_)) {
-    warn(path_, "is another GPU's, and is ignored");
-    return {};
-  }
+  const auto refuse = [&](std::string_view why) {
+    cache_.refuse(name_, why);
+    return Map();
+  };
+  if (!json.is_object() || !json.contains("tiles") || !json["tiles"].is_object()) return refuse("cannot be read");
+  if (!says("gpu", gpu_) || !says("system", system_) || !says("kernels", kernels_)) return refuse("is another GPU's");
   Map finds;
   for (const auto& [key, entry] : json["tiles"].items()) {
     const std::optional<Find> found = find_of(entry);
-    if (!found) {
-      warn(path_, "holds what is no tile, and is ignored");
-      return {};
-    }
+    if (!found) return refuse("holds what is no tile");
     if (finds.size() < most_finds) finds.emplace(key, *found);
   }
+  cache_.touch(name_);
   return finds;
 }
 
-void Finds::write() const {
+std::string Finds::text() const {
   Json tiles = Json::object();
   for (const auto& [key, found] : finds_) {
     tiles[key] = {{"tile", {found.tile.rows, found.tile.columns, found.tile.depth}},
@@ -101,31 +89,18 @@ void Finds::write() const {
                   {"table_seconds", found.table_seconds}};
   }
   const Json json{{"gpu", gpu_}, {"system", system_}, {"kernels", kernels_}, {"tiles", tiles}};
-  const std::filesystem::path part = base::name_beside(path_);
-  {
-    std::ofstream file(part, std::ios::binary);
-    file << json.dump(1, ' ', false, Json::error_handler_t::replace) << '\n';
-    file.close();
-    if (!file) throw FileError(fmt::format("{} cannot be written", part.string()));
-  }
-  std::filesystem::rename(part, path_);
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
 void Finds::add(const std::string& key, const Find& found) {
-  if (path_.empty()) {
-    finds_[key] = found;
-    return;
-  }
+  finds_[key] = found;
+  if (!cache_.keeps()) return;
   try {
-    std::filesystem::create_directories(path_.parent_path());
-    const base::FileLock lock(path_.parent_path() / "lock");
+    const base::FileLock lock = cache_.lock();
     finds_.merge(read());
-    finds_[key] = found;
-    write();
-    base::keep_newest(path_.parent_path(), ".json", kept_files);
+    cache_.put(name_, text());
   } catch (const std::exception& error) {
-    finds_[key] = found;
-    warn(path_, fmt::format("is not kept: {}", error.what()));
+    base::log_line("kernels", fmt::format("what was found about tiles is not kept: {}", error.what()));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "base/disk_cache.h"
 #include "device/gpu/launch.h"
 #include "device/gpu/templates/tiles.h"
 
@@ -17,7 +18,7 @@ struct Find {
 };
 
 /// The finds of a GPU, a system and a version of the kernels' text, in a file of their own that names all three: those
-/// of others are not read. A file that cannot be read, or is not what it should be, is ignored with a warning. Any
+/// of others are not read. A file that is not what it should be is removed with a warning. Any
 /// number of processes may add finds at once. Not thread-safe.
 class Finds {
  public:
@@ -31,15 +32,16 @@ class Finds {
   /// No more fit.
   bool full() const;
 
-  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path path() const { return cache_.path(name_); }
 
  private:
   using Map = std::map<std::string, Find>;
   Map read() const;
-  void write() const;
+  std::string text() const;
 
   std::string gpu_, system_, kernels_;
-  std::filesystem::path path_;
+  base::DiskCache cache_;
+  std::string name_;  // of the file
   Map finds_;
 };
 

@@ -7,7 +7,7 @@
 #include <functional>
 #include <mutex>
 
-#include "base/cache_folder.h"
+#include "base/disk_cache.h"
 #include "compile/as_groups.h"
 #include "compile/emit.h"
 #include "compile/plan.h"

@@ -9,7 +9,6 @@
 #include <functional>
 #include <thread>
 
-#include "base/cache_folder.h"
 #include "base/digest.h"
 #include "base/log.h"
 #include "device/gpu/kernels.h"
@@ -19,8 +18,8 @@ namespace russet::metal {
 namespace {
 
 constexpr std::size_t units_at_once = 8;
-/// Archives beyond these are removed, least recently used first.
-constexpr std::size_t kept_archives = 512;
+/// Of all archives.
+constexpr std::uint64_t most_bytes = std::uint64_t{512} << 20;
 
 const base::Log& log() {
   static const base::Log channel("kernels");
@@ -98,6 +97,9 @@ std::filesystem::path archive_folder() {
   return folder.empty() ? folder : folder / "metal";
 }
 
+Compiler::Compiler(const Gpu& gpu, std::filesystem::path archives)
+    : gpu_(gpu), archives_(std::move(archives), most_bytes) {}
+
 std::vector<PipelinePtr> Compiler::build(std::span<const gpu::Unit> units) {
   std::vector<std::vector<PipelinePtr>> built(units.size());
   std::vector<std::size_t> missing;
@@ -138,13 +140,13 @@ void Compiler::remember(const gpu::Unit& unit, const std::vector<PipelinePtr>& p
 std::vector<PipelinePtr> Compiler::compile(const gpu::Unit& unit) const {
   const std::string source = source_of(unit);
   const auto library = library_of(unit, source);
-  const std::filesystem::path path = archives_.empty() ? "" : archives_ / archive_name(gpu_, source, unit);
+  const std::string name = archive_name(gpu_, source, unit);
   bool fresh = false;
-  const auto archive = path.empty() ? NS::SharedPtr<MTL::BinaryArchive>() : open_archive(path, fresh);
+  const auto archive = archives_.keeps() ? open_archive(name, fresh) : NS::SharedPtr<MTL::BinaryArchive>();
   std::vector<PipelinePtr> pipelines;
   for (const gpu::Entry& entry : unit.entries)
     pipelines.push_back(pipeline_of(*library.get(), entry, archive.get(), fresh));
-  if (archive && fresh) keep_archive(*archive.get(), path);
+  if (archive && fresh) keep_archive(*archive.get(), name);
   return pipelines;
 }
 
@@ -210,36 +212,30 @@ PipelinePtr Compiler::pipeline_of(MTL::Library& library, const gpu::Entry& entry
   return pipeline;
 }
 
-NS::SharedPtr<MTL::BinaryArchive> Compiler::open_archive(const std::filesystem::path& path, bool& fresh) const {
+NS::SharedPtr<MTL::BinaryArchive> Compiler::open_archive(const std::string& name, bool& fresh) const {
   const auto descriptor = NS::TransferPtr(MTL::BinaryArchiveDescriptor::alloc()->init());
   NS::Error* error = nullptr;
-  std::error_code ignored;
-  if (std::filesystem::exists(path, ignored)) {
-    descriptor->setUrl(file_url(path.string()));
+  if (archives_.holds(name)) {
+    descriptor->setUrl(file_url(archives_.path(name).string()));
     if (auto archive = NS::TransferPtr(gpu_.device->newBinaryArchive(descriptor.get(), &error))) {
-      std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now(), ignored);
+      archives_.touch(name);
       return archive;
     }
-    log()("the archive {} is ignored: {}", path.string(), text(error));
-    std::filesystem::remove(path, ignored);
+    archives_.refuse(name, fmt::format("is no archive: {}", text(error)));
     descriptor->setUrl(nullptr);
   }
   fresh = true;
   return NS::TransferPtr(gpu_.device->newBinaryArchive(descriptor.get(), &error));
 }
 
-// Written beside it and renamed: another process never sees half an archive.
-void Compiler::keep_archive(MTL::BinaryArchive& archive, const std::filesystem::path& path) const {
-  std::error_code failed;
-  std::filesystem::create_directories(path.parent_path(), failed);
-  static std::once_flag once_a_process;
-  std::call_once(once_a_process, [&] { base::keep_newest(path.parent_path(), ".metalarchive", kept_archives); });
-  const std::string part = base::name_beside(path).string();
-  NS::Error* error = nullptr;
-  if (archive.serializeToURL(file_url(part), &error)) {
-    std::filesystem::rename(part, path, failed);
-  } else {
-    log()("the archive {} is not kept: {}", path.string(), text(error));
+void Compiler::keep_archive(MTL::BinaryArchive& archive, const std::string& name) const {
+  try {
+    archives_.put(name, [&](const std::filesystem::path& fresh) {
+      NS::Error* error = nullptr;
+      if (!archive.serializeToURL(file_url(fresh.string()), &error)) throw FileError(text(error));
+    });
+  } catch (const FileError& error) {
+    log()("the archive {} is not kept: {}", name, error.what());
   }
 }
 

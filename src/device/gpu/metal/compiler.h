@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/disk_cache.h"
 #include "device/gpu/launch.h"
 #include "device/gpu/metal/gpu.h"
 
@@ -24,7 +25,7 @@ using PipelinePtr = std::shared_ptr<const Pipeline>;
 class Compiler {
  public:
   /// `archives`: the folder of archives; none are kept if it is empty.
-  Compiler(const Gpu& gpu, std::filesystem::path archives) : gpu_(gpu), archives_(std::move(archives)) {}
+  Compiler(const Gpu& gpu, std::filesystem::path archives);
 
   /// Pipelines of all entries of all units, in order; at most 8 units are compiled at once. Throws DeviceError.
   std::vector<PipelinePtr> build(std::span<const gpu::Unit> units);
@@ -41,11 +42,11 @@ class Compiler {
   NS::SharedPtr<MTL::Library> library_of(const gpu::Unit& unit, const std::string& source) const;
   PipelinePtr pipeline_of(MTL::Library& library, const gpu::Entry& entry, MTL::BinaryArchive* archive, bool add) const;
   /// The archive of a text, empty if there is none on disk; nullptr if archives do not work.
-  NS::SharedPtr<MTL::BinaryArchive> open_archive(const std::filesystem::path& path, bool& fresh) const;
-  void keep_archive(MTL::BinaryArchive& archive, const std::filesystem::path& path) const;
+  NS::SharedPtr<MTL::BinaryArchive> open_archive(const std::string& name, bool& fresh) const;
+  void keep_archive(MTL::BinaryArchive& archive, const std::string& name) const;
 
   const Gpu& gpu_;
-  std::filesystem::path archives_;
+  base::DiskCache archives_;
   std::mutex mutex_;
   std::unordered_multimap<std::size_t, Known> known_;  // by a hash of the text
 };

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <mutex>
 
-#include "base/cache_folder.h"
 #include "base/digest.h"
 #include "base/log.h"
 #include "cache.h"
@@ -117,21 +116,19 @@ void write_texts(const fs::path& folder) {
   for (const gpu::KernelText& text : gpu::kernel_texts()) {
     if (!belongs_to_prelude(text)) continue;
     const fs::path path = folder / text.name;
-    if (read_file(path) == text.text) continue;
-    fs::create_directories(path.parent_path());
-    write_file(path, text.text);
+    if (cache().read(path) != text.text) cache().put(path, text.text);
   }
 }
 
 /// The caller holds the folder's lock.
 void precompile(const fs::path& folder, const Words& flags) {
   write_texts(folder);
-  const fs::path fresh = base::name_beside(precompiled(folder));
-  Words words{compiler(), "-x", "c++-header"};
-  words.insert(words.end(), flags.begin(), flags.end());
-  words.insert(words.end(), {(folder / "prelude/simulator.h").string(), "-o", fresh.string()});
-  run_tool(words, "the prelude of kernels");
-  fs::rename(fresh, precompiled(folder));
+  cache().put(precompiled(folder), [&](const fs::path& fresh) {
+    Words words{compiler(), "-x", "c++-header"};
+    words.insert(words.end(), flags.begin(), flags.end());
+    words.insert(words.end(), {(folder / "prelude/simulator.h").string(), "-o", fresh.string()});
+    run_tool(words, "the prelude of kernels");
+  });
   log("prelude in {}", folder.string());
 }
 
@@ -141,7 +138,7 @@ Prelude prepare(bool checked) {
   fs::create_directories(named);
   const fs::path folder = fs::canonical(named);
   if (!fs::exists(precompiled(folder))) {
-    const base::FileLock lock(folder / "lock");
+    const base::FileLock lock = cache().lock(folder);
     if (!fs::exists(precompiled(folder))) precompile(folder, flags);
   }
   Prelude prelude{folder, {compiler(), "-x", "c++"}};
@@ -166,12 +163,12 @@ Prelude prelude(bool checked) {
   Prelude& own = known[checked ? 1 : 0];
   // Who empties the cache while we run gets it anew.
   if (own.folder.empty() || !fs::exists(precompiled(own.folder))) own = prepare(checked);
-  touch(precompiled(own.folder));
+  cache().touch(precompiled(own.folder));
   return own;
 }
 
 void mend(const Prelude& prelude, bool checked) {
-  const base::FileLock lock(prelude.folder / "lock");
+  const base::FileLock lock = cache().lock(prelude.folder);
   if (is_taken(prelude)) return;
   log("clang does not take the prelude in {}", prelude.folder.string());
   precompile(prelude.folder, language_flags(checked));
