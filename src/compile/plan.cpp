@@ -8,7 +8,7 @@
 #include "compile/clusters.h"
 #include "compile/failure.h"
 #include "compile/passes/passes.h"
-#include "ops/attention.h"
+#include "ops/cost.h"
 
 namespace russet::compile {
 namespace {
@@ -169,22 +169,6 @@ double operations_of_group(const Group& group) {
   return count;
 }
 
-/// Two for each multiplication of its products: of scores, and of what is computed from them.
-double operations_of_attention(const Primitive& p) {
-  const auto& attributes = std::get<ops::Attention>(p.attributes);
-  const ops::AttentionInputs at = ops::attention_inputs(p.op, attributes);
-  const auto input = [&](int i) -> const Shape& { return p.inputs[static_cast<std::size_t>(i)].sizes; };
-  const Shape& key = input(at.key);
-  const double width = static_cast<double>(key.back());
-  const double scores =
-      static_cast<double>(numel(input(at.query))) / std::max(width, 1.0) * static_cast<double>(key[key.rank() - 2]);
-  const int valued = at.value >= 0 ? at.value : at.gradient;
-  const double value_width = valued >= 0 ? static_cast<double>(input(valued).back()) : 0;
-  const bool both = p.op == ops::Op::attention_key_gradient && p.second.has_value();
-  const bool twice = p.op == ops::Op::attention_query_gradient || p.op == ops::Op::attention_key_gradient;
-  return 2 * scores * ((twice ? 2 : 1) * width + (both ? 2 : 1) * value_width);
-}
-
 /// The first stage does all the work but the last sums.
 Step whole_of(const Stage& stage) {
   return std::visit([](const auto& whole) -> Step { return whole; }, stage.whole);
@@ -229,25 +213,9 @@ double operations_of(const Step& step) {
     return sum;
   }
   const auto& p = std::get<Primitive>(step);
-  const auto count = [](const Shape& shape) { return static_cast<double>(numel(shape)); };
-  switch (p.op) {
-    case ops::Op::matmul: return 2 * count(p.output.sizes) * static_cast<double>(p.inputs[0].sizes.back());
-    case ops::Op::convolution:
-      return 2 * count(p.output.sizes) * count(p.inputs[1].sizes) /
-             static_cast<double>(std::max<std::int64_t>(1, p.inputs[1].sizes[0]));
-    case ops::Op::convolution_input:
-      return 2 * count(p.inputs[0].sizes) * count(p.inputs[1].sizes) /
-             static_cast<double>(std::max<std::int64_t>(1, p.inputs[1].sizes[0]));
-    case ops::Op::convolution_weight:
-      return 2 * count(p.inputs[1].sizes) * count(p.output.sizes) /
-             static_cast<double>(std::max<std::int64_t>(1, p.output.sizes[0]));
-    case ops::Op::attention:
-    case ops::Op::attention_logsumexp:
-    case ops::Op::attention_query_gradient:
-    case ops::Op::attention_key_gradient:
-    case ops::Op::attention_value_gradient: return operations_of_attention(p);
-    default: return count(p.output.sizes);
-  }
+  std::vector<Shape> inputs;
+  for (const Operand& input : p.inputs) inputs.push_back(input.sizes);
+  return ops::operations(p.op, p.attributes, inputs, p.output.sizes, p.second.has_value());
 }
 
 }  // namespace russet::compile

@@ -41,6 +41,24 @@ enum class ShapeRule : std::uint8_t {
 /// The autocast policy: run in the lower precision, in float32, in the widest type of the inputs, or as it comes.
 enum class Autocast : std::uint8_t { none, lower, float32, widest };
 
+/// What computing a result costs: of elementwise operators and random numbers how dear an element is, of others how
+/// many multiplications and additions there are (operations() in cost.h). Devices give the former their times.
+enum class Cost : std::uint8_t {
+  simple,     // an instruction or two for each element of the result, or a copy
+  root,       // square roots and quotients: one slow instruction
+  series,     // a polynomial
+  chain,      // several of those, or a call for each element
+  remainder,  // quotients of integers
+  draw,       // random numbers: Philox
+  draw_more,  // Philox, and more work on its numbers
+  product,    // contractions: two for each multiplication of theirs
+  convolution,
+  convolution_input,
+  convolution_weight,
+  attention,
+  attention_gradient,  // computes the scores anew
+};
+
 struct Tolerance {
   double float32 = 1e-6;  // relative to the largest reference value, 16-bit types by their epsilon
   double float64 = 1e-13;
@@ -54,6 +72,7 @@ struct OpRow {
   TypeRule type;
   ShapeRule shape;
   Autocast autocast;
+  Cost cost;
   std::string_view documentation;
   bool has_argument = false;  // takes a run-time argument
   Tolerance tolerance{};

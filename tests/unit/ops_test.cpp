@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ops/cost.h"
 #include "ops/table.h"
 
 namespace russet::ops {
@@ -57,6 +58,29 @@ TEST(Table, NamesAreUniqueAndFound) {
   }
   EXPECT_EQ(table().size(), static_cast<std::size_t>(op_count));
   EXPECT_EQ(find("frobnicate"), nullptr);
+}
+
+TEST(Operations, AreCountedAsTheRowSays) {
+  const auto count = [](Op op, const std::vector<Shape>& inputs, const Shape& output, const Attributes& attributes = {},
+                        bool both = false) { return operations(op, attributes, inputs, output, both); };
+  EXPECT_EQ(count(Op::exp, {{3, 4}}, {3, 4}), 12);
+  EXPECT_EQ(count(Op::matmul, {{7, 3, 4}, {7, 4, 5}}, {7, 3, 5}), 2 * 7 * 3 * 5 * 4);
+  const Shape x{2, 3, 8, 8}, weight{6, 3, 5, 5}, y{2, 6, 4, 4};
+  const double convolution = 2 * (2 * 6 * 4 * 4) * (3 * 5 * 5);
+  EXPECT_EQ(count(Op::convolution, {x, weight}, y), convolution);
+  EXPECT_EQ(count(Op::convolution_input, {y, weight}, x), convolution);
+  EXPECT_EQ(count(Op::convolution_weight, {x, y}, weight), convolution);
+  const Shape rows{2, 10, 8}, keys{2, 12, 8}, values{2, 12, 16}, gradient{2, 10, 16}, statistics{2, 10, 1};
+  const double product = 2 * 2 * 10 * 12;
+  EXPECT_EQ(count(Op::attention, {rows, keys, values}, gradient, Attention{}), product * (8 + 16));
+  EXPECT_EQ(count(Op::attention, {rows, keys, values}, gradient, Attention{}, true), product * (8 + 16));
+  EXPECT_EQ(count(Op::attention_logsumexp, {rows, keys}, statistics, Attention{}), product * 8);
+  const std::vector<Shape> read{rows, keys, values, gradient, statistics, statistics};
+  EXPECT_EQ(count(Op::attention_query_gradient, read, rows, Attention{}), product * (2 * 8 + 16));
+  EXPECT_EQ(count(Op::attention_key_gradient, read, keys, Attention{}), product * (2 * 8 + 16));
+  EXPECT_EQ(count(Op::attention_key_gradient, read, keys, Attention{}, true), product * (2 * 8 + 2 * 16));
+  EXPECT_EQ(count(Op::attention_value_gradient, {rows, keys, gradient, statistics}, values, Attention{}),
+            product * (8 + 16));
 }
 
 TEST(Types, Follow) {

@@ -9,35 +9,15 @@
 namespace russet::compile::passes {
 namespace {
 
-using ops::Op;
-
 /// What an operator costs per element, in bytes that memory would move in the same time (measured: about 10 bytes a
 /// nanosecond and core; a vector exp about a nanosecond).
 double core_cost(const Value& value) {
-  switch (value.op) {
-    case Op::uniform:
-    case Op::normal:
-    case Op::random_bits: return 32;
-    case Op::exp:
-    case Op::expm1:
-    case Op::log:
-    case Op::log1p:
-    case Op::sin:
-    case Op::cos:
-    case Op::tan:
-    case Op::tanh:
-    case Op::erf:
-    case Op::sigmoid:
-    case Op::pow:
-    case Op::sinh:
-    case Op::cosh:
-    case Op::asin:
-    case Op::acos:
-    case Op::atan:
-    case Op::atan2: return 6;
-    case Op::sqrt:
-    case Op::rsqrt:
-    case Op::div: return 2;
+  switch (ops::row(value.op).cost) {
+    case ops::Cost::draw:
+    case ops::Cost::draw_more: return 32;
+    case ops::Cost::series:
+    case ops::Cost::chain: return 6;
+    case ops::Cost::root: return 2;
     default: return 0.75;
   }
 }

@@ -64,32 +64,13 @@ bool is_exact(const Group& group, const Instruction& instruction) {
 /// Nanoseconds for an element, roughly.
 double cost_of(Op op, TileType tile_type) {
   const double wide = size_of(tile_type) == 8 ? 2 : 1;
-  switch (op) {
-    case Op::exp:
-    case Op::log:
-    case Op::tanh:
-    case Op::erf:
-    case Op::sigmoid:
-    case Op::sin:
-    case Op::cos:
-    case Op::sqrt:
-    case Op::rsqrt:
-    case Op::div: return 0.4 * wide * wide;
-    case Op::fmod:
-    case Op::floor_divide:
-    case Op::pow:
-    case Op::atan2:
-    case Op::tan:
-    case Op::asin:
-    case Op::acos:
-    case Op::atan:
-    case Op::sinh:
-    case Op::cosh:
-    case Op::expm1:
-    case Op::log1p: return 4 * wide;
-    case Op::uniform: return 1;
-    case Op::normal:
-    case Op::random_bits: return 4;
+  switch (ops::row(op).cost) {
+    case ops::Cost::root:
+    case ops::Cost::series: return 0.4 * wide * wide;
+    case ops::Cost::chain:
+    case ops::Cost::remainder: return 4 * wide;
+    case ops::Cost::draw: return 1;
+    case ops::Cost::draw_more: return 4;
     default: return 0.08 * wide;
   }
 }
