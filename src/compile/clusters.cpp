@@ -24,19 +24,6 @@ bool is_pointwise(const Value& value) {
 
 bool is_fusable(const Value& value) { return is_pointwise(value) || is_reduction(value); }
 
-namespace {
-
-/// Elements one after the other in row-major order.
-bool is_identity_order(const ops::View& view, const Shape& sizes) {
-  const Strides order = contiguous_strides(sizes);
-  for (int axis = 0; axis < sizes.rank(); ++axis) {
-    if (sizes[axis] > 1 && view.strides[axis] != order[axis]) return false;
-  }
-  return true;
-}
-
-}  // namespace
-
 bool is_owned(const Program& program, ValueId id) {
   return !program.owner.empty() && program.owner[static_cast<std::size_t>(id)] >= 0;
 }
@@ -46,18 +33,18 @@ ValueId base_of(const Program& program, ValueId id) {
   return id;
 }
 
-std::optional<Affine> resolve_on(const Program& program, ValueId id, ValueId base) {
+std::optional<graph::Geometry> resolve_on(const Program& program, ValueId id, ValueId base) {
   const Value& value = value_at(program, id);
   const auto& view = std::get<ops::View>(value.attributes);
   const Value& source = value_at(program, value.inputs[0]);
-  if (value.inputs[0] == base) return resolve_view(view, value.shape, source.shape, source.strides);
+  if (value.inputs[0] == base) return graph::resolve_view(view, value.shape, source.shape, source.strides);
   if (!is_view(source) || view.dynamic || std::get<ops::View>(source.attributes).dynamic) return std::nullopt;
-  const std::optional<Affine> inner = resolve_on(program, value.inputs[0], base);
+  const std::optional<graph::Geometry> inner = resolve_on(program, value.inputs[0], base);
   if (!inner) return std::nullopt;
   // Of consecutive memory every view is affine, whatever the strides of axes with one element are called.
-  const bool consecutive = is_identity_order({inner->strides, 0, false}, source.shape);
+  const bool consecutive = graph::is_row_major(source.shape, inner->strides);
   const Strides strides = consecutive ? contiguous_strides(source.shape) : inner->strides;
-  std::optional<Affine> whole = resolve_view(view, value.shape, source.shape, strides);
+  std::optional<graph::Geometry> whole = graph::resolve_view(view, value.shape, source.shape, strides);
   if (whole) whole->offset += inner->offset;
   return whole;
 }
@@ -66,8 +53,8 @@ bool is_alias(const Program& program, const Value& view) {
   const Value& base = value_at(program, view.inputs[0]);
   const auto& attributes = std::get<ops::View>(view.attributes);
   if (is_view(base) || is_free(base) || attributes.dynamic) return false;
-  const auto affine = resolve_view(attributes, view.shape, base.shape, base.strides);
-  return affine && is_identity_order({affine->strides, 0, false}, view.shape);
+  const auto affine = graph::resolve_view(attributes, view.shape, base.shape, base.strides);
+  return affine && graph::is_row_major(view.shape, affine->strides);
 }
 
 ValueId first_of(const Program& program, const Cluster& cluster) {
@@ -86,7 +73,7 @@ bool draws(const Program& program, const Value& value, std::size_t input) {
 
 bool reads_through_view(const Value& primitive, int input, const Value& view) {
   const ops::View& attributes = std::get<ops::View>(view.attributes);
-  if (is_identity_order(attributes, view.shape)) return true;
+  if (graph::is_row_major(view.shape, attributes.strides)) return true;
   if (primitive.op == Op::matmul) {
     // Rows or columns must be dense, as BLAS wants them; no axis may be broadcast but the batch.
     const int rank = view.shape.rank();

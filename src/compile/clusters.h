@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "compile/program.h"
-#include "compile/views.h"
+#include "graph/strided.h"
 
 namespace russet::compile {
 
@@ -27,7 +27,7 @@ ValueId base_of(const Program& program, ValueId id);
 
 /// Where the elements of a view of `base` lie in its memory; `id` may be a view of a view. Nothing if that is not
 /// affine.
-std::optional<Affine> resolve_on(const Program& program, ValueId id, ValueId base);
+std::optional<graph::Geometry> resolve_on(const Program& program, ValueId id, ValueId base);
 /// Whether a view of a value in memory shows consecutive memory in its order: it is that memory, in another shape.
 bool is_alias(const Program& program, const Value& view);
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <optional>
 
-#include "compile/views.h"
+#include "graph/strided.h"
 #include "ops/table.h"
 
 namespace russet::compile {
@@ -120,7 +120,7 @@ class Emitter {
   }
 
   Access spread(Access access, const Shape& shape) const {
-    access.strides = reordered(broadcast_strides(shape, access.strides, cluster_.space), order_);
+    access.strides = reordered(graph::broadcast_strides(shape, access.strides, cluster_.space), order_);
     return access;
   }
 
@@ -225,7 +225,8 @@ class Emitter {
     if (!is_free(value(base)) || slot_of_[static_cast<std::size_t>(base)] >= 0) return {};
     if (value(base).op != Op::iota) return read(base, extent);
     const Shape& shape = value(base).shape;
-    const auto affine = resolve_view(std::get<ops::View>(v.attributes), v.shape, shape, contiguous_strides(shape));
+    const auto affine =
+        graph::resolve_view(std::get<ops::View>(v.attributes), v.shape, shape, contiguous_strides(shape));
     if (!affine || base != v.inputs[0]) throw InternalError(fmt::format("emit: view %{} does not resolve", id));
     Instruction index{Kind::index};
     index.dtype = DType::int64;
@@ -268,28 +269,21 @@ class Emitter {
   std::map<std::pair<ValueId, Extent>, std::int16_t> done_;
 };
 
-bool mergeable(const Group& group, int axis) {
-  return std::all_of(group.accesses.begin(), group.accesses.end(), [&](const Access& access) {
-    return access.strides[axis] == access.strides[axis + 1] * group.space[axis + 1];
-  });
-}
-
-void drop_axis(Group& group, int axis) {
-  group.space.erase(axis);
-  for (Access& access : group.accesses) access.strides.erase(axis);
-  if (axis < group.split) --group.split;
-}
-
 }  // namespace
 
 void merge_axes(Group& group) {
-  for (int axis = group.space.rank() - 1; axis >= 0; --axis) {
-    if (group.space[axis] == 1) drop_axis(group, axis);
-  }
-  for (int axis = group.space.rank() - 2; axis >= 0; --axis) {
-    if (axis + 1 == group.split || !mergeable(group, axis)) continue;
-    group.space[axis + 1] *= group.space[axis];
-    drop_axis(group, axis);
+  const auto stride = [&](std::size_t access, int axis) { return group.accesses[access].strides[axis]; };
+  const auto merged =
+      graph::merged_axes(group.space, group.accesses.size(), stride, [&](int axis) { return axis == group.split; });
+  const auto before_split = [&](const graph::MergedAxis& axis) { return axis.last < group.split; };
+  group.split = static_cast<int>(std::count_if(merged.begin(), merged.end(), before_split));
+  Shape space;
+  for (const graph::MergedAxis& axis : merged) space.push_back(axis.size);
+  group.space = space;
+  for (Access& access : group.accesses) {
+    Strides strides;
+    for (const graph::MergedAxis& axis : merged) strides.push_back(access.strides[axis.last]);
+    access.strides = strides;
   }
 }
 
@@ -345,7 +339,7 @@ Primitive emit_primitive(const Program& program, ValueId id, const Attached& att
     const Value& input = value_at(program, value.inputs[i]);
     Operand operand{access_of(program, value.inputs[i], slot_of), input.shape};
     if (elementwise) {
-      operand.access.strides = broadcast_strides(input.shape, operand.access.strides, value.shape);
+      operand.access.strides = graph::broadcast_strides(input.shape, operand.access.strides, value.shape);
       operand.sizes = value.shape;
     }
     if (i < attached.prologues.size() && attached.prologues[i] != nullptr) {

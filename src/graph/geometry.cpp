@@ -7,17 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "graph/strided.h"
+
 namespace russet::graph {
 
 bool is_contiguous(const Geometry& geometry) {
-  if (numel(geometry.sizes) == 0) return true;
-  std::int64_t expected = 1;
-  for (int axis = geometry.sizes.rank() - 1; axis >= 0; --axis) {
-    if (geometry.sizes[axis] == 1) continue;
-    if (geometry.strides[axis] != expected) return false;
-    expected *= geometry.sizes[axis];
-  }
-  return true;
+  return numel(geometry.sizes) == 0 || is_row_major(geometry.sizes, geometry.strides);
 }
 
 bool covers(const Geometry& geometry, std::int64_t cell_numel) {
@@ -40,41 +35,9 @@ bool is_non_overlapping(const Geometry& geometry) {
 }
 
 std::optional<Geometry> within(const Geometry& outer, const Geometry& inner) {
-  if (numel(outer.sizes) == 0 || numel(inner.sizes) == 0 || !is_non_overlapping(outer)) return std::nullopt;
-  struct Axis {
-    std::int64_t stride, size, place;
-    std::int64_t first = 0, last = 0;  // which indices `inner` meets
-  };
-  std::vector<Axis> axes;
-  const Strides places = contiguous_strides(outer.sizes);
-  for (int axis = 0; axis < outer.sizes.rank(); ++axis) {
-    if (outer.sizes[axis] > 1) axes.push_back({outer.strides[axis], outer.sizes[axis], places[axis]});
-  }
-  std::sort(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) { return a.stride > b.stride; });
-  Geometry result{inner.sizes, Strides::filled(inner.sizes.rank(), 0), 0};
-  std::int64_t rest = inner.offset - outer.offset;
-  if (rest < 0) return std::nullopt;
-  for (Axis& axis : axes) {
-    axis.first = axis.last = rest / axis.stride;
-    rest %= axis.stride;
-    result.offset += axis.first * axis.place;
-  }
-  if (rest != 0) return std::nullopt;
-  for (int i = 0; i < inner.sizes.rank(); ++i) {
-    const std::int64_t stride = inner.strides[i];
-    if (inner.sizes[i] == 1 || stride == 0) continue;
-    const auto along = std::find_if(axes.begin(), axes.end(), [&](const Axis& axis) {
-      return stride % axis.stride == 0 && std::abs(stride / axis.stride) < axis.size;
-    });
-    if (along == axes.end()) return std::nullopt;
-    const std::int64_t steps = stride / along->stride;
-    result.strides[i] = steps * along->place;
-    (steps > 0 ? along->last : along->first) += steps * (inner.sizes[i] - 1);
-  }
-  for (const Axis& axis : axes) {
-    if (axis.first < 0 || axis.last >= axis.size) return std::nullopt;
-  }
-  return result;
+  if (!is_non_overlapping(outer)) return std::nullopt;
+  const Geometry from_start{inner.sizes, inner.strides, inner.offset - outer.offset};
+  return moved(from_start, outer.sizes, outer.strides, contiguous_strides(outer.sizes));
 }
 
 // PyTorch's computeStride: the axes fall into chunks that are contiguous in themselves; each chunk of old axes must be

@@ -23,7 +23,7 @@ bool covers(const Geometry& geometry, std::int64_t cell_numel);
 bool is_non_overlapping(const Geometry& geometry);
 
 /// Where the elements of `inner` lie in a contiguous array of the sizes of `outer`, if both are of one cell, no
-/// elements of `outer` share a place, and each axis of `inner` runs along one axis of `outer`.
+/// elements of `outer` share a place, and strides can say it.
 std::optional<Geometry> within(const Geometry& outer, const Geometry& inner);
 
 // View operations; each throws ShapeError or IndexError for what PyTorch refuses.

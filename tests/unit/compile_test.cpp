@@ -8,7 +8,7 @@
 
 #include "autograd/attention.h"
 #include "compile/plan.h"
-#include "compile/views.h"
+#include "graph/strided.h"
 #include "runtime/device.h"
 #include "runtime/profiler.h"
 
@@ -613,7 +613,7 @@ TEST(Descriptions, OfBundlesHaveALimit) {
 }
 
 TEST(Views, ComposeOnlyWhereTheResultIsAffine) {
-  using compile::compose_views;
+  using graph::compose_views;
   const Shape base_order{4, 6};
   const ops::View transposed{{1, 6}, 0, false};                                     // [6, 4] of a [4, 6] base
   const auto rows = compose_views({{4, 1}, 4, false}, {2, 4}, transposed, {6, 4});  // rows 1 and 2 of the transpose

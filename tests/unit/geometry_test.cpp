@@ -1,10 +1,10 @@
-#include "graph/geometry.h"
-
 #include <gtest/gtest.h>
 
 #include <functional>
 #include <random>
 #include <vector>
+
+#include "graph/strided.h"
 
 namespace russet::graph {
 namespace {
@@ -26,13 +26,13 @@ class Views {
 
   std::int64_t below(std::int64_t n) { return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(n)); }
 
-  /// One of: a slice, a transposition, one index of an axis, an axis in two.
+  /// One of: a slice, a transposition, one index of an axis, a diagonal, an axis in two.
   Geometry of(const Geometry& geometry) {
     const int rank = geometry.sizes.rank();
     if (rank == 0) return geometry;
     const int axis = static_cast<int>(below(rank));
     const std::int64_t size = geometry.sizes[axis];
-    switch (below(4)) {
+    switch (below(5)) {
       case 0: {
         const std::int64_t start = below(size), step = 1 + below(2);
         return sliced(geometry, axis, start, (size - start + step - 1) / step, step);
@@ -43,6 +43,7 @@ class Views {
         return permuted(geometry, axes);
       }
       case 2: return selected(geometry, axis, below(size));
+      case 3: return rank < 2 ? geometry : diagonal(geometry, 0, axis, (axis + 1) % rank);
       default: {
         if (size % 2 != 0 || rank > 5) return geometry;
         Shape sizes = geometry.sizes;
@@ -73,6 +74,75 @@ TEST(Geometry, AViewOfAViewHasItsPlaceInThatView) {
       ASSERT_EQ(of_outer.at(static_cast<std::size_t>(found[i])), of_inner[i]) << "round " << round;
     }
   }
+}
+
+TEST(Geometry, AViewMayRunOverSeveralAxes) {
+  const Geometry rows{{3, 2, 4}, {10, 4, 1}, 5};  // whose last two axes are one
+  EXPECT_EQ(within(rows, {{8}, {1}, 15}), (Geometry{{8}, {1}, 8}));
+  EXPECT_EQ(within(rows, {{2, 2}, {10, 6}, 6}), (Geometry{{2, 2}, {8, 6}, 1}));
+  EXPECT_FALSE(within(rows, {{9}, {1}, 5}));  // over the gap between rows
+}
+
+TEST(Strided, AResolvedViewShowsTheSameElements) {
+  Views views(12);
+  int resolved = 0;
+  for (int round = 0; round < 2000; ++round) {
+    const Shape base{4, 6, 2, 3};
+    const Geometry contiguous = Geometry::contiguous(base);
+    // A memory order of the base: the strides of its axes when they are permuted.
+    Dims order{0, 1, 2, 3};
+    for (int i = 3; i > 0; --i) std::swap(order[i], order[static_cast<int>(views.below(i + 1))]);
+    Strides strides = Strides::filled(4, 0);
+    std::int64_t next = 1;
+    for (const std::int64_t axis : order) {
+      strides[static_cast<int>(axis)] = next;
+      next *= base[static_cast<int>(axis)];
+    }
+    Geometry view = contiguous;
+    for (std::int64_t i = views.below(5); i > 0; --i) view = views.of(view);
+    const auto found = resolve_view({view.strides, view.offset, false}, view.sizes, base, strides);
+    if (!found) continue;
+    ++resolved;
+    const std::vector<std::int64_t> memory = places({base, strides, 0}), shown = places(*found);
+    const std::vector<std::int64_t> wanted = places(view);
+    ASSERT_EQ(shown.size(), wanted.size());
+    for (std::size_t i = 0; i < shown.size(); ++i) {
+      ASSERT_EQ(shown[i], memory.at(static_cast<std::size_t>(wanted[i]))) << "round " << round;
+    }
+  }
+  EXPECT_EQ(resolved, 2000) << "no view of these wraps around an axis";
+  EXPECT_FALSE(resolve_view({{1}, 0, false}, {6}, {2, 3}, {1, 2}));  // the whole, row by row, of columns
+  EXPECT_FALSE(resolve_view({{2}, 0, false}, {3}, {2, 3}, {1, 2}));  // 0, 2, 4
+}
+
+TEST(Strided, AxesThatGoOnAreOne) {
+  const auto merged = [](const Shape& sizes, const std::vector<Strides>& maps, int apart = -1) {
+    Shape result;
+    for (const MergedAxis& run : merged_axes(
+             sizes, maps.size(), [&](std::size_t map, int axis) { return maps[map][axis]; },
+             [&](int axis) { return axis == apart; })) {
+      result.push_back(run.size);
+    }
+    return result;
+  };
+  EXPECT_EQ(merged({2, 3, 4}, {{12, 4, 1}}), Shape({24}));
+  EXPECT_EQ(merged({2, 3, 4}, {{12, 4, 1}, {0, 4, 1}}), Shape({2, 12}));
+  EXPECT_EQ(merged({2, 1, 3, 1, 4}, {{12, 7, 4, 9, 1}}), Shape({24}));
+  EXPECT_EQ(merged({2, 1, 3, 1, 4}, {{12, 7, 4, 9, 1}}, 3), Shape({6, 4}));
+  EXPECT_EQ(merged({1, 1}, {{1, 1}}), Shape{});
+  EXPECT_EQ(merged({2, 3}, {}), Shape({6}));
+}
+
+TEST(Strided, OrdersAreToldApart) {
+  EXPECT_TRUE(is_row_major({2, 1, 3}, {3, 77, 1}));
+  EXPECT_FALSE(is_row_major({2, 3}, {1, 2}));
+  const ops::View swapped{{12, 1, 4}, 0, false};
+  EXPECT_TRUE(is_transpose(swapped, {2, 4, 3}, {2, 3, 4}));
+  EXPECT_FALSE(is_transpose(swapped, {2, 3, 4}, {2, 4, 3}));
+  EXPECT_TRUE(is_reordering({{1, 12, 4}, 0, false}, {4, 2, 3}, {2, 3, 4}));
+  EXPECT_FALSE(is_reordering({{1, 12, 0}, 0, false}, {4, 2, 3}, {2, 3, 4}));
+  EXPECT_TRUE(is_identity({{12, 4, 1}, 0, false}, {2, 3, 4}, {2, 3, 4}));
+  EXPECT_FALSE(is_identity({{12, 4, 1}, 1, false}, {2, 3, 4}, {2, 3, 4}));
 }
 
 TEST(Geometry, WhatIsNoViewOfAViewHasNoPlaceThere) {

@@ -8,7 +8,7 @@
 
 #include "compile/clusters.h"
 #include "compile/passes/passes.h"
-#include "compile/views.h"
+#include "graph/strided.h"
 #include "ops/table.h"
 
 namespace russet::compile::passes {
@@ -83,7 +83,7 @@ class Layout {
     const Value& base = program_.values[id];
     return std::all_of(views_[id].begin(), views_[id].end(), [&](ValueId reader) {
       const Value& view = value_at(program_, reader);
-      return resolve_view(std::get<ops::View>(view.attributes), view.shape, base.shape, strides).has_value();
+      return graph::resolve_view(std::get<ops::View>(view.attributes), view.shape, base.shape, strides).has_value();
     });
   }
 
@@ -110,7 +110,8 @@ class Layout {
     const Value& model = value_at(program_, value.inputs[of_key ? 1 : 0]);
     if (!is_view(model)) return ordered_like(value.shape, model.strides);
     const Value& base = value_at(program_, model.inputs[0]);
-    const auto affine = resolve_view(std::get<ops::View>(model.attributes), model.shape, base.shape, base.strides);
+    const auto affine =
+        graph::resolve_view(std::get<ops::View>(model.attributes), model.shape, base.shape, base.strides);
     return affine ? ordered_like(value.shape, affine->strides) : value.strides;
   }
 

@@ -6,7 +6,7 @@
 #include "compile/emit.h"
 #include "compile/failure.h"
 #include "compile/passes/passes.h"
-#include "compile/views.h"
+#include "graph/strided.h"
 
 namespace russet::compile::passes {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "compile/clusters.h"
 #include "compile/passes/passes.h"
-#include "compile/views.h"
+#include "graph/strided.h"
 #include "ops/table.h"
 
 namespace russet::compile::passes {
@@ -94,12 +94,7 @@ class Simplifier {
   }
 
   static bool is_whole(const View& view, const Shape& sizes, const Shape& base) {
-    if (view.dynamic || view.offset != 0 || numel(sizes) != numel(base)) return false;
-    const Strides order = contiguous_strides(sizes);
-    for (int axis = 0; axis < sizes.rank(); ++axis) {
-      if (sizes[axis] > 1 && view.strides[axis] != order[axis]) return false;
-    }
-    return true;
+    return !view.dynamic && view.offset == 0 && numel(sizes) == numel(base) && graph::is_row_major(sizes, view.strides);
   }
 
   ValueId reduction(Value value) {
@@ -127,7 +122,7 @@ class Simplifier {
   ValueId view(Value value) {
     const auto& attributes = std::get<View>(value.attributes);
     const Value source = at(value.inputs[0]);
-    if (is_identity(attributes, value.shape, source.shape)) return value.inputs[0];
+    if (graph::is_identity(attributes, value.shape, source.shape)) return value.inputs[0];
     if (source.op == Op::constant) {
       value.op = Op::constant;
       value.attributes = source.attributes;
@@ -135,7 +130,7 @@ class Simplifier {
       return add(std::move(value));
     }
     if (source.op == Op::strided) {
-      const auto whole = compose_views(attributes, value.shape, std::get<View>(source.attributes), source.shape);
+      const auto whole = graph::compose_views(attributes, value.shape, std::get<View>(source.attributes), source.shape);
       if (whole) {
         value.attributes = *whole;
         value.inputs = source.inputs;
@@ -162,24 +157,14 @@ class Simplifier {
   /// (a b)^T = b^T a^T: what transposed a result transposes the operands, which costs nothing.
   std::optional<ValueId> transposed_product(const Value& value, const Value& source) {
     const int rank = source.shape.rank();
-    if (value.shape.rank() != rank || !is_transpose(std::get<View>(value.attributes), value.shape, source.shape)) {
+    if (value.shape.rank() != rank ||
+        !graph::is_transpose(std::get<View>(value.attributes), value.shape, source.shape)) {
       return std::nullopt;
     }
     Value product = source;
     product.shape = value.shape;
     product.inputs = {transpose(source.inputs[1]), transpose(source.inputs[0])};
     return add(std::move(product));
-  }
-
-  static bool is_transpose(const View& view, const Shape& sizes, const Shape& base) {
-    const int rank = base.rank();
-    if (view.dynamic || view.offset != 0) return false;
-    const Strides order = contiguous_strides(base);
-    for (int axis = 0; axis < rank; ++axis) {
-      const int from = axis < rank - 2 ? axis : (axis == rank - 1 ? rank - 2 : rank - 1);
-      if (sizes[axis] != base[from] || (sizes[axis] > 1 && view.strides[axis] != order[from])) return false;
-    }
-    return true;
   }
 
   ValueId transpose(ValueId id) {
@@ -200,24 +185,7 @@ class Simplifier {
   /// A cast of a leaf that products read in several orders is computed once, in the leaf's own order.
   bool serves_products(const Value& view, const Value& source) const {
     return source.op == Op::cast && at(source.inputs[0]).leaf >= 0 && feeds_products_[old_] &&
-           is_reordering(std::get<View>(view.attributes), view.shape, source.shape);
-  }
-
-  /// Whether a view shows all elements in another order of axes.
-  static bool is_reordering(const View& view, const Shape& sizes, const Shape& base) {
-    if (view.dynamic || view.offset != 0 || sizes.rank() != base.rank()) return false;
-    const Strides order = contiguous_strides(base);
-    std::uint32_t seen = 0;
-    for (int axis = 0; axis < sizes.rank(); ++axis) {
-      int from = 0;
-      while (from < base.rank() && (((seen >> from) & 1U) || sizes[axis] != base[from] ||
-                                    (sizes[axis] > 1 && view.strides[axis] != order[from]))) {
-        ++from;
-      }
-      if (from == base.rank()) return false;
-      seen |= 1U << from;
-    }
-    return true;
+           graph::is_reordering(std::get<View>(view.attributes), view.shape, source.shape);
   }
 
   /// Values that are computed once and read once may as well be computed at the view's indices.
@@ -232,8 +200,8 @@ class Simplifier {
     for (std::size_t i = 0; i < 3 && source.inputs[i] >= 0; ++i) {
       const Value& input = at(source.inputs[i]);
       if (numel(input.shape) == 1) continue;
-      const View spread{broadcast_strides(input.shape, contiguous_strides(input.shape), source.shape), 0, false};
-      views[i] = compose_views(attributes, value.shape, spread, source.shape);
+      const View spread{graph::broadcast_strides(input.shape, contiguous_strides(input.shape), source.shape), 0, false};
+      views[i] = graph::compose_views(attributes, value.shape, spread, source.shape);
       if (!views[i]) return std::nullopt;
     }
     Value computed = source;
@@ -257,10 +225,10 @@ class Simplifier {
   /// A view made by pushing: it may meet views and constants below, but pushes no further (its input has other uses).
   ValueId nested_view(Value value) {
     const Value source = at(value.inputs[0]);
-    if (is_identity(std::get<View>(value.attributes), value.shape, source.shape)) return value.inputs[0];
+    if (graph::is_identity(std::get<View>(value.attributes), value.shape, source.shape)) return value.inputs[0];
     if (source.op == Op::strided) {
-      const auto whole =
-          compose_views(std::get<View>(value.attributes), value.shape, std::get<View>(source.attributes), source.shape);
+      const auto whole = graph::compose_views(std::get<View>(value.attributes), value.shape,
+                                              std::get<View>(source.attributes), source.shape);
       if (whole) {
         value.attributes = *whole;
         value.inputs = source.inputs;

@@ -4,9 +4,9 @@
 
 #include "base/parallel.h"
 #include "compile/indices.h"
-#include "compile/views.h"
 #include "device/cpu/operand.h"
 #include "device/cpu/plain.h"
+#include "graph/strided.h"
 #include "ops/failures.h"
 #include "ops/indexing.h"
 
@@ -83,7 +83,7 @@ class Index {
       }
       const Operand& operand = primitive.inputs[first++];
       tensors_.push_back({operand.access,
-                          compile::broadcast_strides(operand.sizes, operand.access.strides, indexing_.lead), axis,
+                          graph::broadcast_strides(operand.sizes, operand.access.strides, indexing_.lead), axis,
                           array[axis], steps[axis]});
     }
   }

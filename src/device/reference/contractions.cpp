@@ -1,27 +1,23 @@
 // Matrix products and convolutions.
 #include "device/reference/kernels.h"
 #include "device/reference/taps.h"
+#include "graph/strided.h"
 
 namespace russet::reference {
 namespace {
 
 using ops::Op;
 
-/// Strides of the batch axes of `shape` over a result that has `rank` of them: 0 where it has one matrix for all.
-Strides batch_strides(const Shape& shape, int rank) {
-  const Strides own = contiguous_strides(shape);
-  Strides strides = Strides::filled(rank, 0);
-  const int missing = rank - (shape.rank() - 2);
-  for (int axis = 0; axis < shape.rank() - 2; ++axis) {
-    if (shape[axis] != 1) strides[missing + axis] = own[axis];
-  }
-  return strides;
-}
-
 /// The position of each matrix in an array of `shape`, in row-major order of the result's batch axes.
 std::vector<std::int64_t> matrix_starts(const Shape& shape, const Shape& batch) {
   std::vector<std::int64_t> starts(static_cast<std::size_t>(numel(batch)));
-  walk(batch, batch_strides(shape, batch.rank()),
+  Shape own = shape;
+  Strides strides = contiguous_strides(shape);
+  for (int matrix_axis = 0; matrix_axis < 2; ++matrix_axis) {
+    own.pop_back();
+    strides.pop_back();
+  }
+  walk(batch, graph::broadcast_strides(own, strides, batch),
        [&](std::int64_t position, std::int64_t at) { starts[static_cast<std::size_t>(position)] = at; });
   return starts;
 }

@@ -1,7 +1,7 @@
 // Elements by index. An index outside its axis is an IndexError.
 #include "ops/indexing.h"
-#include "compile/views.h"
 #include "device/reference/kernels.h"
+#include "graph/strided.h"
 #include "ops/failures.h"
 
 namespace russet::reference {
@@ -23,7 +23,7 @@ std::vector<std::int64_t> places(const Call& call, const Shape& array, int first
       continue;
     }
     const Array<std::int64_t> index = call.input<std::int64_t>(first++);
-    const Strides strides = compile::broadcast_strides(index.shape, contiguous_strides(index.shape), indexing.lead);
+    const Strides strides = graph::broadcast_strides(index.shape, contiguous_strides(index.shape), indexing.lead);
     walk(indexing.lead, strides, [&](std::int64_t i, std::int64_t at) {
       const std::int64_t position = ops::named_position(index[at], size, indexing.from_end);
       if (position < 0) ops::throw_out_of_range(ops::row(call.op()).name, index[at], axis, size, i, count);

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "device/cpu/workers.h"
+#include "graph/strided.h"
 
 namespace russet::cpu::tiles {
 namespace {
@@ -93,21 +94,17 @@ void sort_axes(std::vector<Axis>& axes, bool reduced, int access) {
 }
 
 void merge_axes(std::vector<Axis>& axes) {
+  Shape sizes;
+  for (const Axis& axis : axes) sizes.push_back(axis.size);
+  const auto at = [&](int axis) -> const Axis& { return axes[static_cast<std::size_t>(axis)]; };
+  const auto joined = graph::merged_axes(
+      sizes, axes.empty() ? 0 : axes.front().strides.size(),
+      [&](std::size_t access, int axis) { return at(axis).strides[access]; },
+      [&](int axis) { return axis > 0 && at(axis).reduced != at(axis - 1).reduced; });
   std::vector<Axis> merged;
-  for (Axis& axis : axes) {
-    const auto follows = [&](const Axis& before) {
-      for (std::size_t i = 0; i < axis.strides.size(); ++i) {
-        if (before.strides[i] != axis.strides[i] * axis.size) return false;
-      }
-      return before.reduced == axis.reduced;
-    };
-    if (!merged.empty() && follows(merged.back())) {
-      merged.back().size *= axis.size;
-      merged.back().strides = axis.strides;
-    } else {
-      merged.push_back(std::move(axis));
-    }
-  }
+  merged.reserve(joined.size());
+  for (const graph::MergedAxis& axis : joined)
+    merged.push_back({axis.size, at(axis.last).reduced, at(axis.last).strides});
   axes = std::move(merged);
 }
 

@@ -1,9 +1,9 @@
 // Launches of elements by index.
 #include <algorithm>
 
-#include "compile/views.h"
 #include "device/gpu/templates/sort.h"
 #include "device/gpu/templates/templates.h"
+#include "graph/strided.h"
 
 namespace russet::gpu {
 namespace {
@@ -49,7 +49,7 @@ struct Index {
       const Operand& operand = primitive.inputs[first++];
       const Placed placed = place(operand, false);
       IndexTensor tensor{operand.access.dtype, placed.region, {}, sizes[axis], steps[axis]};
-      const Strides strides = compile::broadcast_strides(operand.sizes, operand.access.strides, lead);
+      const Strides strides = graph::broadcast_strides(operand.sizes, operand.access.strides, lead);
       for (int i = 0; i < lead.rank(); ++i) tensor.entries.add_axis(lead[i], strides[i]);
       tensor.entries.start = placed.first;
       tensors.push_back(std::move(tensor));
