@@ -70,7 +70,7 @@ void Closure::set_computing(bool computing) {
     if (!node.materialised() && !node.failed()) node.set_computing(computing);
   };
   for (const NodeRef& output : outputs_) set(*output);
-  for (const Hoisted& hoisted : hoisted_) set(*hoisted.cast);
+  hoisted_.for_each(set);
 }
 
 void Closure::let_go() {
@@ -163,22 +163,13 @@ void Closure::note_hoisted() {
   if (!has_hoisted_) return;
   for (std::size_t number = 0; number < visited_.size(); ++number) {
     Visited& visited = visited_[number];
-    if (visited.leaf || !visited.node->hoisted) continue;
-    const NodeRef& source = visited.node->inputs()[0];
-    if (!source->materialised()) continue;
-    hoisted_.push_back({source, NodeRef(visited.node)});
+    if (visited.leaf) continue;
+    const Node* const source = hoisted_.add(*visited.node);
+    if (source == nullptr) continue;
     visited.output = true;
     ++visited.uses;
     ++visited_[static_cast<std::size_t>(nodes_.find(*source))].uses;
   }
-}
-
-/// Unless another thread's evaluation came first, or the leaf's memory has come to be visible outside.
-void Closure::keep(const Hoisted& hoisted) {
-  std::vector<NodeRef>& kept = hoisted.leaf->kept_casts();
-  const bool known =
-      std::any_of(kept.begin(), kept.end(), [&](const NodeRef& cast) { return cast->dtype == hoisted.cast->dtype; });
-  if (!known && !hoisted.leaf->buffer()->pinned()) kept.push_back(hoisted.cast);
 }
 
 void Closure::find_survivors(const ForEachValue& restorable) {
@@ -276,9 +267,7 @@ void Closure::settle(Outcome& outcome, std::vector<NodeRef>& outputs) {
     }
     if (outcome.failure) fail_dependants();
     set_computing(false);
-    for (const Hoisted& hoisted : hoisted_) {
-      if (hoisted.cast->materialised()) keep(hoisted);
-    }
+    hoisted_.keep();
     for (NodeRef& output : outputs_) {
       if (output->failed()) note_failure(output->failure());
       if (output->state() == Node::State::pending) outputs.push_back(std::move(output));

@@ -5,6 +5,7 @@
 
 #include "base/function_ref.h"
 #include "graph/executor.h"
+#include "graph/hoisting.h"
 #include "graph/node.h"
 #include "graph/node_order.h"
 
@@ -34,11 +35,6 @@ class Closure {
   std::vector<std::exception_ptr>& failures() { return failures_; }
 
  private:
-  /// A cast that is kept with the leaf that it was made of.
-  struct Hoisted {
-    NodeRef leaf;
-    NodeRef cast;
-  };
   struct Visited {
     Node* node;
     std::int32_t first_input = 0;  // in inputs_
@@ -67,12 +63,11 @@ class Closure {
     const Visited& visited = visited_[static_cast<std::size_t>(number)];
     return std::span(inputs_).subspan(static_cast<std::size_t>(visited.first_input), visited.inputs);
   }
-  static void keep(const Hoisted& hoisted);
   void note_failure(const std::exception_ptr& failure);
   void let_go();
 
   std::vector<NodeRef> outputs_;
-  std::vector<Hoisted> hoisted_;
+  HoistedCasts hoisted_;
   std::vector<NodeRef> held_;  // what another thread could let go of meanwhile
   NodeOrder nodes_;
   std::vector<Visited> visited_;  // by number

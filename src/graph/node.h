@@ -77,8 +77,8 @@ class Node final : public RefCounted, public NodeInfo {
   /// Whether this is the value of a cell that lives across steps.
   bool persistent() const { return persistent_.load(std::memory_order_relaxed); }
   void mark_persistent() { persistent_.store(true, std::memory_order_relaxed); }
-  /// Of a pending cast of a persistent leaf: its result is to be kept with the leaf (hoisting). Set before others see
-  /// the node.
+  /// Of a pending cast: it is to be kept with the value that it is made of (hoisting.h). Set before others see the
+  /// node.
   bool hoisted = false;
 
   // For holders of graph_mutex().
@@ -93,7 +93,7 @@ class Node final : public RefCounted, public NodeInfo {
   void materialise(Ref<Buffer> buffer, Leftovers& leftovers);
   /// Reading throws `failure` from now on.
   void fail(std::exception_ptr failure, Leftovers& leftovers);
-  /// Of a persistent leaf: casts of it that evaluations computed, kept as long as this value.
+  /// Casts of this value that are kept with it (hoisting.h).
   std::vector<NodeRef>& kept_casts();
 
  private:

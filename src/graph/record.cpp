@@ -4,6 +4,7 @@
 
 #include "graph/closure.h"
 #include "graph/executor.h"
+#include "graph/hoisting.h"
 #include "graph/index_check.h"
 #include "graph/recorder.h"
 #include "ops/table.h"
@@ -67,12 +68,9 @@ NodeRef record_many(ops::Op op, std::vector<NodeRef> inputs, NodeInfo given) {
 
 NodeRef record_cast(NodeRef input, DType dtype, bool hoist) {
   if (input->dtype == dtype) return input;
-  const bool keep = hoist && input->persistent() && input->materialised() && !input->buffer()->pinned();
+  const bool keep = hoist && keeps_casts(*input);
   if (keep) {
-    const std::lock_guard lock(graph_mutex());
-    for (const NodeRef& kept : input->kept_casts()) {
-      if (kept->dtype == dtype) return kept;
-    }
+    if (NodeRef kept = kept_cast(*input, dtype)) return kept;
   }
   NodeInfo info;
   info.dtype = dtype;

@@ -5,6 +5,7 @@
 
 #include "graph/counters.h"
 #include "graph/executor.h"
+#include "graph/hoisting.h"
 #include "graph/tensor_state.h"
 
 namespace russet {
@@ -32,9 +33,7 @@ void expose(graph::Cell& cell) {
   if (value->buffer()->pinned()) return;
   if (value->buffer()->shared() || value->reference_count() > own) stop_sharing(cell);
   cell.value()->buffer()->pin();
-  graph::Leftovers casts;
-  const std::lock_guard lock(graph::graph_mutex());
-  casts.swap(cell.value()->kept_casts());
+  graph::drop_kept_casts(*cell.value());
 }
 
 /// The node of a leaf whose elements lie in row-major order from `offset` on, or a copy of the elements.
