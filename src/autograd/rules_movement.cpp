@@ -53,7 +53,10 @@ Tensor through_inverse(const Tensor& gradient, const View& view, const Shape& in
 // Any overlap: adds up at the positions that the same view reads off 0, 1, 2, ...
 Tensor through_positions(const Tensor& gradient, const View& view, std::uint64_t argument, const Shape& input) {
   const Shape flat{numel(input)};
-  graph::NodeInfo given{Op::iota, DType::int64, gradient.device(), flat, {}, 0};
+  graph::NodeInfo given;
+  given.dtype = DType::int64;
+  given.device = gradient.device();
+  given.shape = flat;
   const Tensor iota = graph::wrap(graph::record(Op::iota, graph::NodeRef{}, given));
   const Tensor positions = apply_as(Op::strided, {iota}, DType::int64, gradient.sizes(), view, argument);
   const ops::Indexing indexing{.lead = gradient.sizes(), .accumulates = true};

@@ -20,34 +20,17 @@ bool has_argument(const graph::Work::Entry& entry) {
 Key::Key(const graph::Work& work, std::uint64_t environment)
     : further_inputs_(work.further_inputs), device_(work.device), environment_(environment), hash_(hash(work)) {
   entries_.reserve(work.entries.size());
-  for (const graph::Work::Entry& entry : work.entries) entries_.push_back(entry_of(entry));
-}
-
-Key::Entry Key::entry_of(const graph::Work::Entry& entry) {
-  const graph::Node& node = *entry.node;
-  return {entry.op(),
-          node.dtype,
-          entry.output,
-          entry.donatable,
-          entry.persistent,
-          node.shape,
-          entry.leaf ? ops::Attributes() : node.attributes,
-          entry.inputs};
+  for (const graph::Work::Entry& entry : work.entries) entries_.push_back({entry, entry.operation(), entry.output});
 }
 
 /// But for what must be materialised.
 bool Key::is_alike(const Entry& entry, const Entry& other) {
-  return entry.op == other.op && entry.dtype == other.dtype && entry.donatable == other.donatable &&
-         entry.persistent == other.persistent && entry.inputs == other.inputs && entry.shape == other.shape &&
-         entry.attributes == other.attributes;
+  return entry.role == other.role && entry.operation == other.operation;
 }
 
 /// Likewise, without a copy of what the node holds: this is asked of every entry of every replay.
 bool Key::is_alike(const Entry& entry, const graph::Work::Entry& other) {
-  const graph::Node& node = *other.node;
-  return entry.op == other.op() && entry.dtype == node.dtype && entry.donatable == other.donatable &&
-         entry.persistent == other.persistent && entry.inputs == other.inputs && entry.shape == node.shape &&
-         (other.leaf || entry.attributes == node.attributes);
+  return entry.role == other && other.computes(entry.operation);
 }
 
 bool Key::serves(const graph::Work& work, std::uint64_t environment) const {
@@ -83,17 +66,19 @@ std::string Key::difference(const Key& earlier) const {
   if (at == count) return fmt::format("it ends after {} nodes instead of {}", at, count_before);
   const Entry& before = earlier.entries_[at];
   const Entry& now = entries_[at];
-  const std::string where = fmt::format("node {} ({}): ", at, ops::row(now.op).name);
-  if (before.op != now.op) return where + fmt::format("was {}", ops::row(before.op).name);
-  if (before.dtype != now.dtype)
-    return where + fmt::format("type {} instead of {}", name_of(now.dtype), name_of(before.dtype));
-  if (before.shape != now.shape)
-    return where + fmt::format("shape {} instead of {}", to_string(now.shape), to_string(before.shape));
-  if (before.inputs != now.inputs) return where + "reads other nodes";
-  if (before.donatable != now.donatable) {
-    return where + (now.donatable ? "its memory may now be overwritten" : "its memory is still needed by others");
+  const ops::Operation& was = before.operation;
+  const ops::Operation& is = now.operation;
+  const std::string where = fmt::format("node {} ({}): ", at, ops::row(is.op).name);
+  if (was.op != is.op) return where + fmt::format("was {}", ops::row(was.op).name);
+  if (was.dtype != is.dtype) return where + fmt::format("type {} instead of {}", name_of(is.dtype), name_of(was.dtype));
+  if (was.shape != is.shape)
+    return where + fmt::format("shape {} instead of {}", to_string(is.shape), to_string(was.shape));
+  if (before.role.inputs != now.role.inputs || before.role.further_inputs != now.role.further_inputs)
+    return where + "reads other nodes";
+  if (before.role.donatable != now.role.donatable) {
+    return where + (now.role.donatable ? "its memory may now be overwritten" : "its memory is still needed by others");
   }
-  if (before.persistent != now.persistent) return where + "became a module's parameter, or stopped being one";
+  if (before.role.persistent != now.role.persistent) return where + "became a module's parameter, or stopped being one";
   return where + "other attributes";
 }
 
@@ -112,13 +97,9 @@ Program build_program(const graph::Work& work) {
   program.values.reserve(work.entries.size());
   auto further = work.further_inputs.begin();
   for (const graph::Work::Entry& entry : work.entries) {
-    const graph::Node& node = *entry.node;
     const auto id = static_cast<ValueId>(program.values.size());
-    Value value;
-    value.op = entry.op();
-    value.dtype = node.dtype;
-    value.shape = node.shape;
-    value.strides = contiguous_strides(node.shape);
+    Value value{entry.operation()};
+    value.strides = contiguous_strides(value.shape);
     value.origin = id;
     const auto first = std::copy(entry.inputs.begin(), entry.inputs.end(), value.inputs.begin());
     std::copy_n(further, entry.further_inputs, first);
@@ -126,8 +107,6 @@ Program build_program(const graph::Work& work) {
     if (entry.leaf) {
       value.leaf = static_cast<std::int32_t>(program.leaves.size());
       program.leaves.push_back({id, entry.donatable, entry.persistent});
-    } else {
-      value.attributes = node.attributes;
     }
     if (has_argument(entry)) value.argument = program.arguments++;
     if (entry.output) program.outputs.push_back({id, -1});

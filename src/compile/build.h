@@ -27,17 +27,11 @@ class Key {
 
  private:
   struct Entry {
-    ops::Op op;
-    DType dtype;
-    bool output;
-    bool donatable;
-    bool persistent;
-    Shape shape;
-    ops::Attributes attributes;
-    std::array<std::int32_t, 3> inputs;
+    graph::Work::Role role;
+    ops::Operation operation;
+    bool output;  // is materialised
     bool operator==(const Entry&) const = default;
   };
-  static Entry entry_of(const graph::Work::Entry& entry);
   static bool is_alike(const Entry& entry, const Entry& other);
   static bool is_alike(const Entry& entry, const graph::Work::Entry& other);
   std::vector<Entry> entries_;

@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "compile/step.h"
-#include "ops/attributes.h"
-#include "ops/op.h"
+#include "ops/operation.h"
 
 namespace russet::compile {
 
@@ -22,18 +21,14 @@ struct Inputs : std::array<ValueId, ops::max_inputs> {
   constexpr Inputs(std::initializer_list<ValueId> first) : Inputs() { std::copy(first.begin(), first.end(), begin()); }
 };
 
-struct Value {
-  ops::Op op = ops::Op::leaf;
-  DType dtype = DType::float32;
-  Shape shape;
-  ops::Attributes attributes;
-  Inputs inputs;
+struct Value : ops::Operation {
+  Inputs inputs{};
   /// Position of the run-time argument, or -1.
   std::int32_t argument = -1;
   /// Leaves: position in Program::leaves.
   std::int32_t leaf = -1;
   /// Memory order where the value is materialised: dense, in elements. Row-major until the layout pass.
-  Strides strides;
+  Strides strides{};
   /// The entry of the work that the value was recorded as, or that passes made it for: what fails with it.
   std::int32_t origin = -1;
 };

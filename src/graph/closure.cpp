@@ -219,7 +219,8 @@ Work::Entry& Closure::add_entry(std::int32_t number) {
   Visited& visited = visited_[static_cast<std::size_t>(number)];
   visited.position = static_cast<std::int32_t>(order_.size());
   order_.push_back(number);
-  Work::Entry& entry = work_.entries.emplace_back(Work::Entry{visited.node});
+  Work::Entry& entry = work_.entries.emplace_back();
+  entry.node = visited.node;
   entry.output = visited.output;
   return entry;
 }

@@ -12,16 +12,26 @@ namespace russet::graph {
 
 /// Pending work of one device: a closure of nodes in record order, every input before its reader.
 struct Work {
-  struct Entry {
-    const Node* node;
+  /// The part that a node plays in a work. The keys of plans hold it, too.
+  struct Role {
     std::array<std::int32_t, 3> inputs{-1, -1, -1};  // positions in `entries`
     std::uint8_t further_inputs = 0;                 // how many come after these
     bool leaf = false;                               // in memory
-    bool output = false;                             // must be materialised
     bool donatable = false;                          // a leaf whose memory nobody needs after this work
     bool persistent = false;  // a leaf that lives across steps (a parameter or buffer of a module)
+    bool operator==(const Role&) const = default;
+  };
+  struct Entry : Role {
+    const Node* node = nullptr;
+    bool output = false;  // must be materialised
 
-    ops::Op op() const { return leaf ? ops::Op::leaf : node->op; }
+    /// What computes the value here: a leaf is in memory, whatever its node was recorded as.
+    ops::Operation operation() const {
+      return leaf ? ops::Operation{*node, ops::Op::leaf, {}} : static_cast<const ops::Operation&>(*node);
+    }
+    bool computes(const ops::Operation& other) const {
+      return leaf ? static_cast<const ops::Description&>(*node) == other : *node == other;
+    }
   };
   Device device;
   std::vector<Entry> entries;

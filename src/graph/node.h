@@ -12,8 +12,7 @@
 #include <vector>
 
 #include "graph/buffer.h"
-#include "ops/attributes.h"
-#include "ops/op.h"
+#include "ops/operation.h"
 
 namespace russet::graph {
 
@@ -22,13 +21,9 @@ using NodeRef = Ref<Node>;
 /// The inputs of a node of nearly every operator; those that it lacks come last.
 using NodeRefs = std::array<NodeRef, 3>;
 
-/// The plain data of a node, as operators, passes and keys see it.
-struct NodeInfo {
-  ops::Op op = ops::Op::leaf;
-  DType dtype = DType::float32;
+/// The plain data of a node.
+struct NodeInfo : ops::Operation {
   Device device{};
-  Shape shape;
-  ops::Attributes attributes;
   /// The run-time argument: a double or an int64 by dtype (scalar), an offset (strided, overwrite, random).
   std::uint64_t argument = 0;
 };

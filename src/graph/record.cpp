@@ -24,21 +24,16 @@ void require_addressable(const NodeInfo& result) {
 /// Of an operator on the inputs that there are, at most `most`.
 template <std::size_t most, class Inputs>
 NodeRef recorded(ops::Op op, Inputs&& inputs, NodeInfo&& given) {
-  std::array<ops::Description, most> descriptions;
-  std::array<const ops::Description*, most> pointers{};
+  std::array<const ops::Description*, most> descriptions{};
   std::size_t count = 0;
   for (; count < inputs.size() && inputs[count]; ++count) {
     const Node& input = *inputs[count];
     require_sound(input);
-    descriptions[count] = {input.dtype, input.shape};
-    pointers[count] = &descriptions[count];
+    descriptions[count] = &input;
     if (count > 0 && !(input.device == inputs[0]->device)) throw_device_mismatch(op, inputs);
   }
-  const ops::Description result =
-      ops::infer(op, {pointers.data(), count}, given.attributes, {given.dtype, given.shape});
+  static_cast<ops::Description&>(given) = ops::infer(op, {descriptions.data(), count}, given.attributes, given);
   given.op = op;
-  given.dtype = result.dtype;
-  given.shape = result.shape;
   require_addressable(given);
   if (ops::row(op).family == ops::Family::indexing) {
     auto& indexing = std::get<ops::Indexing>(given.attributes);

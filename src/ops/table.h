@@ -5,8 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "ops/attributes.h"
-#include "ops/op.h"
+#include "ops/operation.h"
 
 namespace russet::ops {
 
@@ -83,12 +82,6 @@ std::span<const OpRow> table();
 const OpRow& row(Op op);
 /// The row of a name, or nullptr.
 const OpRow* find(std::string_view name);
-
-/// What shape and type rules see of an input.
-struct Description {
-  DType dtype;
-  Shape shape;
-};
 
 /// The result's description. `given` holds what the caller states for rules `given`. Throws ShapeError or TypeError
 /// that names the operator and all inputs.

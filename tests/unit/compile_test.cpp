@@ -364,7 +364,7 @@ TEST(Passes, PruneDropsValuesThatNoOutputNeeds) {
   compile::Program program;
   const auto add = [&](ops::Op op, compile::Inputs inputs) {
     const Shape shape{8};
-    program.values.push_back({op, DType::float32, shape, {}, inputs, -1, -1, contiguous_strides(shape)});
+    program.values.push_back({{{DType::float32, shape}, op, {}}, inputs, -1, -1, contiguous_strides(shape)});
   };
   add(ops::Op::leaf, {-1, -1, -1});
   program.values[0].leaf = 0;
@@ -479,11 +479,11 @@ compile::Program column_sums(int count, std::int64_t rows) {
     const auto id = static_cast<compile::ValueId>(program.values.size());
     const Shape shape{rows, 16};
     program.values.push_back(
-        {ops::Op::leaf, DType::float32, shape, {}, {-1, -1, -1}, -1, i, contiguous_strides(shape)});
+        {{{DType::float32, shape}, ops::Op::leaf, {}}, {-1, -1, -1}, -1, i, contiguous_strides(shape)});
     program.leaves.push_back({id, false, false});
     const Shape sums{16};
     program.values.push_back(
-        {ops::Op::sum, DType::float32, sums, ops::Axes{1}, {id, -1, -1}, -1, -1, contiguous_strides(sums)});
+        {{{DType::float32, sums}, ops::Op::sum, ops::Axes{1}}, {id, -1, -1}, -1, -1, contiguous_strides(sums)});
     program.outputs.push_back({id + 1, -1});
   }
   return program;
@@ -538,7 +538,7 @@ compile::Program chain(int length, std::int64_t rows_at_the_end) {
     if (op == ops::Op::cumsum) attributes = ops::Axes{2};
     if (op == ops::Op::sum) attributes = ops::Axes{1};
     program.values.push_back(
-        {op, DType::float32, shape, attributes, {input, -1, -1}, -1, -1, contiguous_strides(shape)});
+        {{{DType::float32, shape}, op, attributes}, {input, -1, -1}, -1, -1, contiguous_strides(shape)});
     return static_cast<compile::ValueId>(program.values.size() - 1);
   };
   const auto add_leaf = [&](const Shape& shape) {
