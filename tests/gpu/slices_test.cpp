@@ -189,18 +189,6 @@ TEST(Slices, OfOneThreadgroupThereAreNone) {
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
 }
 
-TEST(Chips, AreKnownByTheNamesOfTheirGpus) {
-  EXPECT_EQ(chip_of_gpu("Apple M1 Pro").name, "m1-pro");
-  EXPECT_EQ(chip_of_gpu("Apple M4").name, "m4");
-  for (const char* const unknown : {"Apple M9 Max", "Apple", ""}) EXPECT_EQ(chip_of_gpu(unknown).name, "m1");
-  for (const Chip& chip : chips()) {  // the one that stands for unknown ones is the slowest
-    EXPECT_GE(chip.gigabytes_a_second, chips().front().gigabytes_a_second);
-    EXPECT_GE(chip.teraflops, chips().front().teraflops);
-  }
-  EXPECT_DOUBLE_EQ(modelled_seconds(68.25e9, 1, chip_of("m1")), 1);
-  EXPECT_DOUBLE_EQ(modelled_seconds(1, 7.8e12, chip_of("m1")), 3);
-}
-
 /// A product that an M1 takes 0.15 s for at least.
 TEST(Slices, AreWhatTheModelOfTheChipSays) {
   MachineDriver driver;

@@ -8,17 +8,48 @@
 namespace russet {
 namespace {
 
-/// Memory bandwidth as Apple's press releases and technical specifications state it. Arithmetic likewise for M1 (2.6),
-/// M1 Pro (5.2), M1 Ultra (21) and M2 (3.6); for M3 Max (40 cores) and M4 (10 cores) it is 128 multiply-adds a core and
-/// clock at 1.4 and 1.5 GHz, as Apple states none. Families by Apple's Metal feature set tables.
+/// Cores and memory bandwidth as Apple's press releases and technical specifications state them, of the largest GPU
+/// that the chip is sold with; families by Apple's Metal feature set tables. Arithmetic: Apple states it of M1 (2.6),
+/// M1 Pro (5.2), M1 Max (10.4), M1 Ultra (21) and M2 (3.6). Of the others it is 128 multiply-adds a core and clock, at
+/// the clocks that owners have read: 1.4 GHz for M2 and M3, 1.47 for M4, 1.58 for M4 Pro, M4 Max and M5. There is no M4
+/// Ultra, and Apple has not stated what an M5 Ultra has.
 constexpr Chip known[] = {
-    {"m1", 68.25, 2.6, "apple7"}, {"m1-pro", 200, 5.2, "apple7"},  {"m1-ultra", 800, 21, "apple7"},
-    {"m2", 100, 3.6, "apple8"},   {"m3-max", 400, 14.3, "apple9"}, {"m4", 120, 3.8, "apple9"},
+    // name, cores, GB/s, teraflops, family
+    {"m1", 8, 68.25, 2.6, "apple7"},     {"m1-pro", 16, 200, 5.2, "apple7"},    {"m1-max", 32, 400, 10.4, "apple7"},
+    {"m1-ultra", 64, 800, 21, "apple7"}, {"m2", 10, 100, 3.6, "apple8"},        {"m2-pro", 19, 200, 6.8, "apple8"},
+    {"m2-max", 38, 400, 13.6, "apple8"}, {"m2-ultra", 76, 800, 27.2, "apple8"}, {"m3", 10, 100, 3.6, "apple9"},
+    {"m3-pro", 18, 150, 6.5, "apple9"},  {"m3-max", 40, 400, 14.3, "apple9"},   {"m3-ultra", 80, 819, 28.7, "apple9"},
+    {"m4", 10, 120, 3.8, "apple9"},      {"m4-pro", 20, 273, 8.1, "apple9"},    {"m4-max", 40, 546, 16.2, "apple9"},
+    {"m5", 10, 153, 4, "apple10"},       {"m5-pro", 20, 307, 8.1, "apple10"},   {"m5-max", 40, 614, 16.2, "apple10"},
 };
 
 const Chip* find(std::string_view name) {
   const Chip* const found = std::ranges::find(known, name, &Chip::name);
   return found == std::end(known) ? nullptr : found;
+}
+
+/// "max" of "m4-max", "" of "m4".
+std::string_view suffix_of(std::string_view name) {
+  const std::size_t dash = name.find('-');
+  return dash == std::string_view::npos ? "" : name.substr(dash + 1);
+}
+
+/// The fastest chip of a suffix, nullptr if there is none.
+const Chip* largest(std::string_view suffix) {
+  const Chip* best = nullptr;
+  for (const Chip& chip : known) {
+    if (suffix_of(chip.name) == suffix && (best == nullptr || chip.teraflops >= best->teraflops)) best = &chip;
+  }
+  return best;
+}
+
+/// "m4-max" of "Apple M4 Max", whatever Metal calls a GPU.
+std::string name_of(std::string_view gpu) {
+  constexpr std::string_view maker = "Apple ";
+  if (gpu.starts_with(maker)) gpu.remove_prefix(maker.size());
+  std::string name;
+  for (const char c : gpu) name += c == ' ' ? '-' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return name;
 }
 
 }  // namespace
@@ -33,11 +64,10 @@ const Chip& chip_of(std::string_view name) {
 }
 
 const Chip& chip_of_gpu(std::string_view gpu) {
-  constexpr std::string_view maker = "Apple ";
-  if (gpu.starts_with(maker)) gpu.remove_prefix(maker.size());
-  std::string name;
-  for (const char c : gpu) name += c == ' ' ? '-' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  const Chip* const chip = find(name);
+  const std::string name = name_of(gpu);
+  if (const Chip* const chip = find(name)) return *chip;
+  const bool numbered = name.size() > 1 && name[0] == 'm' && name[1] >= '0' && name[1] <= '9';
+  const Chip* const chip = numbered ? largest(suffix_of(name)) : nullptr;
   return chip != nullptr ? *chip : known[0];
 }
 
