@@ -63,22 +63,6 @@ TEST(Nvrtc, CompilesAllKernels) {
   EXPECT_EQ(compiled.load(), functions.size());
 }
 
-/// Given before the text, or 0.
-TEST(Nvrtc, CompilesFunctionConstants) {
-  RUSSET_NEEDS_NVRTC();
-  const std::string text = R"(FUNCTION_CONSTANT(bool, doubled, 0);
-FUNCTION_CONSTANT(float, factor, 3);
-static_assert(doubled == EXPECTED && factor == (EXPECTED ? 1.5f : 0.0f), "values");
-KERNEL(constants, 32, IN(float, x, 0), OUT(float, y, 1)) {
-  y[thread_id] = x[thread_id] * (doubled ? factor + factor : factor);
-})";
-  for (const bool given : {false, true}) {
-    const std::string lines = given ? "#define RUSSET_CONSTANT_0 ~, true\n#define RUSSET_CONSTANT_3 ~, 1.5f\n" : "";
-    const gpu::Unit unit{fmt::format("{}#define EXPECTED {}\n{}", lines, given, text), {{"constants", 32}}};
-    EXPECT_NO_THROW(compile_for_cuda(unit));
-  }
-}
-
 /// The best of several, since other work on the machine only ever adds to it.
 TEST(Nvrtc, AOneLineKernelIsThereAtOnce) {
   RUSSET_NEEDS_NVRTC();

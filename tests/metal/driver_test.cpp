@@ -325,62 +325,6 @@ TEST_F(Metal, ArchivesServeTheNextProcess) {
   EXPECT_EQ(compiled_by(), 0);
 }
 
-gpu::Unit constant_unit(std::vector<std::vector<gpu::Constant>> values) {
-  gpu::Unit unit{std::string(metal_test::constant_kernel), {}};
-  for (auto& constants : values) unit.entries.push_back({"constant_scale", 32, std::move(constants)});
-  return unit;
-}
-
-TEST_F(Metal, AnEntryIsBuiltWithEachOfItsConstants) {
-  const gpu::Unit unit = constant_unit({{{0, false}, {4, 3.0f}}, {{0, true}, {4, 0.5f}}});
-  const int libraries = statistics().libraries;
-  const auto pipelines = driver().build({&unit, 1});
-  EXPECT_EQ(statistics().libraries - libraries, 1);
-  Floats x(driver(), {2});
-  std::vector<float> results;
-  for (const auto& pipeline : pipelines) {
-    Floats y(driver(), Count{1});
-    const std::array buffers{gpu::Binding{x.memory(), x.bytes(), false}, gpu::Binding{y.memory(), y.bytes(), true}};
-    gpu::Launch launch;
-    launch.pipeline = pipeline.get();
-    launch.buffers = buffers;
-    driver().launch(launch);
-    results.push_back(y.read()[0]);
-  }
-  EXPECT_EQ(results, (std::vector<float>{6, -1}));
-}
-
-TEST_F(Metal, AConstantWithoutAValueIsAnErrorThatNamesIt) {
-  const auto error_of = [&](std::vector<gpu::Constant> constants) {
-    const gpu::Unit unit = constant_unit({std::move(constants)});
-    try {
-      driver().build({&unit, 1});
-    } catch (const DeviceError& error) {
-      return std::string(error.what());
-    }
-    return std::string();
-  };
-  EXPECT_EQ(error_of({{0, true}, {4, 1.0f}}), "");
-  EXPECT_NE(error_of({{0, true}}).find("constant_scale: the function constant 'factor' (4) has no value"),
-            std::string::npos);
-  EXPECT_NE(error_of({{0, 1}, {4, 1.0f}}).find("'negative' (0) is of type bool, its value of type int"),
-            std::string::npos);
-}
-
-TEST_F(Metal, ArchivesTellConstantsApart) {
-  const auto compiled_with = [&](float factor) {
-    restart();
-    const int before = statistics().pipelines_compiled;
-    const gpu::Unit unit = constant_unit({{{0, false}, {4, factor}}});
-    driver().build({&unit, 1});
-    return statistics().pipelines_compiled - before;
-  };
-  EXPECT_EQ(compiled_with(2), 1);
-  EXPECT_EQ(compiled_with(3), 1);
-  EXPECT_EQ(compiled_with(2), 0);
-  EXPECT_EQ(compiled_with(3), 0);
-}
-
 TEST_F(Metal, CommandBuffersGrowWithShortWork) {
   const auto command_buffers_of = [&](double seconds) {
     restart([&] { settings().seconds_per_dispatch = seconds; });

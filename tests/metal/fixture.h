@@ -44,23 +44,6 @@ KERNEL(bump_all, 64, OUT(char, b0, 0), OUT(char, b1, 1), OUT(char, b2, 2), TABLE
 }
 )";
 
-inline constexpr std::string_view constant_kernel = R"(
-FUNCTION_CONSTANT(bool, negative, 0);
-FUNCTION_CONSTANT(float, factor, 4);
-
-KERNEL(constant_scale, 32, IN(float, x, 0), OUT(float, y, 1)) {
-  if (thread_id == 0u) y[0] = x[0] * (negative ? -factor : factor);
-}
-
-KERNEL(negated, 32, IN(float, x, 0), OUT(float, y, 1)) {
-  if (thread_id == 0u) y[0] = negative ? -x[0] : x[0];
-}
-
-KERNEL(plain_copy, 32, IN(float, x, 0), OUT(float, y, 1)) {
-  if (thread_id == 0u) y[0] = x[0];
-}
-)";
-
 enum class Count : std::size_t {};
 
 /// Numbers in a driver's memory.

@@ -73,26 +73,6 @@ class Objects : public testing::Test {
     return own(send(device(), "newLibraryWithSource:options:error:", string(text), options, &error));
   }
 
-  /// A kernel of a text with constants of two types, made with a value for each of the names; empty, or what was said
-  /// instead.
-  std::string specialised(std::string_view given, unsigned long type_of_factor = 3,
-                          std::string_view name = "constant_scale") {
-    Object* const made_of = library(true, metal_test::constant_kernel);
-    Object* const values = own(send(send(type("MTLFunctionConstantValues"), "alloc"), "init"));
-    const bool negative = true;
-    const float factor = 2;
-    const auto set = [&](const void* value, unsigned long type, unsigned long index) {
-      send<void>(values, "setConstantValue:type:atIndex:", value, type, index);
-    };
-    if (given.find("negative") != std::string_view::npos) set(&negative, 53UL, 0UL);
-    if (given.find("factor") != std::string_view::npos) set(&factor, type_of_factor, 4UL);
-    objects::Error* error = nullptr;
-    Object* const function = send(made_of, "newFunctionWithName:constantValues:error:", string(name), values, &error);
-    if (function == nullptr) return error->text;
-    own(function);
-    return error == nullptr ? "" : "an error beside a function";
-  }
-
   Object* string(std::string_view text) { return objects::new_string(std::string(text)); }
 
   Object* pipeline(const char* name) {
@@ -188,28 +168,6 @@ TEST_F(Objects, AMacOSHasWhatItsSDKSays) {
   } else {
     expect_error([&] { send(device(), message, static_cast<Object*>(nullptr), &error); }, "came with macOS 15.0");
   }
-}
-
-TEST_F(Objects, FunctionConstantsHaveValuesOfTheirTypes) {
-  EXPECT_EQ(specialised("negative factor"), "");
-  EXPECT_EQ(specialised("negative", 3, "negated"), "");
-  EXPECT_NE(specialised("factor", 3, "negated").find("'negative' (0) has no value"), std::string::npos);
-  EXPECT_NE(specialised("negative").find("'factor' (4) has no value"), std::string::npos);
-  EXPECT_NE(specialised("factor").find("'negative' (0) has no value"), std::string::npos);
-  EXPECT_NE(specialised("negative factor", 33).find("'factor' (4) is of type float, its value of type uint"),
-            std::string::npos);
-  expect_none();
-  EXPECT_NE(specialised("negative factor", 16).find("'factor' (4) has no value"), std::string::npos);  // half
-  expect_report("constants", "a value of type 16 for the function constant 4");
-}
-
-TEST_F(Objects, AFunctionWithoutValuesOfItsConstantsIsReported) {
-  Object* const made_of = library(true, metal_test::constant_kernel);
-  EXPECT_EQ(send(made_of, "newFunctionWithName:", string("constant_scale")), nullptr);
-  expect_report("constants", "constant_scale: the function constant 'negative' (0) has no value");
-  own(send(made_of, "newFunctionWithName:", string("plain_copy")));  // it has none
-  EXPECT_EQ(send(made_of, "newFunctionWithName:", string("other")), nullptr);
-  expect_none();
 }
 
 TEST_F(Objects, OneReleaseTooMany) {

@@ -1,7 +1,6 @@
 // Kernels compute what their text says, checked and unchecked.
 #include <fmt/format.h>
 #include <russet/error.h>
-#include <bit>
 #include <chrono>
 #include <cmath>
 #include <numeric>
@@ -211,87 +210,6 @@ TEST_P(Execute, PositionsInTheGrid) {
   for (std::uint32_t i = 0; i < 24; ++i) EXPECT_EQ(y[i], i % 2 + 10 * (i / 2 % 3) + 100 * (i / 6));
 }
 
-/// One of each type.
-constexpr std::string_view with_constants = R"(
-    FUNCTION_CONSTANT(bool, doubled, 0);
-    FUNCTION_CONSTANT(int, shift, 1);
-    FUNCTION_CONSTANT(uint, count, 5);
-    FUNCTION_CONSTANT(float, factor, 31);
-    KERNEL(constants, 32, IN(float, x, 0), OUT(float, y, 1)) {
-      const float sum = x[thread_id] * factor + float(shift);
-      if (thread_id < count) y[thread_id] = doubled ? sum + sum : sum;
-    })";
-
-std::vector<ConstantValue> constant_values(bool doubled, int shift, std::uint32_t count, float factor) {
-  constexpr std::uint32_t float_type = 3, int_type = 29, uint_type = 33, bool_type = 53;
-  return {{0, bool_type, doubled ? 1U : 0U},
-          {1, int_type, static_cast<std::uint32_t>(shift)},
-          {5, uint_type, count},
-          {31, float_type, std::bit_cast<std::uint32_t>(factor)}};
-}
-
-TEST_P(Execute, FunctionConstantsAreWhatTheyAreGiven) {
-  const auto run = [&](std::span<const ConstantValue> values) {
-    const auto module = specialise(with_constants, "constants", values, GetParam());
-    std::vector<float> x(32), y(32, -1);
-    std::iota(x.begin(), x.end(), 0.0f);
-    Dispatch dispatch;
-    dispatch.kernel = module->find("constants");
-    dispatch.buffers = {in(x), out(y)};
-    EXPECT_EQ(reports_of(dispatch), Strings{});
-    return y;
-  };
-  const std::vector<float> first = run(constant_values(false, -3, 20, 0.5f));
-  const std::vector<float> second = run(constant_values(true, 7, 32, -2));
-  for (int i = 0; i < 32; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    EXPECT_EQ(first[at], i < 20 ? 0.5f * static_cast<float>(i) - 3 : -1) << i;
-    EXPECT_EQ(second[at], 2 * (-2 * static_cast<float>(i) + 7)) << i;
-  }
-  EXPECT_EQ(run(constant_values(false, -3, 20, 0.5f)), first);
-  const auto declared = compile(with_constants, GetParam())->constants();
-  ASSERT_EQ(declared.size(), 4U);
-  EXPECT_EQ(declared[2].index, 5U);
-  EXPECT_EQ(declared[2].name, "count");
-  EXPECT_EQ(declared[2].type, 33U);
-}
-
-/// As Metal, which wants those that a function uses, be it through others or where the values of others rule it out.
-TEST_P(Execute, FunctionConstantsNeedValuesWhereTheyAreUsed) {
-  const std::string text = R"(
-    FUNCTION_CONSTANT(bool, doubled, 0);
-    FUNCTION_CONSTANT(float, factor, 1);
-    FUNCTION_CONSTANT(float, unused, 11);
-    float scaled(float x) { return x * factor; }
-    KERNEL(uses_none, 32, IN(float, x, 0), OUT(float, y, 1)) { y[thread_id] = x[thread_id]; }
-    KERNEL(uses_one, 32, IN(float, x, 0), OUT(float, y, 1)) { y[thread_id] = doubled ? 2 * x[thread_id] : 7; }
-    KERNEL(uses_two, 32, IN(float, x, 0), OUT(float, y, 1)) { y[thread_id] = doubled ? scaled(x[thread_id]) : 7; }
-  )";
-  constexpr std::uint32_t float_type = 3, bool_type = 53;
-  const ConstantValue not_doubled{0, bool_type, 0};
-  const ConstantValue factor{1, float_type, std::bit_cast<std::uint32_t>(3.0f)};
-  const auto made = [&](const std::string& function, const std::vector<ConstantValue>& values) -> std::string {
-    std::vector<float> x(32, 5), y(32);
-    try {
-      const auto module = specialise(text, function, values, GetParam());
-      Dispatch dispatch;
-      dispatch.kernel = module->find(function);
-      dispatch.buffers = {in(x), out(y)};
-      EXPECT_EQ(reports_of(dispatch), Strings{});
-      EXPECT_EQ(module->find(function == "uses_none" ? "uses_one" : "uses_none"), nullptr);
-    } catch (const DeviceError& error) {
-      return error.what();
-    }
-    return std::to_string(y[31]);
-  };
-  EXPECT_EQ(made("uses_none", {}), std::to_string(5.0f));
-  EXPECT_EQ(made("uses_none", {factor}), std::to_string(5.0f));
-  EXPECT_EQ(made("uses_one", {not_doubled}), std::to_string(7.0f));
-  EXPECT_EQ(made("uses_one", {factor}), "uses_one: the function constant 'doubled' (0) has no value");
-  EXPECT_EQ(made("uses_two", {not_doubled, factor}), std::to_string(7.0f));
-  EXPECT_EQ(made("uses_two", {not_doubled}), "uses_two: the function constant 'factor' (1) has no value");
-}
-
 TEST_P(Execute, RefusesLaunchesThatMetalWould) {
   const std::string text = "KERNEL(plain, 64, IN(float, x, 0), OUT(float, y, 1)) { y[thread_id] = x[thread_id]; }";
   const Compiled plain(text, "plain", GetParam());
@@ -363,26 +281,6 @@ TEST(Compile, RefusesVariablesThatMayNotBeSet) {
   } catch (const DeviceError& error) {
     EXPECT_NE(std::string_view(error.what()).find("uninitialized"), std::string_view::npos) << error.what();
   }
-}
-
-/// As Metal: they have values when a function is made, not when its text is read; and one each.
-TEST(Compile, FunctionConstantsAreNoConstantExpressions) {
-  const auto refused = [](std::string_view text, std::string_view words) {
-    try {
-      compile(text, false);
-      FAIL() << "was compiled";
-    } catch (const DeviceError& error) {
-      EXPECT_NE(std::string_view(error.what()).find(words), std::string_view::npos) << error.what();
-    }
-  };
-  const std::string constant = "FUNCTION_CONSTANT(uint, count, 3);\ntemplate <uint n> uint same() { return n; }\n";
-  const std::string kernel = "KERNEL(k, 32, OUT(uint, y, 0)) { y[thread_id] = ";
-  EXPECT_NO_THROW(compile(constant + kernel + "same<4>() + count; }", false));
-  refused(constant + kernel + "same<count>(); }", "error: no matching function for call to 'same'");
-  refused(constant + kernel + "count = 3u; }", "error: cannot assign to variable 'count'");
-  refused(constant + "FUNCTION_CONSTANT(uint, other, 3);\n" + kernel + "count; }", "error: redefinition");
-  refused("FUNCTION_CONSTANT(short, count, 3);\n" + kernel + "uint(count); }", "type_short");
-  refused("FUNCTION_CONSTANT(uint, count, 32);\n" + kernel + "count; }", "numbered from 0 to 31");
 }
 
 TEST(Compile, SideBySideGivesEachItsOwn) {

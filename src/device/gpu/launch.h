@@ -8,26 +8,16 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "runtime/device.h"
 
 namespace russet::gpu {
 
-/// What one of a unit's function constants is: its number, and a value of its type.
-struct Constant {
-  std::uint32_t index = 0;
-  std::variant<bool, std::int32_t, std::uint32_t, float> value;
-  bool operator==(const Constant&) const = default;
-};
-
 /// An entry point of a unit, and how many threads its threadgroups have: a multiple of 32, the kernel's stated maximum.
-/// Values of the function constants that it uses; an entry may come several times, with different ones.
 struct Entry {
   std::string name;
   std::uint32_t threads = 32;
-  std::vector<Constant> constants{};
   bool operator==(const Entry&) const = default;
 };
 

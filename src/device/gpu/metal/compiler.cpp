@@ -46,21 +46,9 @@ NS::SharedPtr<MTL::CompileOptions> compile_options(const Gpu& gpu) {
   return options;
 }
 
-/// The values of the entries' function constants, for names of archives; empty if there are none.
-std::string constants_text(const gpu::Unit& unit) {
-  std::string text;
-  for (const gpu::Entry& entry : unit.entries) {
-    for (const gpu::Constant& constant : entry.constants) {
-      std::visit([&](auto value) { text += fmt::format("{} {} {}|", entry.name, constant.index, value); },
-                 constant.value);
-    }
-  }
-  return text;
-}
-
 /// Names a file, whose content Metal compares with the functions asked for.
-std::string archive_name(const Gpu& gpu, const std::string& source, const gpu::Unit& unit) {
-  const std::string machine = fmt::format("{}|{}|{}", gpu.name, gpu.system, constants_text(unit));
+std::string archive_name(const Gpu& gpu, const std::string& source) {
+  const std::string machine = fmt::format("{}|{}", gpu.name, gpu.system);
   const std::uint64_t low = base::digest(source, base::digest(machine));
   const std::uint64_t high = base::digest(source, base::digest(machine, 0x84222325CBF29CE4ULL));
   return fmt::format("{:016x}{:016x}.metalarchive", low, high);
@@ -140,7 +128,7 @@ void Compiler::remember(const gpu::Unit& unit, const std::vector<PipelinePtr>& p
 std::vector<PipelinePtr> Compiler::compile(const gpu::Unit& unit) const {
   const std::string source = source_of(unit);
   const auto library = library_of(unit, source);
-  const std::string name = archive_name(gpu_, source, unit);
+  const std::string name = archive_name(gpu_, source);
   bool fresh = false;
   const auto archive = archives_.keeps() ? open_archive(name, fresh) : NS::SharedPtr<MTL::BinaryArchive>();
   std::vector<PipelinePtr> pipelines;
@@ -161,25 +149,9 @@ NS::SharedPtr<MTL::Library> Compiler::library_of(const gpu::Unit& unit, const st
 
 namespace {
 
-NS::SharedPtr<MTL::FunctionConstantValues> constant_values(const gpu::Entry& entry) {
-  constexpr MTL::DataType types[] = {MTL::DataTypeBool, MTL::DataTypeInt, MTL::DataTypeUInt, MTL::DataTypeFloat};
-  auto values = NS::TransferPtr(MTL::FunctionConstantValues::alloc()->init());
-  for (const gpu::Constant& constant : entry.constants) {
-    std::visit(
-        [&](const auto& value) { values->setConstantValue(&value, types[constant.value.index()], constant.index); },
-        constant.value);
-  }
-  return values;
-}
-
 NS::SharedPtr<MTL::Function> function_of(MTL::Library& library, const gpu::Entry& entry) {
-  NS::Error* error = nullptr;
-  auto function = NS::TransferPtr(entry.constants.empty()
-                                      ? library.newFunction(string(entry.name))
-                                      : library.newFunction(string(entry.name), constant_values(entry).get(), &error));
+  auto function = NS::TransferPtr(library.newFunction(string(entry.name)));
   if (function) return function;
-  if (error != nullptr)
-    throw DeviceError(fmt::format("mps: no function for the kernel {}: {}", entry.name, text(error)));
   throw DeviceError(fmt::format("mps: the text of the kernel {} does not define it", entry.name));
 }
 

@@ -34,13 +34,13 @@ void compile_to(const Prelude& with, const fs::path& source, const fs::path& obj
 
 }  // namespace
 
-fs::path compiled(std::string_view lines, std::string_view text, bool checked) {
+fs::path compiled(std::string_view text, bool checked) {
   const Prelude with = prelude(checked);
   const base::DiskCache kernels = cache();
-  const fs::path stem = with.folder / fmt::format("{:016x}", base::digest(text, base::digest(lines)));
+  const fs::path stem = with.folder / fmt::format("{:016x}", base::digest(text));
   fs::path object = fs::path(stem).concat(".so");
   const fs::path source = fs::path(stem).concat(".metal");
-  const std::string numbered = fmt::format("{}#line 1 \"kernel\"\n{}", lines, text);
+  const std::string numbered = fmt::format("#line 1 \"kernel\"\n{}", text);
   if (kernels.read(source) == numbered && kernels.holds(object)) {
     kernels.touch(object);
     return object;

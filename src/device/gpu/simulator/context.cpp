@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#if defined(__x86_64__) && defined(__ELF__)
+#if defined(__x86_64__)
 
 // The return address is taken by a jump: a `ret` would be predicted by the stack of calls, which is another fiber's.
 asm(R"(
@@ -46,7 +46,7 @@ void switch_context(Context* from, Context to) { russet_switch_context(from, to)
 
 }  // namespace russet::simulator
 
-#elif defined(__aarch64__) && defined(__ELF__)
+#elif defined(__aarch64__)
 
 asm(R"(
 .text
@@ -99,33 +99,5 @@ void switch_context(Context* from, Context to) { russet_switch_context(from, to)
 }  // namespace russet::simulator
 
 #else
-
-#include <ucontext.h>
-
-namespace russet::simulator {
-namespace {
-
-constexpr std::size_t reserved = (sizeof(ucontext_t) + 63) / 64 * 64;
-
-}  // namespace
-
-Context make_context(std::byte* top, void (*entry)()) {
-  auto* const context = new (top - reserved) ucontext_t;
-  getcontext(context);
-  constexpr std::size_t usable = 32768;  // of a stack, which the caller knows to be larger
-  context->uc_stack.ss_sp = top - reserved - usable;
-  context->uc_stack.ss_size = usable;
-  context->uc_link = nullptr;
-  makecontext(context, entry, 0);
-  return context;
-}
-
-void switch_context(Context* from, Context to) {
-  ucontext_t here;
-  *from = &here;
-  swapcontext(&here, static_cast<ucontext_t*>(to));
-}
-
-}  // namespace russet::simulator
-
+#error "the simulated GPU runs on x86-64 and aarch64"
 #endif

@@ -1,6 +1,6 @@
 #pragma once
-// Switching between stacks of one thread: what a fiber is made of. On x86-64 and aarch64 a few instructions, which keep
-// the registers that calls preserve; elsewhere the C library's contexts.
+// Switching between stacks of one thread: what a fiber is made of. A few instructions, which keep the registers that
+// calls preserve.
 #include <cstddef>
 
 namespace russet::simulator {

@@ -23,38 +23,16 @@ const Options& options();
 
 class Kernel;
 
-/// A function constant of a text. Types are numbered as Metal does (MTLDataType).
-struct FunctionConstant {
-  std::uint32_t index = 0;
-  std::string name;
-  std::uint32_t type = 0;
-};
-
-/// What a function constant is.
-struct ConstantValue {
-  std::uint32_t index = 0;
-  std::uint32_t type = 0;
-  std::uint32_t bits = 0;
-  auto operator<=>(const ConstantValue&) const = default;
-};
-
 /// A compiled text. Compilations are cached on disk by content.
 class Module {
  public:
   virtual ~Module() = default;
   /// nullptr if the text has no such entry point.
   virtual const Kernel* find(std::string_view name) const = 0;
-  /// By index.
-  virtual std::vector<FunctionConstant> constants() const = 0;
 };
 
 /// Compiles a text (without prelude) with clang. Throws Error with the compiler's words. Thread-safe.
 std::shared_ptr<const Module> compile(std::string_view text);
-
-/// The function of a text that has function constants, with values of those that the function uses, whatever it does
-/// with them; the module has no other. Throws Error if one has no value. Thread-safe.
-std::shared_ptr<const Module> specialise(std::string_view text, std::string_view function,
-                                         std::span<const ConstantValue> values);
 
 /// Threads that the kernel states as its maximum.
 std::uint32_t max_threads(const Kernel& kernel);

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
-#include <tuple>
+#include <utility>
 
 #include "calls.h"
 #include "clang.h"
@@ -58,19 +58,7 @@ class LoadedModule final : public Module {
     const void* symbol = dlsym(handle_, fmt::format("russet_kernel_{}", name).c_str());
     if (symbol == nullptr) return nullptr;
     const auto& entry = *static_cast<const russet_simulator::Entry*>(symbol);
-    if (entry.run == nullptr) return nullptr;
     return &kernels_.emplace(name, Kernel(entry, memory_, checked_)).first->second;
-  }
-
-  std::vector<FunctionConstant> constants() const override {
-    std::vector<FunctionConstant> declared;
-    for (std::uint32_t index = 0; index < russet_simulator::max_function_constants; ++index) {
-      const void* symbol = dlsym(handle_, fmt::format("russet_constant_{}", index).c_str());
-      if (symbol == nullptr) continue;
-      const auto& constant = *static_cast<const russet_simulator::FunctionConstant*>(symbol);
-      declared.push_back({index, constant.name, static_cast<std::uint32_t>(constant.type)});
-    }
-    return declared;
   }
 
  private:
@@ -83,35 +71,10 @@ class LoadedModule final : public Module {
 
 }  // namespace
 
-namespace {
-
-/// The lines that the prelude looks for (shared/constants.h): which function is made, and with which values.
-std::string lines_of(std::string_view function, std::span<const FunctionConstant> declared,
-                     std::span<const ConstantValue> values) {
-  std::string lines = fmt::format("#define RUSSET_SINGLE ~, \"{}\"\n", function);
-  for (const FunctionConstant& constant : declared) {
-    const auto value = std::ranges::find(values, constant.index, &ConstantValue::index);
-    if (value == values.end()) {
-      lines += fmt::format("#define RUSSET_SYMBOL_{0} ~, \"russet_unset_{0}\"\n", constant.index);
-      continue;
-    }
-    const auto write = [&](std::string_view conversion) {
-      lines += fmt::format("#define RUSSET_CONSTANT_{} ~, {}{:#x}u)\n", value->index, conversion, value->bits);
-    };
-    switch (static_cast<russet_simulator::ConstantType>(value->type)) {
-      case russet_simulator::ConstantType::type_bool: write("bool("); break;
-      case russet_simulator::ConstantType::type_int: write("int("); break;
-      case russet_simulator::ConstantType::type_uint: write("uint("); break;
-      case russet_simulator::ConstantType::type_float: write("__builtin_bit_cast(float, "); break;
-    }
-  }
-  return lines;
-}
-
-std::shared_ptr<const Module> module_of(const std::string& lines, std::string_view text, bool checked) {
+std::shared_ptr<const Module> compile(std::string_view text, bool checked) {
   static std::mutex mutex;
-  static std::map<std::tuple<std::string, std::string, bool>, std::weak_ptr<const Module>> modules;
-  const std::tuple key(lines, std::string(text), checked);
+  static std::map<std::pair<std::string, bool>, std::weak_ptr<const Module>> modules;
+  const std::pair key(std::string(text), checked);
   {
     const std::lock_guard lock(mutex);
     std::erase_if(modules, [](const auto& entry) { return entry.second.expired(); });
@@ -120,40 +83,13 @@ std::shared_ptr<const Module> module_of(const std::string& lines, std::string_vi
       if (auto module = known->second.lock()) return module;
     }
   }
-  auto module = std::make_shared<const LoadedModule>(compiled(lines, text, checked), checked);
+  auto module = std::make_shared<const LoadedModule>(compiled(text, checked), checked);
   const std::lock_guard lock(mutex);
   modules[key] = module;
   return module;
 }
 
-}  // namespace
-
-std::shared_ptr<const Module> compile(std::string_view text, bool checked) { return module_of("", text, checked); }
-
-std::shared_ptr<const Module> specialise(std::string_view text, std::string_view function,
-                                         std::span<const ConstantValue> values, bool checked) {
-  const std::vector<FunctionConstant> declared = compile(text, checked)->constants();
-  try {
-    return module_of(lines_of(function, declared, values), text, checked);
-  } catch (const DeviceError& failure) {
-    for (const FunctionConstant& constant : declared) {
-      if (!std::string_view(failure.what())
-               .ends_with(fmt::format("undefined symbol: russet_value_{}", constant.index))) {
-        continue;
-      }
-      throw DeviceError(
-          fmt::format("{}: the function constant '{}' ({}) has no value", function, constant.name, constant.index));
-    }
-    throw;
-  }
-}
-
 std::shared_ptr<const Module> compile(std::string_view text) { return compile(text, options().checked); }
-
-std::shared_ptr<const Module> specialise(std::string_view text, std::string_view function,
-                                         std::span<const ConstantValue> values) {
-  return specialise(text, function, values, options().checked);
-}
 
 std::uint32_t max_threads(const Kernel& kernel) { return kernel.entry->threads; }
 

@@ -21,7 +21,5 @@ class Kernel {
 
 /// As in machine.h, checked or not whatever the options say.
 std::shared_ptr<const Module> compile(std::string_view text, bool checked);
-std::shared_ptr<const Module> specialise(std::string_view text, std::string_view function,
-                                         std::span<const ConstantValue> values, bool checked);
 
 }  // namespace russet::simulator

@@ -15,7 +15,6 @@
 #define VALUES(type, name, index) constant type& name
 #define TABLE(type, name, index) constant type* name
 #define GROUP_MEMORY(type, name, count) threadgroup type name[count]
-#define FUNCTION_CONSTANT(type, name, index) extern constant type name
 
 // Storage alone, as the dialect has it: no arithmetic, no implicit conversion, float(x) and bfloat(x).
 enum class bfloat : ushort {};

@@ -14,7 +14,6 @@
 #include "cuda/matrix.h"
 #include "cuda/tile.h"
 #include "cuda/atomics.h"
-#include "shared/constants.h"
 #include "shared/each.h"
 #include "cuda/entry.h"
 // clang-format on

@@ -17,7 +17,6 @@ using namespace metal;
 #define VALUES(type, name, index) constant type& name [[buffer(index)]]
 #define TABLE(type, name, index) constant type* name [[buffer(index)]]
 #define GROUP_MEMORY(type, name, count) threadgroup type name[count]
-#define FUNCTION_CONSTANT(type, name, index) constant type name [[function_constant(index)]]
 
 #define make_char2 char2
 #define make_char4 char4

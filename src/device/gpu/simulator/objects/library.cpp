@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <russet/error.h>
 
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -10,7 +9,6 @@
 #include <set>
 #include <sstream>
 
-#include "device/gpu/kernels/prelude/simulator/abi.h"
 #include "device/gpu/metal/hooks.h"
 #include "device/gpu/simulator/objects/metal.h"
 
@@ -39,90 +37,16 @@ Object* new_library(Device*, Selector, String* source, CompileOptions* options, 
   if (mark != std::string_view::npos) text.remove_prefix(mark + metal::end_of_prelude.size());
   statistics().libraries.fetch_add(1);
   try {
-    return make<Library>("MTLLibrary", simulator::compile(text), std::string(text),
-                         std::hash<std::string_view>{}(source->text));
+    return make<Library>("MTLLibrary", simulator::compile(text), std::hash<std::string_view>{}(source->text));
   } catch (const russet::Error& failure) {
     give_error(error, 3, failure.what());  // MTLLibraryErrorCompileFailure
     return nullptr;
   }
-}
-
-/// A type of function constants by Metal's number, as the dialect has it; empty if it has no constants of that type.
-std::string_view constant_type(unsigned long type) {
-  switch (static_cast<russet_simulator::ConstantType>(type)) {
-    case russet_simulator::ConstantType::type_float: return "float";
-    case russet_simulator::ConstantType::type_int: return "int";
-    case russet_simulator::ConstantType::type_uint: return "uint";
-    case russet_simulator::ConstantType::type_bool: return "bool";
-  }
-  return "";
-}
-
-void set_constant(FunctionConstantValues* values, Selector, const void* value, unsigned long type,
-                  unsigned long index) {
-  if (constant_type(type).empty() || index >= russet_simulator::max_function_constants) {
-    return report("constants", fmt::format("a value of type {} for the function constant {}", type, index));
-  }
-  simulator::ConstantValue own{static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(type), 0};
-  if (constant_type(type) == "bool") {
-    own.bits = *static_cast<const bool*>(value) ? 1 : 0;
-  } else {
-    std::memcpy(&own.bits, value, sizeof(own.bits));
-  }
-  values->values[own.index] = own;
-}
-
-/// Why the values do not serve a function; empty if they may.
-std::string refusal(const FunctionConstantValues& given, const std::vector<simulator::FunctionConstant>& declared) {
-  for (const simulator::FunctionConstant& constant : declared) {
-    const auto value = given.values.find(constant.index);
-    if (value == given.values.end() || value->second.type == constant.type) continue;
-    return fmt::format("the function constant '{}' ({}) is of type {}, its value of type {}", constant.name,
-                       constant.index, constant_type(constant.type), constant_type(value->second.type));
-  }
-  return "";
-}
-
-/// A function of the library, of whose text it is compiled anew if that declares constants. Throws Error.
-Object* function_of(Library& library, const std::string& name, const std::vector<simulator::ConstantValue>& values) {
-  const bool plain = library.module->constants().empty();
-  return make<KernelFunction>("MTLFunction", library,
-                              plain ? library.module : simulator::specialise(library.text, name, values), name, values);
 }
 
 Object* new_function(Library* library, Selector, String* name) {
   if (library->module->find(name->text) == nullptr) return nullptr;
-  try {
-    return function_of(*library, name->text, {});
-  } catch (const russet::Error& failure) {
-    report("constants", fmt::format("a function is made without values: {}", failure.what()));
-    return nullptr;
-  }
-}
-
-Object* new_specialised_function(Library* library, Selector, String* name, FunctionConstantValues* given,
-                                 Error** error) {
-  if (library->module->find(name->text) == nullptr) {
-    give_error(error, 5, fmt::format("there is no function '{}'", name->text));  // MTLLibraryErrorFunctionNotFound
-    return nullptr;
-  }
-  const std::vector<simulator::FunctionConstant> declared = library->module->constants();
-  if (const std::string reason = refusal(*given, declared); !reason.empty()) {
-    give_error(error, 3, fmt::format("{}: {}", name->text, reason));  // MTLLibraryErrorCompileFailure
-    return nullptr;
-  }
-  std::vector<simulator::ConstantValue> values;
-  for (const simulator::FunctionConstant& constant : declared) {
-    if (const auto value = given->values.find(constant.index); value != given->values.end()) {
-      values.push_back(value->second);
-    }
-  }
-  try {
-    return function_of(*library, name->text, values);
-  } catch (const russet::Error& failure) {
-    give_error(error, 3, failure.what());  // MTLLibraryErrorCompileFailure
-    return nullptr;
-  }
+  return make<KernelFunction>("MTLFunction", *library, name->text);
 }
 
 struct Names {
@@ -140,11 +64,7 @@ void remember(const std::string& name) {
 }
 
 std::string identity(const KernelFunction& function) {
-  std::string text = fmt::format("{:016x} {}", function.library->source, function.name);
-  for (const simulator::ConstantValue& value : function.constants) {
-    text += fmt::format(" {}={:x}", value.index, value.bits);
-  }
-  return text;
+  return fmt::format("{:016x} {}", function.library->source, function.name);
 }
 
 bool in_archives(const PipelineDescriptor& descriptor) {
@@ -231,7 +151,7 @@ std::set<std::string> distinct_kernels() {
   return names().all;
 }
 
-// Since when: API_AVAILABLE in MTLLibrary.h, MTLFunctionConstantValues.h, MTLComputePipeline.h, MTLBinaryArchive.h and
+// Since when: API_AVAILABLE in MTLLibrary.h, MTLComputePipeline.h, MTLBinaryArchive.h and
 // MTLDevice.h of the macOS SDKs 11.3 and 15.0.
 std::vector<Row> library_rows() {
   return {
@@ -255,10 +175,6 @@ std::vector<Row> library_rows() {
        +[](CompileOptions* options, Selector, long functions) { options->math_functions = functions; }},
       {"MTLDevice", "newLibraryWithSource:options:error:", {10, 11}, &new_library},
       {"MTLLibrary", "newFunctionWithName:", {10, 11}, &new_function},
-      {"MTLLibrary", "newFunctionWithName:constantValues:error:", {10, 12}, &new_specialised_function},
-      {"MTLFunctionConstantValues", "alloc", {10, 12}, &alloc<FunctionConstantValues>},
-      {"MTLFunctionConstantValues", "init", {10, 12}, &init},
-      {"MTLFunctionConstantValues", "setConstantValue:type:atIndex:", {10, 12}, &set_constant},
       {"MTLDevice", "newComputePipelineStateWithDescriptor:options:reflection:error:", {10, 11}, &new_pipeline},
       {"MTLComputePipelineDescriptor", "alloc", {10, 11}, &alloc<PipelineDescriptor>},
       {"MTLComputePipelineDescriptor", "init", {10, 11}, &init},

@@ -77,33 +77,18 @@ struct CompileOptions final : Object {
 };
 
 struct Library final : Object {
-  Library(Class& isa, std::shared_ptr<const simulator::Module> module, std::string text, std::size_t source)
-      : Object(isa), module(std::move(module)), text(std::move(text)), source(source) {}
+  Library(Class& isa, std::shared_ptr<const simulator::Module> module, std::size_t source)
+      : Object(isa), module(std::move(module)), source(source) {}
   std::shared_ptr<const simulator::Module> module;
-  std::string text;    // without the prelude
-  std::size_t source;  // a hash of all of it
-};
-
-/// Values of function constants, by index.
-struct FunctionConstantValues final : Object {
-  explicit FunctionConstantValues(Class& isa) : Object(isa) {}
-  std::map<std::uint32_t, simulator::ConstantValue> values;
+  std::size_t source;  // a hash of the text
 };
 
 struct KernelFunction final : Object {
-  KernelFunction(Class& isa, Library& library, std::shared_ptr<const simulator::Module> module, std::string name,
-                 std::vector<simulator::ConstantValue> constants)
-      : Object(isa),
-        library(&library),
-        module(std::move(module)),
-        kernel(this->module->find(name)),
-        name(std::move(name)),
-        constants(std::move(constants)) {}
+  KernelFunction(Class& isa, Library& library, std::string name)
+      : Object(isa), library(&library), kernel(library.module->find(name)), name(std::move(name)) {}
   Held<Library> library;
-  std::shared_ptr<const simulator::Module> module;  // the library's, or that of these constants
   const simulator::Kernel* kernel;
   std::string name;
-  std::vector<simulator::ConstantValue> constants;
 };
 
 struct PipelineDescriptor final : Object {

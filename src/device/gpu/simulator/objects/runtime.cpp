@@ -29,7 +29,6 @@ constexpr ClassRow classes[] = {
     {"MTLCompileOptions", "NSObject", {10, 11}},
     {"MTLLibrary", "NSObject", {10, 11}},
     {"MTLFunction", "NSObject", {10, 11}},
-    {"MTLFunctionConstantValues", "NSObject", {10, 12}},
     {"MTLComputePipelineDescriptor", "NSObject", {10, 11}},
     {"MTLComputePipelineState", "NSObject", {10, 11}},
     {"MTLBinaryArchiveDescriptor", "NSObject", {11, 0}},

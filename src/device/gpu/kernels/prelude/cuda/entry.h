@@ -34,6 +34,3 @@
                                                 uint3 group_count, uint thread_id, uint lane_id, uint simdgroup_id)
 
 #define GROUP_MEMORY(type, name, count) __shared__ type name[count]
-
-// Values are given when the text is compiled: see shared/constants.h.
-#define FUNCTION_CONSTANT(type, name, index) static constexpr type name = RUSSET_GIVEN(RUSSET_CONSTANT_##index)

@@ -36,16 +36,6 @@ struct GroupArray {
   unsigned bytes;
 };
 
-/// Types of function constants, as Metal numbers them (MTLDataType).
-enum class ConstantType : unsigned { type_float = 3, type_int = 29, type_uint = 33, type_bool = 53 };
-
-/// A constant of a text whose value its user gives. A module exports it as russet_constant_INDEX.
-struct FunctionConstant {
-  const char* name;
-  ConstantType type;
-};
-constexpr unsigned max_function_constants = 32;
-
 /// A threadgroup that is being executed. Threads are started in order, each when all before it have ended or wait.
 struct Call {
   void* const* buffers;
@@ -74,7 +64,7 @@ struct Entry {
   unsigned threads;  // its stated maximum
   unsigned argument_count;
   const Argument* arguments;
-  /// Starts and executes threads until none is left to start. nullptr where the module was made for another function.
+  /// Starts and executes threads until none is left to start.
   void (*run)(Call&);
 };
 

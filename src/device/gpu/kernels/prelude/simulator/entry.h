@@ -1,7 +1,6 @@
 #pragma once
 // Entry points. KERNEL's arguments are spelled IN(type, name, index) and so on; they are read twice here, as parameters
 // and as rows of a table that bindings are checked against.
-#include "../shared/constants.h"
 #include "../shared/each.h"
 #include "abi.h"
 #include "vectors.h"
@@ -50,13 +49,6 @@ constexpr bool in_order(const Argument (&arguments)[count]) {
   return true;
 }
 
-/// Whether a function is made: all are, but where a line '#define RUSSET_SINGLE ~, "NAME"' names one.
-constexpr bool is_made(const char* name, const char* single) {
-  if (single == nullptr) return true;
-  while (*name != 0 && *name == *single) ++name, ++single;
-  return *name == *single;
-}
-
 }  // namespace russet_simulator
 
 #define RUSSET_PARAMETER(argument) RUSSET_PARAMETER_##argument
@@ -99,8 +91,7 @@ constexpr bool is_made(const char* name, const char* single) {
   extern "C" __attribute__((visibility("default"))) const russet_simulator::Entry russet_kernel_##entry_name;         \
   const russet_simulator::Entry russet_kernel_##entry_name{                                                           \
       #entry_name, thread_count, sizeof(entry_name##_arguments) / sizeof(russet_simulator::Argument),                 \
-      entry_name##_arguments,                                                                                         \
-      russet_simulator::is_made(#entry_name, RUSSET_GIVEN(RUSSET_SINGLE)) ? entry_name##_run : nullptr};              \
+      entry_name##_arguments, entry_name##_run};                                                                      \
   static RUSSET_INLINE void entry_name##_body(                                                                        \
       RUSSET_EACH(RUSSET_PARAMETER, __VA_ARGS__) [[maybe_unused]] uint3 group_id, [[maybe_unused]] uint3 group_count, \
       [[maybe_unused]] uint thread_id, [[maybe_unused]] uint lane_id, [[maybe_unused]] uint simdgroup_id,             \
@@ -108,17 +99,3 @@ constexpr bool is_made(const char* name, const char* single) {
 
 #define GROUP_MEMORY(type, name, count) \
   type(&name)[count] = *static_cast<type(*)[count]>(russet_group_memory.take(sizeof(type[count]), #name))
-
-// Declared apart from its value, under one symbol: as on Metal it is no constant expression. The value itself is none
-// to the compiler, so that code reads whatever constants it names. One that is not given lies under another symbol.
-#define FUNCTION_CONSTANT(type, name, constant_index)                                      \
-  static_assert((constant_index) < russet_simulator::max_function_constants,               \
-                "function constants are numbered from 0 to 31");                           \
-  extern "C" __attribute__((visibility("default")))                                        \
-  const russet_simulator::FunctionConstant russet_constant_##constant_index;               \
-  const russet_simulator::FunctionConstant russet_constant_##constant_index{               \
-      #name, russet_simulator::ConstantType::type_##type};                                 \
-  extern type name##_value __asm__(                                                        \
-      RUSSET_GIVEN_OR(RUSSET_SYMBOL_##constant_index, "russet_value_" #constant_index, )); \
-  type name##_value = RUSSET_GIVEN(RUSSET_CONSTANT_##constant_index);                      \
-  extern const type name __asm__("russet_value_" #constant_index)
