@@ -86,10 +86,12 @@ void accumulate_slice(thread TileSum* sums, threadgroup const float* left, uint 
   for (uint k = 0; k < DEPTH; k += 8) {
     simdgroup_float8x8 from_left[DOWN];
     simdgroup_float8x8 from_right[ACROSS];
-    for (uint i = 0; i < DOWN; ++i) simdgroup_load(from_left[i], left + i * 8 * left_stride + k, left_stride);
-    for (uint j = 0; j < ACROSS; ++j) simdgroup_load(from_right[j], right + k * right_stride + j * 8, right_stride);
-    for (uint i = 0; i < DOWN; ++i) {
-      for (uint j = 0; j < ACROSS; ++j) {
+    UNROLL for (uint i = 0; i < DOWN; ++i) simdgroup_load(from_left[i], left + i * 8 * left_stride + k, left_stride);
+    UNROLL for (uint j = 0; j < ACROSS; ++j) {
+      simdgroup_load(from_right[j], right + k * right_stride + j * 8, right_stride);
+    }
+    UNROLL for (uint i = 0; i < DOWN; ++i) {
+      UNROLL for (uint j = 0; j < ACROSS; ++j) {
         simdgroup_multiply_accumulate(sums[i * ACROSS + j], from_left[i], from_right[j], sums[i * ACROSS + j]);
       }
     }
@@ -99,7 +101,7 @@ void accumulate_slice(thread TileSum* sums, threadgroup const float* left, uint 
 /// Eight rows of the sums into `strip`: those of the matrices i.
 template <uint ACROSS>
 void store_strip(thread const TileSum* sums, uint i, threadgroup float* strip) {
-  for (uint j = 0; j < ACROSS; ++j) simdgroup_store(sums[i * ACROSS + j], strip + j * 8, ACROSS * 8);
+  UNROLL for (uint j = 0; j < ACROSS; ++j) simdgroup_store(sums[i * ACROSS + j], strip + j * 8, ACROSS * 8);
 }
 #endif
 
@@ -109,7 +111,7 @@ template <uint DOWN, uint ACROSS, class Visitor>
 void visit_strips(thread const TileSum* sums, thread Visitor& visitor, thread const TileRange& range, uint first_row,
                   uint first_column, threadgroup float* strip, uint lane_id) {
   enum : uint { width = ACROSS * 8 };
-  for (uint i = 0; i < DOWN; ++i) {
+  UNROLL for (uint i = 0; i < DOWN; ++i) {
     store_strip<ACROSS>(sums, i, strip);
     simdgroup_barrier(mem_flags::mem_threadgroup);
     for (uint e = lane_id; e < 8 * width; e += 32) {
@@ -129,8 +131,8 @@ void visit_columns(thread const TileSum* sums, thread Visitor& visitor, thread c
                    uint first_column, threadgroup float* strip, uint lane_id) {
   enum : uint { width = ACROSS * 8, high = 32 / width };
   const uint column = first_column + lane_id % width;
-  for (uint i = 0; i < DOWN; i += high) {
-    for (uint j = 0; j < high; ++j) store_strip<ACROSS>(sums, i + j, strip + j * 8 * width);
+  UNROLL for (uint i = 0; i < DOWN; i += high) {
+    UNROLL for (uint j = 0; j < high; ++j) store_strip<ACROSS>(sums, i + j, strip + j * 8 * width);
     simdgroup_barrier(mem_flags::mem_threadgroup);
     const uint top = lane_id / width * 8;  // of the strip
     for (uint y = top; y < top + 8; ++y) {
@@ -164,7 +166,7 @@ void multiply_tile(thread const Left& left, thread const Right& right, thread Vi
   const uint row = self.simdgroup_id / groups_across * own_rows;
   const uint column = self.simdgroup_id % groups_across * own_columns;
   TileSum sums[TileSums<down, across>::count];
-  for (uint i = 0; i < TileSums<down, across>::count; ++i) clear_sum(sums[i]);
+  UNROLL for (uint i = 0; i < TileSums<down, across>::count; ++i) clear_sum(sums[i]);
 
   typedef TileLoader<Left, ROWS, DEPTH, LEFT_ALONG> LeftLoader;
   typedef TileLoader<Right, COLUMNS, DEPTH, RIGHT_ALONG> RightLoader;
@@ -205,7 +207,7 @@ struct TileRows {
   enum : uint { count = ACROSS };
 
   static void clear(thread simdgroup_float8x8* sums) {
-    for (uint j = 0; j < ACROSS; ++j) sums[j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+    UNROLL for (uint j = 0; j < ACROSS; ++j) sums[j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   }
 
   /// Adds the sum over k of left[row, k] * right[k, column].
@@ -215,7 +217,7 @@ struct TileRows {
     for (uint k = 0; k < DEPTH; k += 8) {
       simdgroup_float8x8 from_left;
       simdgroup_load(from_left, left + k, left_stride);
-      for (uint j = 0; j < ACROSS; ++j) {
+      UNROLL for (uint j = 0; j < ACROSS; ++j) {
         if (j * 8 >= columns) continue;
         simdgroup_float8x8 from_right;
         simdgroup_load(from_right, right + k * right_stride + j * 8, right_stride);
@@ -230,7 +232,7 @@ struct TileRows {
     for (uint k = 0; k < depth; k += 8) {
       simdgroup_float8x8 from_left;
       simdgroup_load(from_left, left + k, left_stride);
-      for (uint j = 0; j < ACROSS; ++j) {
+      UNROLL for (uint j = 0; j < ACROSS; ++j) {
         simdgroup_float8x8 from_right;
         simdgroup_load(from_right, right + j * 8 * right_stride + k, right_stride, make_ulong2(0ul, 0ul), true);
         simdgroup_multiply_accumulate(sums[j], from_left, from_right, sums[j]);
@@ -242,14 +244,14 @@ struct TileRows {
   static void scale(thread simdgroup_float8x8* sums, threadgroup const float* factors) {
     simdgroup_float8x8 factor;
     simdgroup_load(factor, factors, 8);
-    for (uint j = 0; j < ACROSS; ++j) {
+    UNROLL for (uint j = 0; j < ACROSS; ++j) {
       sums[j].thread_elements()[0] *= factor.thread_elements()[0];
       sums[j].thread_elements()[1] *= factor.thread_elements()[1];
     }
   }
 
   static void store(thread const simdgroup_float8x8* sums, threadgroup float* strip, uint stride) {
-    for (uint j = 0; j < ACROSS; ++j) simdgroup_store(sums[j], strip + j * 8, stride);
+    UNROLL for (uint j = 0; j < ACROSS; ++j) simdgroup_store(sums[j], strip + j * 8, stride);
   }
 
   /// Hands the sums within the first `rows` and `columns` to a visitor, through 64 * ACROSS floats of its own.

@@ -15,6 +15,7 @@
 #define VALUES(type, name, index) constant type& name
 #define TABLE(type, name, index) constant type* name
 #define GROUP_MEMORY(type, name, count) threadgroup type name[count]
+#define UNROLL
 
 // Storage alone, as the dialect has it: no arithmetic, no implicit conversion, float(x) and bfloat(x).
 enum class bfloat : ushort {};

@@ -3,6 +3,7 @@
 // each standing on those before it. Functions without an execution space are the device's
 // (--device-as-default-execution-space).
 #pragma once
+#define UNROLL _Pragma("unroll")
 // clang-format off
 #include "cuda/scalars.h"
 #include "shared/half.h"

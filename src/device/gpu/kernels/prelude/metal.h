@@ -4,8 +4,12 @@
 #include <metal_stdlib>
 using namespace metal;
 
-// Only an explicit fma contracts.
+// Only an explicit fma contracts: Metal's pragma, which its specification names, and clang's, which its compiler knows.
+#pragma METAL fp contract(off)
 #pragma clang fp contract(off)
+
+// Matrices lie in registers, which have no addresses: what indexes them must be known when the kernel is compiled.
+#define UNROLL _Pragma("clang loop unroll(full)")
 
 #define KERNEL(name, threads, ...)                                                                               \
   [[kernel, max_total_threads_per_threadgroup(threads)]] void name(                                              \

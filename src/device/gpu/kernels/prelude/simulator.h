@@ -21,3 +21,6 @@ using namespace metal;
 #define threadgroup
 #define thread
 #define constant const
+
+// Loops stay as they are written: unrolled ones take longer to compile than to run.
+#define UNROLL

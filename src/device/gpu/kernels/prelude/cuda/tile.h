@@ -19,18 +19,13 @@ inline void accumulate_slice(TileSum* sums, const float* left, uint left_stride,
                              uint right_stride) {
   const float* const own_left = left + russet_cuda::lane() / 8 * left_stride;
   const float* const own_right = right + russet_cuda::lane() % 8;
-#pragma unroll
-  for (uint k = 0; k < DEPTH; ++k) {
+  UNROLL for (uint k = 0; k < DEPTH; ++k) {
     float from_left[2 * DOWN];
     float from_right[ACROSS];
-#pragma unroll
-    for (uint i = 0; i < 2 * DOWN; ++i) from_left[i] = own_left[i * 4 * left_stride + k];
-#pragma unroll
-    for (uint j = 0; j < ACROSS; ++j) from_right[j] = own_right[k * right_stride + j * 8];
-#pragma unroll
-    for (uint i = 0; i < 2 * DOWN; ++i) {
-#pragma unroll
-      for (uint j = 0; j < ACROSS; ++j) {
+    UNROLL for (uint i = 0; i < 2 * DOWN; ++i) from_left[i] = own_left[i * 4 * left_stride + k];
+    UNROLL for (uint j = 0; j < ACROSS; ++j) from_right[j] = own_right[k * right_stride + j * 8];
+    UNROLL for (uint i = 0; i < 2 * DOWN; ++i) {
+      UNROLL for (uint j = 0; j < ACROSS; ++j) {
         sums[i * ACROSS + j] = fmaf(from_left[i], from_right[j], sums[i * ACROSS + j]);
       }
     }
@@ -39,10 +34,8 @@ inline void accumulate_slice(TileSum* sums, const float* left, uint left_stride,
 
 template <uint ACROSS>
 inline void store_strip(const TileSum* sums, uint i, float* strip) {
-#pragma unroll
-  for (uint half = 0; half < 2; ++half) {
-#pragma unroll
-    for (uint j = 0; j < ACROSS; ++j) {
+  UNROLL for (uint half = 0; half < 2; ++half) {
+    UNROLL for (uint j = 0; j < ACROSS; ++j) {
       strip[(russet_cuda::lane() / 8 + half * 4) * ACROSS * 8 + russet_cuda::lane() % 8 + j * 8] =
           sums[(2 * i + half) * ACROSS + j];
     }
@@ -52,10 +45,8 @@ inline void store_strip(const TileSum* sums, uint i, float* strip) {
 template <uint DOWN, uint ACROSS, class Visitor, class Range>
 inline void visit_sums(const TileSum* sums, Visitor& visitor, const Range& range, uint first_row, uint first_column,
                        float*, uint lane_id) {
-#pragma unroll
-  for (uint i = 0; i < 2 * DOWN; ++i) {
-#pragma unroll
-    for (uint j = 0; j < ACROSS; ++j) {
+  UNROLL for (uint i = 0; i < 2 * DOWN; ++i) {
+    UNROLL for (uint j = 0; j < ACROSS; ++j) {
       const uint row = first_row + lane_id / 8 + i * 4;
       const uint column = first_column + lane_id % 8 + j * 8;
       if (row < range.rows && column < range.columns) visitor.visit(row, column, sums[i * ACROSS + j]);
