@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <russet/functional/elementwise.h>
 #include <russet/models/vision.h>
-#include <russet/nn_functional/activation.h>
-#include <russet/nn_functional/dropout.h>
+#include <russet/functional/nn_activation.h>
+#include <russet/functional/nn_dropout.h>
 
 #include "widths.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 // What training makes small.
-#include <russet/nn_functional/options.h>
+#include <russet/functional/options.h>
 #include <russet/tensor.h>
 #include <cstdint>
 
