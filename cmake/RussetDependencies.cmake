@@ -1,4 +1,9 @@
 # The libraries that russet stands on, by the names scripts/packages.sh installs.
+if(APPLE AND NOT CMAKE_CROSSCOMPILING)
+  # brew keeps libomp out of the common paths.
+  execute_process(COMMAND brew --prefix OUTPUT_VARIABLE brew_prefix OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  list(APPEND CMAKE_PREFIX_PATH ${brew_prefix} ${brew_prefix}/opt/libomp)
+endif()
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(ZLIB REQUIRED)
@@ -8,12 +13,6 @@ set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 if(RUSSET_APPS)
   find_package(CLI11 REQUIRED)
-endif()
-
-if(APPLE)
-  # brew keeps OpenBLAS and GCC's libgomp out of the common paths.
-  execute_process(COMMAND brew --prefix OUTPUT_VARIABLE brew_prefix OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-  list(APPEND CMAKE_PREFIX_PATH ${brew_prefix} ${brew_prefix}/opt/openblas)
 endif()
 
 # russet_library(TARGET HEADER LIBRARY...): an imported target for a library that is found by its header and file.
@@ -33,19 +32,31 @@ endfunction()
 # Not dnnl's own CMake package: it asks for OpenCL's development files, which russet does not use.
 russet_library(russet_dnnl NAMES dnnl HEADER oneapi/dnnl/dnnl.hpp)
 russet_library(russet_highway NAMES hwy HEADER hwy/highway.h)
-# The OpenMP build of OpenBLAS first: it shares the pool of threads. Distributions keep it in a folder of its own.
-russet_library(russet_openblas NAMES openblas HEADER cblas.h PATH_SUFFIXES openblas-openmp openblas)
+if(APPLE)
+  add_library(russet_blas INTERFACE)
+  target_link_libraries(russet_blas INTERFACE "-framework Accelerate")
+  # Its interface since macOS 13.3; the one before is deprecated.
+  target_compile_definitions(russet_blas INTERFACE ACCELERATE_NEW_LAPACK)
+else()
+  # The OpenMP build of OpenBLAS first: it shares the pool of threads. Distributions keep it in a folder of its own.
+  russet_library(russet_blas NAMES openblas HEADER cblas.h PATH_SUFFIXES openblas-openmp openblas)
+endif()
 
-# One OpenMP runtime, GCC's, with either compiler: oneDNN is linked with it, and two runtimes in one process mean two
-# pools. russet calls its entry points itself (src/base/parallel.cpp), so no compiler flag is needed.
-execute_process(COMMAND g++ -print-file-name=libgomp.so OUTPUT_VARIABLE gomp_file OUTPUT_STRIP_TRAILING_WHITESPACE
-                ERROR_QUIET)
-if(NOT IS_ABSOLUTE "${gomp_file}")
-  set(gomp_file "")
+# One OpenMP runtime with either compiler: two runtimes in one process mean two pools. On Linux GCC's, which oneDNN is
+# linked with. On macOS brew's libomp, which has GCC's entry points, too; brew's oneDNN is built without OpenMP. russet
+# calls the entry points itself (src/base/parallel.cpp), so no compiler flag is needed.
+if(APPLE)
+  russet_library(russet_openmp NAMES omp)
+else()
+  set(gomp_compiler g++)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    set(gomp_compiler ${CMAKE_CXX_COMPILER})
+  endif()
+  execute_process(COMMAND ${gomp_compiler} -print-file-name=libgomp.so OUTPUT_VARIABLE gomp_file
+                  OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  if(NOT IS_ABSOLUTE "${gomp_file}")
+    set(gomp_file "")
+  endif()
+  get_filename_component(gomp_folder "${gomp_file}" DIRECTORY)
+  russet_library(russet_openmp NAMES gomp libgomp.so.1 HINTS ${gomp_folder})
 endif()
-get_filename_component(gomp_folder "${gomp_file}" DIRECTORY)
-file(GLOB brew_gomp_folders ${brew_prefix}/opt/gcc/lib/gcc/*)
-if(NOT APPLE)
-  set(brew_gomp_folders "")
-endif()
-russet_library(russet_openmp NAMES gomp libgomp.so.1 HINTS ${gomp_folder} ${brew_gomp_folders})

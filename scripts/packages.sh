@@ -9,7 +9,7 @@ apt_check="python3 python3-pip clang clang-tidy"
 apt_fuzz="clang libclang-rt-dev"
 apt_data="zstd"
 
-brew_build="cmake ninja ccache python3 gcc onednn highway fmt cli11 nlohmann-json jpeg-turbo libpng zlib openblas
+brew_build="cmake ninja ccache python3 onednn highway fmt cli11 nlohmann-json jpeg-turbo libpng zlib libomp
   googletest google-benchmark"
 brew_format="python3"
 brew_check="python3 llvm"

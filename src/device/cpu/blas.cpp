@@ -1,6 +1,11 @@
 #include "device/cpu/blas.h"
 
+#ifdef __APPLE__
+#include <Accelerate/Accelerate.h>
+#include <dlfcn.h>
+#else
 #include <cblas.h>
+#endif
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -15,8 +20,27 @@ namespace {
 using compile::Bindings;
 using compile::Primitive;
 
-/// Blocks of the result are cut by sizes alone, so that the bits do not depend on the number of threads. OpenBLAS works
-/// on one thread; ours share out the blocks.
+#ifdef __APPLE__
+/// BLAS works on the calling thread alone. Accelerate has a setting for each thread, since macOS 15: it is looked up,
+/// for an SDK of macOS 14 does not declare it.
+void use_calling_thread() {
+  static const auto set_threading = reinterpret_cast<int (*)(unsigned)>(dlsym(RTLD_DEFAULT, "BLASSetThreading"));
+  constexpr unsigned single_threaded = 1;
+  if (set_threading != nullptr) set_threading(single_threaded);
+}
+#else
+/// BLAS works on the calling thread alone. OpenBLAS has one setting for all threads.
+void use_calling_thread() {
+  static const bool set = [] {
+    openblas_set_num_threads(1);
+    return true;
+  }();
+  static_cast<void>(set);
+}
+#endif
+
+/// Blocks of the result are cut by sizes alone, so that the bits do not depend on the number of threads. BLAS works on
+/// one thread; ours share out the blocks.
 constexpr std::int64_t largest_rows = 256;
 constexpr std::int64_t largest_columns = 768;
 
@@ -75,15 +99,18 @@ class BlasProduct final : public compile::Kernel {
         b_order_(*order_of(product_.b)),
         c_order_(*order_of(product_.c)),
         rows_(product_.rows(), largest_rows),
-        columns_(product_.columns(), largest_columns) {}
+        columns_(product_.columns(), largest_columns) {
+    use_calling_thread();  // OpenBLAS allocates in it, which must not happen when the kernel runs
+  }
 
-  std::string name() const override { return "openblas"; }
+  std::string name() const override { return "blas"; }
 
   void run(const Bindings& bindings) const override {
     const std::int64_t blocks = rows_.count * columns_.count;
     const std::int64_t tasks = numel(product_.batch) * blocks;
     const double cost = product_.multiply_adds() / static_cast<double>(std::max<std::int64_t>(tasks, 1)) / 16;
     base::parallel_for(tasks, cost, [&](std::int64_t begin, std::int64_t end) {
+      use_calling_thread();
       for (std::int64_t task = begin; task < end; ++task) {
         multiply_block(bindings, task / blocks, task / columns_.count % rows_.count * rows_.size,
                        task % columns_.count * columns_.size);
@@ -114,7 +141,7 @@ class BlasProduct final : public compile::Kernel {
 
 Verdict judge_blas(const Primitive& primitive) {
   const DType type = input_access(primitive, 0).dtype;
-  if (type != DType::float64 && type != DType::float32) return decline("OpenBLAS has float64 and float32 only");
+  if (type != DType::float64 && type != DType::float32) return decline("BLAS has float64 and float32 only");
   if (input_access(primitive, 1).dtype != type || primitive.output.access.dtype != type)
     return decline("a mix of types");
   if (!primitive.epilogue.code.empty()) return decline("it takes no epilogue");
@@ -129,11 +156,6 @@ Verdict judge_blas(const Primitive& primitive) {
   if (!order_of(product.a) || !order_of(product.b) || !c || c->transposed != CblasNoTrans) {
     return decline("a matrix has gaps along both axes");
   }
-  static const bool one_thread = [] {
-    openblas_set_num_threads(1);
-    return true;
-  }();
-  static_cast<void>(one_thread);
   return accept([&primitive, product, type]() -> compile::KernelPtr {
     if (type == DType::float32) return std::make_unique<BlasProduct<float>>(primitive, product);
     return std::make_unique<BlasProduct<double>>(primitive, product);
@@ -144,7 +166,7 @@ Verdict judge_blas(const Primitive& primitive) {
 // 168 and 159, 2304 columns 75 and 157, 3072 columns 49 and 147; transposed they are equal.
 Verdict judge_faster_blas(const Primitive& primitive) {
   constexpr std::int64_t wide = 1536;  // columns
-  if (input_access(primitive, 0).dtype != DType::float32) return decline("oneDNN has the type, or OpenBLAS lacks it");
+  if (input_access(primitive, 0).dtype != DType::float32) return decline("oneDNN has the type, or BLAS lacks it");
   const Matrix b = product_of(primitive).b;
   if (b.columns.step[2] != 1 || b.columns.count() < wide) return decline("oneDNN is as fast");
   return judge_blas(primitive);

@@ -1,12 +1,12 @@
 #pragma once
-// Products by OpenBLAS.
+// Products by BLAS: OpenBLAS, on macOS Accelerate.
 #include "device/cpu/implementation.h"
 
 namespace russet::cpu {
 
 /// float64 and float32 matrices that are row-major or transposed, large enough to be worth a library.
 Verdict judge_blas(const compile::Primitive& primitive);
-/// Those float32 products that OpenBLAS was measured to do faster than oneDNN.
+/// Those float32 products that BLAS was measured to do faster than oneDNN.
 Verdict judge_faster_blas(const compile::Primitive& primitive);
 
 }  // namespace russet::cpu

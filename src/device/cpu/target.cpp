@@ -35,10 +35,10 @@ Verdict asked(const Primitive& primitive) {
 }
 
 constexpr Implementation matmuls[] = {
-    {"openblas, preferred", judge_faster_blas},
+    {"blas, preferred", judge_faster_blas},
     {"onednn", asked<judge_onednn_matmul>},
     {"onednn packed", asked<judge_onednn_packed>},
-    {"openblas", judge_blas},
+    {"blas", judge_blas},
     {"product", judge_product},
 };
 constexpr Implementation convolutions[] = {
