@@ -7,12 +7,12 @@ FUZZ_SECONDS ?= 60
 # The command that `make demo` ends with.
 DEMO = build/bin/russet train lenet5 --data shapes --batch 32 --epochs 5 --out demo
 
-.PHONY: help setup build demo test test-all bench check asan tsan clang fuzz clean
+.PHONY: help setup build demo test test-all bench check asan tsan clang fuzz macos clean
 
 help:
 	@echo 'make demo      sets everything up, builds the command line, trains a small network on the embedded data set'
 	@echo 'make test      sets everything up, builds, runs the tests (TESTS=conformance: those of such names)'
-	@echo 'make test-all  the tests that take minutes, too'
+	@echo 'make test-all  the tests that take minutes, too, and on Linux what `make macos` does'
 	@echo 'make setup     installs what is missing: apt on Debian and Ubuntu, brew on macOS'
 	@echo 'make build     builds the library, the command line (build/bin/russet), tests, benchmarks, examples'
 	@echo 'make bench     builds and runs the benchmark programs'
@@ -21,6 +21,7 @@ help:
 	@echo 'make tsan      all tests under the thread sanitizer'
 	@echo 'make clang     all tests, built with clang'
 	@echo 'make fuzz      each fuzz target for FUZZ_SECONDS=60'
+	@echo 'make macos     on Linux: compiles and links the library and the command line for macOS; nothing runs'
 	@echo 'make clean     removes what was built'
 
 setup:
@@ -37,8 +38,12 @@ demo: setup
 test: build
 	@scripts/test.sh build '$(TESTS)'
 
-test-all: build
+# What Linux can show of macOS.
+test-all: build $(if $(filter Linux,$(shell uname)),macos)
 	@scripts/test.sh build --all
+
+macos: setup
+	@scripts/macos.sh $(JOBS)
 
 bench: build
 	@for program in build/bench/*_bench; do echo "== $$program"; $$program || exit 1; done

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The project's own scripts: each violation of a rule is found, each kind of result is counted."""
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
@@ -137,6 +138,58 @@ class Selection(Tree):
     def test_a_name_finds_long_ones_too(self):
         self.assertTrue(self.ran("kernels").endswith("2 passed, 0 failed, 0 skipped\n"))
         self.assertTrue(self.ran("unit").endswith("1 passed, 0 failed, 0 skipped\n"))
+
+
+class MachO(Tree):
+    """What scripts/check_macho.py says of a Mach-O file that loads one library, and the library's stub."""
+
+    LIBRARY = "/usr/lib/libz.1.dylib"
+
+    def stub(self, *symbols):
+        self.write("libz.tbd", f"--- !tapi-tbd\ninstall-name: '{self.LIBRARY}'\nexports:\n"
+                   f"  - targets: [ arm64-macos ]\n    symbols: [ {', '.join(symbols)} ]\n...\n")
+
+    def image(self, *undefined, cpu=0x0100000C, library=LIBRARY):
+        name = library.encode() + b"\0" * (8 - len(library) % 8)
+        load = struct.pack("<6I", 0xC, 24 + len(name), 24, 0, 0, 0) + name
+        table, strings = b"", b"\0"
+        for symbol in undefined:
+            table += struct.pack("<IBBHQ", len(strings), 0x01, 0, 1 << 8, 0)
+            strings += symbol.encode() + b"\0"
+        start = 32 + len(load) + 24
+        symtab = struct.pack("<6I", 0x2, 24, start, len(undefined), start + len(table), len(strings))
+        header = struct.pack("<8I", 0xFEEDFACF, cpu, 0, 2, 2, len(load) + len(symtab), 0, 0)
+        (self.root / "program").write_bytes(header + load + symtab + table + strings)
+
+    def check(self, status, message):
+        answer = run("check_macho.py", self.root / "libz.tbd", self.root / "program")
+        self.assertEqual(answer.returncode, status, answer.stdout + answer.stderr)
+        self.assertIn(message, answer.stdout + answer.stderr)
+
+    def test_symbols_in_the_stub_are_counted(self):
+        self.stub("_inflate", "_deflate")
+        self.image("_inflate", "_deflate")
+        self.check(0, f"2 from {self.LIBRARY}")
+
+    def test_a_symbol_that_no_stub_has_is_found(self):
+        self.stub("_inflate")
+        self.image("_inflate", "_deflate")
+        self.check(1, f"program needs _deflate of {self.LIBRARY}, which does not have it")
+
+    def test_a_library_without_a_stub_is_found(self):
+        self.stub("_inflate")
+        self.image("_inflate", library="/usr/lib/libbz2.1.0.dylib")
+        self.check(1, "program loads /usr/lib/libbz2.1.0.dylib, which has no stub")
+
+    def test_a_symbol_that_nothing_needs_is_found(self):
+        self.stub("_inflate", "_deflate")
+        self.image("_inflate")
+        self.check(1, f"{self.LIBRARY}: nothing needs _deflate")
+
+    def test_another_processor_is_found(self):
+        self.stub("_inflate")
+        self.image("_inflate", cpu=0x01000007)
+        self.check(1, "not a Mach-O file for arm64")
 
 
 if __name__ == "__main__":
