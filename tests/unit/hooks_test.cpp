@@ -219,7 +219,7 @@ TEST(ModuleHooks, RunOnceHoweverTheModuleIsHeld) {
 }
 
 TEST(ModuleHooks, RunOnModelsAndModulesOfSeveralInputs) {
-  models::Model model = models::create("lenet5", {.in_channels = 1});
+  models::Model model = models::get_model("lenet5", {.in_channels = 1});
   int runs = 0;
   model.register_forward_hook([&](nn::Module&, Inputs, const Tensor&) { ++runs; });
   model(zeros({1, 1, 28, 28}));
