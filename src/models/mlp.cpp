@@ -1,9 +1,9 @@
 // The perceptron.
 #include <fmt/format.h>
 #include <russet/functional/elementwise.h>
-#include <russet/models/vision.h>
 #include <russet/functional/nn_activation.h>
 #include <russet/functional/nn_dropout.h>
+#include <russet/models/vision.h>
 
 #include "widths.h"
 
