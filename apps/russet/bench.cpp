@@ -111,6 +111,7 @@ void run_bench(const Arguments& arguments) {
   const std::vector<std::string> precisions = one_or(arguments.text("precision"), {"fp32", "bf16"});
   for (const std::string& model : models) models::find_model(model);  // mistakes are said before anything is measured
   std::vector<MachineRate> rates;
+  rates.reserve(precisions.size());
   for (const std::string& precision : precisions) {
     rates.push_back(measure_machine(device, precision_type(precision)));
   }

@@ -20,6 +20,7 @@ std::vector<Device> devices_of(const Arguments& arguments) {
 
 std::vector<std::string> names_of(const std::vector<DType>& types) {
   std::vector<std::string> names;
+  names.reserve(types.size());
   for (const DType type : types) names.emplace_back(name_of(type));
   return names;
 }
@@ -66,6 +67,7 @@ void run_ops(const Arguments& arguments) {
   std::vector<OperatorInfo> table = operators();
   if (!wanted.empty()) {
     std::vector<std::string> names;
+    names.reserve(table.size());
     for (const auto& info : table) names.push_back(info.name);
     std::erase_if(table, [&](const auto& info) { return info.name != wanted; });
     if (table.empty()) throw ValueError(fmt::format("there is no operator \"{}\" among {}", wanted, join(names)));

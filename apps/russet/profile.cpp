@@ -29,6 +29,7 @@ std::vector<Row> rows_of(const Profile& profile) {
     ++row.runs;
   }
   std::vector<Row> sorted;
+  sorted.reserve(rows.size());
   for (auto& [name, row] : rows) sorted.push_back(std::move(row));
   std::stable_sort(sorted.begin(), sorted.end(), [](const Row& a, const Row& b) { return a.us > b.us; });
   return sorted;
