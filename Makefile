@@ -12,7 +12,7 @@ DEMO = build/bin/russet train lenet5 --data shapes --batch 32 --epochs 5 --out d
 help:
 	@echo 'make demo      sets everything up, builds the command line, trains a small network on the embedded data set'
 	@echo 'make test      sets everything up, builds, runs the tests (TESTS=conformance: those of such names)'
-	@echo 'make test-all  the tests that take minutes, too, and on Linux what `make macos` does'
+	@echo 'make test-all  the tests that take minutes, too'
 	@echo 'make setup     installs what is missing: apt on Debian and Ubuntu, brew on macOS'
 	@echo 'make build     builds the library, the command line (build/bin/russet), tests, benchmarks, examples'
 	@echo 'make bench     builds and runs the benchmark programs'
@@ -39,7 +39,7 @@ test: build
 	@scripts/test.sh build '$(TESTS)'
 
 # What Linux can show of macOS.
-test-all: build $(if $(filter Linux,$(shell uname)),macos)
+test-all: build
 	@scripts/test.sh build --all
 
 macos: setup
