@@ -149,8 +149,9 @@ class Emitter {
     return result;
   }
 
+  /// What another cluster stores is loaded, however cheap it were to compute: a device was asked about this code before
+  /// slots were known, and what it accepted is what it gets.
   std::int16_t load(ValueId id, Extent extent) {
-    if (const auto made = view_of_free(id, extent)) return *made;
     Instruction load{Kind::load};
     load.dtype = value(id).dtype;
     load.extent = extent;
@@ -217,12 +218,12 @@ class Emitter {
     return add(cast);
   }
 
-  /// A view of a value that is computed where it is read and lies nowhere: positions come through the view as well.
+  /// A view of a value that is computed where it is read, in memory or not: positions come through the view as well.
   std::optional<std::int16_t> view_of_free(ValueId id, Extent extent) {
     const Value& v = value(id);
     if (!is_view(v)) return {};
     const ValueId base = base_of(program_, v.inputs[0]);
-    if (!is_free(value(base)) || slot_of_[static_cast<std::size_t>(base)] >= 0) return {};
+    if (!is_free(value(base))) return {};
     if (value(base).op != Op::iota) return read(base, extent);
     const Shape& shape = value(base).shape;
     const auto affine =

@@ -266,6 +266,27 @@ TEST_P(Prologues, ThatWouldStoreElementsTwiceOrNeverAreNone) {
   EXPECT_EQ(differ(program, none, 1e-5), "");
 }
 
+// What the same plan stores of numbers and positions is loaded by epilogues, and computed again by prologues.
+TEST_P(Prologues, OfNumbersThatAreStoredToo) {
+  const auto program = [&](Device on) {
+    const Tensor a = numbers({64, 40}, on);
+    const Tensor b = numbers({40, 64}, on);
+    const Tensor image = numbers({2, 8, 12, 13}, on);
+    const Tensor weight = numbers({16, 8, 3, 3}, on);
+    flush();
+    const TensorOptions options{DType::float32, on};
+    const InferredOptions counted{.dtype = DType::float32, .device = on};
+    const Tensor scale = empty({40}, options).fill_(0.5);
+    const Tensor shift = arange(64, counted).reshape({64, 1});
+    const Tensor bias = empty({64}, options).fill_(0.25);
+    const Tensor channels = arange(17, counted).narrow(0, 1, 16);
+    const Tensor y = relu(matmul(relu(a * scale + shift), b) + bias);
+    const Tensor constant = matmul(a, empty({40, 9}, options).fill_(3)) * 2.0;
+    return Results{y, relu(conv2d(image + 1, weight, channels)), scale, shift, bias, channels, constant};
+  };
+  EXPECT_EQ(differ(program, 1, 1e-5), "");
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, Prologues, testing::ValuesIn(conformance::tested_devices()),
                          [](const auto& info) { return info.param; });
 
