@@ -224,12 +224,15 @@ TEST(ModuleHooks, RunOnModelsAndModulesOfSeveralInputs) {
   model.register_forward_hook([&](nn::Module&, Inputs, const Tensor&) { ++runs; });
   model(zeros({1, 1, 28, 28}));
   EXPECT_EQ(runs, 1);
+  const auto counts_two = [&](nn::Module&, Inputs inputs, const Tensor&) {
+    EXPECT_EQ(inputs.size(), 2U);
+    ++runs;
+  };
   nn::Bilinear bilinear(2, 2, 2);
-  bilinear.register_forward_hook(
-      [&](nn::Module&, Inputs inputs, const Tensor&) { EXPECT_EQ(inputs.size(), 2U), ++runs; });
+  bilinear.register_forward_hook(counts_two);
   bilinear(ones({1, 2}), ones({1, 2}));
   nn::MSELoss loss;
-  loss.register_forward_hook([&](nn::Module&, Inputs inputs, const Tensor&) { EXPECT_EQ(inputs.size(), 2U), ++runs; });
+  loss.register_forward_hook(counts_two);
   loss(ones({2}), ones({2}));
   nn::TransformerEncoderLayer layer(4, 2, {.dim_feedforward = 8});
   layer.register_forward_hook([&](nn::Module&, Inputs, const Tensor&) { ++runs; });
