@@ -1,0 +1,85 @@
+// Epilogues and prologues that a device accepted are those that its kernels are made for.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "compile/plan.h"
+
+namespace russet {
+namespace {
+
+class Nothing final : public compile::Kernel {
+ public:
+  void run(const compile::Bindings&) const override {}
+  std::string name() const override { return "nothing"; }
+};
+
+/// A device that accepts every epilogue and prologue, and remembers which.
+class AcceptsAll final : public compile::Target {
+ public:
+  std::unique_ptr<compile::Kernel> compile(const compile::Step&) const override { return std::make_unique<Nothing>(); }
+  bool accepts_epilogue(const compile::Primitive& primitive) const override {
+    accepted_.insert(code_of(primitive));
+    return true;
+  }
+  bool takes_prologues() const override { return true; }
+  bool has_accepted(const compile::Primitive& primitive) const { return accepted_.count(code_of(primitive)) > 0; }
+
+ private:
+  static std::array<std::string, 3> code_of(const compile::Primitive& primitive) {
+    return {compile::code_of(primitive.epilogue), compile::code_of(primitive.prologues[0]),
+            compile::code_of(primitive.prologues[1])};
+  }
+  mutable std::set<std::array<std::string, 3>> accepted_;
+};
+
+/// left * (leaf of [4, 4]) + bias, where a run-time number stands in every place of one of them, which is kept, and the
+/// other is a leaf.
+compile::Program product_with_number(bool as_bias) {
+  compile::Program program;
+  const auto add = [&](ops::Op op, const Shape& shape, compile::Inputs inputs = {}, ops::Attributes attributes = {}) {
+    program.values.push_back(
+        {{{DType::float32, shape}, op, std::move(attributes)}, inputs, -1, -1, contiguous_strides(shape)});
+    return static_cast<compile::ValueId>(program.values.size() - 1);
+  };
+  const auto add_leaf = [&](const Shape& shape) {
+    const compile::ValueId id = add(ops::Op::leaf, shape);
+    program.values.back().leaf = static_cast<std::int32_t>(program.leaves.size());
+    program.leaves.push_back({id, false, false});
+    return id;
+  };
+  const compile::ValueId number = add(ops::Op::scalar, {});
+  program.values.back().argument = program.arguments++;
+  const auto add_filled = [&](const Shape& shape) {
+    return add(ops::Op::strided, shape, {number}, ops::View{Strides::filled(shape.rank(), 0), 0, false});
+  };
+  const compile::ValueId left = as_bias ? add_leaf({3, 4}) : add_filled({3, 4});
+  const compile::ValueId bias = as_bias ? add_filled({4}) : add_leaf({4});
+  const compile::ValueId product = add(ops::Op::matmul, {3, 4}, {left, add_leaf({4, 4})});
+  program.outputs.push_back({add(ops::Op::add, {3, 4}, {product, bias}), -1});
+  program.outputs.push_back({as_bias ? bias : left, -1});
+  return program;
+}
+
+TEST(Epilogues, AndProloguesAreThoseThatTheDeviceAccepted) {
+  for (const bool as_bias : {true, false}) {
+    const AcceptsAll target;
+    const compile::Plan plan = compile::make_plan(product_with_number(as_bias), target);
+    int products = 0;
+    for (const compile::Step& step : plan.program.steps) {
+      const auto* product = std::get_if<compile::Primitive>(&step);
+      if (product == nullptr) continue;
+      ++products;
+      EXPECT_FALSE(product->epilogue.code.empty());
+      EXPECT_EQ(product->prologues[0].code.empty(), as_bias);
+      EXPECT_TRUE(target.has_accepted(*product)) << to_string(product->epilogue) << to_string(product->prologues[0]);
+    }
+    EXPECT_EQ(products, 1);
+  }
+}
+
+}  // namespace
+}  // namespace russet
