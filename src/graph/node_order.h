@@ -20,6 +20,7 @@ class NodeOrder {
   void start(std::uint64_t latest, std::size_t recent) {
     std::fill_n(recent_.begin(), used_, nobody);
     if (recent_.size() < recent) recent_.resize(recent, nobody);
+    window_ = recent;
     older_.clear();
     numbers_of_older_.clear();
     latest_ = latest;
@@ -30,7 +31,7 @@ class NodeOrder {
   /// The node's number: 0, 1, 2, ... in the order in which nodes are met.
   std::int32_t number_of(const Node& node) {
     const std::uint64_t age = latest_ - node.sequence();
-    if (age >= recent_.size()) return number_of_older(node);
+    if (age >= window_) return number_of_older(node);
     std::int32_t& number = recent_[age];
     if (number == nobody) {
       number = count_++;
@@ -41,7 +42,7 @@ class NodeOrder {
   /// Likewise, or -1 for a node that was not met. Its sequence number is not above the latest.
   std::int32_t find(const Node& node) const {
     const std::uint64_t age = latest_ - node.sequence();
-    if (age < recent_.size()) return recent_[age];
+    if (age < window_) return recent_[age];
     const std::int32_t place = older_.find(&node);
     return place < 0 ? nobody : numbers_of_older_[static_cast<std::size_t>(place)].second;
   }
@@ -65,7 +66,8 @@ class NodeOrder {
     return numbers_of_older_[place].second;
   }
 
-  std::vector<std::int32_t> recent_;  // numbers by age
+  std::vector<std::int32_t> recent_;  // numbers by age; as long as the longest walk so far asked for
+  std::size_t window_ = 0;            // of recent_, what this walk uses
   base::Numbering<Node> older_;
   std::vector<std::pair<std::uint64_t, std::int32_t>> numbers_of_older_;  // sequence and number
   std::uint64_t latest_ = 0;
