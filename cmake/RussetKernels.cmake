@@ -1,11 +1,11 @@
 # Texts of kernels become a part of the library, so that an installed russet needs no files beside it.
-file(GLOB_RECURSE russet_kernel_texts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/device/gpu/kernels/*.metal
+file(GLOB_RECURSE russet_kernel_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/device/gpu/kernels/*.metal
      ${PROJECT_SOURCE_DIR}/src/device/gpu/kernels/*.h)
-set(russet_embedded ${PROJECT_BINARY_DIR}/generated/kernel_texts.cpp)
+set(russet_embedded ${PROJECT_BINARY_DIR}/generated/kernel_files.cpp)
 add_custom_command(OUTPUT ${russet_embedded}
   COMMAND ${CMAKE_COMMAND} -D FOLDER=${PROJECT_SOURCE_DIR}/src/device/gpu/kernels -D OUT=${russet_embedded}
           -P ${PROJECT_SOURCE_DIR}/cmake/embed_kernels.cmake
-  DEPENDS ${russet_kernel_texts} ${PROJECT_SOURCE_DIR}/cmake/embed_kernels.cmake
+  DEPENDS ${russet_kernel_files} ${PROJECT_SOURCE_DIR}/cmake/embed_kernels.cmake
   COMMENT "Embedding texts of kernels" VERBATIM)
 target_sources(russet PRIVATE ${russet_embedded})
 

@@ -16,11 +16,11 @@ file(WRITE ${OUT} "// Generated from src/device/gpu/kernels.
 
 namespace russet::gpu {
 namespace {
-constexpr KernelText texts[] = {
+constexpr KernelFile texts[] = {
 ${rows}};
 }  // namespace
 
-std::span<const KernelText> kernel_texts() { return texts; }
+std::span<const KernelFile> kernel_files() { return texts; }
 
 }  // namespace russet::gpu
 ")

@@ -58,7 +58,7 @@ std::string help_of(const OptionRow& row) {
 }
 
 /// "at least 0 and less than 1".
-std::string bounds_of(const Range& range) {
+std::string bounds_of(const AllowedValues& range) {
   std::vector<std::string> bounds;
   if (std::isfinite(range.low)) bounds.push_back(fmt::format("{} {}", range.has_low ? "at least" : "above", range.low));
   if (std::isfinite(range.high)) {
@@ -68,22 +68,22 @@ std::string bounds_of(const Range& range) {
 }
 
 /// Refuses NaN and, for real numbers, infinity too.
-bool holds(const Range& range, double value) {
+bool holds(const AllowedValues& range, double value) {
   const bool low = range.has_low ? value >= range.low : value > range.low;
   const bool high = range.has_high ? value <= range.high : value < range.high;
   return std::isfinite(value) && low && high;
 }
 
 void require_number(const OptionRow& row, double value) {
-  if (holds(row.range, value)) return;
-  const std::string bounds = bounds_of(row.range);
+  if (holds(row.allowed, value)) return;
+  const std::string bounds = bounds_of(row.allowed);
   throw ValueError(fmt::format("{}: it must be {}", shown(row, fmt::format("{}", value)),
                                bounds.empty() ? "a finite number" : bounds));
 }
 
 void require_choice(const OptionRow& row, const std::string& word) {
-  if (row.range.choices.empty() || contains(split(row.range.choices, ", "), word)) return;
-  throw ValueError(fmt::format("{}: the choices are {}", shown(row, word), row.range.choices));
+  if (row.allowed.choices.empty() || contains(split(row.allowed.choices, ", "), word)) return;
+  throw ValueError(fmt::format("{}: the choices are {}", shown(row, word), row.allowed.choices));
 }
 
 /// A whole number stands for a real one.
@@ -259,7 +259,7 @@ std::string options_page() {
     page += fmt::format("\n## russet {}\n\n| option | default | range | |\n| --- | --- | --- | --- |\n", command);
     for (const OptionRow& row : option_table) {
       if (!belongs_to(row, command)) continue;
-      const std::string range = row.range.choices.empty() ? bounds_of(row.range) : std::string(row.range.choices);
+      const std::string range = row.allowed.choices.empty() ? bounds_of(row.allowed) : std::string(row.allowed.choices);
       const std::string_view usual = row.kind == Kind::flag ? "" : has(row, required) ? "required" : row.usual.text;
       page += fmt::format("| `{}` | {} | {} | {} |\n", word_of(row), usual, range, row.help);
     }

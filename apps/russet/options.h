@@ -27,19 +27,19 @@ struct Default {
 constexpr Default is(std::string_view value) { return {value, true}; }
 constexpr Default by(std::string_view remark) { return {remark, false}; }
 
-struct Range {
+struct AllowedValues {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
   bool has_low = true;  // whether the ends themselves are meant
   bool has_high = true;
   std::string_view choices{};  // of a word, with ", " between
 };
-constexpr Range any{};
-constexpr Range at_least(double low) { return {.low = low}; }
-constexpr Range within(double low, double high) { return {.low = low, .high = high}; }
-constexpr Range share{.low = 0, .high = 1, .has_high = false};
-constexpr Range above(double low, double high) { return {.low = low, .high = high, .has_low = false}; }
-constexpr Range one_of(std::string_view choices) { return {.choices = choices}; }
+constexpr AllowedValues any{};
+constexpr AllowedValues at_least(double low) { return {.low = low}; }
+constexpr AllowedValues within(double low, double high) { return {.low = low, .high = high}; }
+constexpr AllowedValues share{.low = 0, .high = 1, .has_high = false};
+constexpr AllowedValues above(double low, double high) { return {.low = low, .high = high, .has_low = false}; }
+constexpr AllowedValues one_of(std::string_view choices) { return {.choices = choices}; }
 
 /// positional: told by its place. remembered: decides what a run computes; a run that is resumed must agree.
 enum Trait : std::uint8_t { plain = 0, positional = 1, required = 2, remembered = 4 };
@@ -49,7 +49,7 @@ struct OptionRow {
   std::string_view name;      // --name; --no-name for a flag that is on by default
   Kind kind;
   Default usual;
-  Range range;
+  AllowedValues allowed;
   int traits;
   std::string_view help;  // MODELS stands for the names of all models
 };

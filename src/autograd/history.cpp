@@ -238,7 +238,7 @@ Tensor connected(const graph::NodeRef& value, const graph::Geometry& geometry, c
   if (edge.leaf && edge.leaf->root == tensor.state()->geometry) {
     tensor.state()->history.replace(edge.leaf);
   } else if (edge.leaf) {
-    // The leaf lies in its cell in another way than this value does: views of the one are no views of the other.
+    // This value's geometry differs from the leaf's, so views of it cannot be expressed as views of the leaf.
     require_history(tensor)->entry = make_ref<PassEntry>(edge);
   } else {
     const Ref<History> history = require_history(tensor);

@@ -1,5 +1,5 @@
-// Attention and its gradients. A backward pass takes kernels that keep no scores; gradients of those gradients are
-// those of the products and elementwise operators that they stand for, and do.
+// Attention and its gradients. The backward pass uses attention kernels, which never store the scores. Second gradients
+// are those of the equivalent products and elementwise operators, which do store them.
 #include <russet/autograd.h>
 
 #include <limits>
@@ -80,7 +80,7 @@ Named named(Op op, const ops::Attention& attributes, std::span<const Tensor> inp
           input(at.delta)};
 }
 
-/// What a gradient of attention stands for, in products and elementwise operators.
+/// A gradient of attention, written with products and elementwise operators.
 Tensor composed(Op op, const Named& x) {
   const AttentionOperands& a = x.operands;
   const DType type = a.query.dtype();
@@ -97,7 +97,7 @@ Tensor composed(Op op, const Named& x) {
   return product(of_scores.transpose(-2, -1), a.query);
 }
 
-/// Attention itself, likewise.
+/// Attention, written with products and elementwise operators.
 Tensor composed_attention(const Named& x) {
   const AttentionOperands& a = x.operands;
   const Tensor s = scores(a);

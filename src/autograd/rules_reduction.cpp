@@ -93,8 +93,8 @@ Gradients cumsum_gradient(const Context& c, const Tensor& g) {
   return one(flip(apply_as(Op::cumsum, {flip(g, axis)}, g.dtype(), g.sizes(), c.node.attributes), axis));
 }
 
-// The product of the elements before, times what comes of those behind: no division, so zeros are as good as any
-// number, in gradients of gradients too.
+// The product of all elements before an element, times what the elements behind it contribute. There is no division, so
+// zeros need no special case, in second gradients either.
 Gradients cumprod_gradient(const Context& c, const Tensor& g) {
   const Shape& sizes = c.in0().sizes();
   if (c.in0().numel() <= 1) return one(g);

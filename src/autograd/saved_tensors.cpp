@@ -17,15 +17,15 @@ void SavedTensors::add(const Tensor& tensor, Edge edge) { add(tensor, std::move(
 void SavedTensors::add_result(const Tensor& tensor, std::uint32_t result) { add(tensor, {{}, {}, result}, true); }
 
 void SavedTensors::add(const Tensor& tensor, Edge edge, bool is_result) {
-  graph::Image image;
-  if (tensor.defined()) image = graph::image_of(tensor);
-  nodes_.push_back(std::move(image.node));
-  places_.push_back({std::move(image.geometry), std::move(edge), is_result});
+  graph::PackedTensor packed;
+  if (tensor.defined()) packed = graph::packed(tensor);
+  nodes_.push_back(std::move(packed.node));
+  views_.push_back({std::move(packed.geometry), std::move(edge), is_result});
 }
 
 std::vector<graph::NodeRef> SavedTensors::nodes_or_throw(const TapeEntry& entry) const {
   const std::lock_guard lock(lock_);
-  if (released_ && !places_.empty()) throw_freed(entry.name());
+  if (released_ && !views_.empty()) throw_freed(entry.name());
   return nodes_;
 }
 
@@ -34,7 +34,7 @@ std::vector<Tensor> SavedTensors::get(TapeEntry& entry) const {
   std::vector<Tensor> tensors(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!nodes[i]) continue;
-    const Place& place = places_[i];
+    const SavedView& place = views_[i];
     const Edge edge = place.is_result ? Edge{Ref<TapeEntry>(&entry), nullptr, place.edge.result} : place.edge;
     tensors[i] = connected(nodes[i], place.geometry, edge);
   }

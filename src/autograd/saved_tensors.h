@@ -15,7 +15,7 @@ class SavedTensors {
   void add(const Tensor& tensor, Edge edge);
   /// A result of the entry itself, which thus does not hold itself alive.
   void add_result(const Tensor& tensor, std::uint32_t result);
-  bool empty() const { return places_.empty(); }
+  bool empty() const { return views_.empty(); }
   /// What flushes keep; not while release() runs.
   std::span<const graph::NodeRef> nodes() const { return nodes_; }
 
@@ -24,7 +24,7 @@ class SavedTensors {
   void release();
 
  private:
-  struct Place {
+  struct SavedView {
     graph::Geometry geometry;
     Edge edge;
     bool is_result = false;  // edge.result says which
@@ -33,7 +33,7 @@ class SavedTensors {
   std::vector<graph::NodeRef> nodes_or_throw(const TapeEntry& entry) const;
 
   std::vector<graph::NodeRef> nodes_;
-  std::vector<Place> places_;
+  std::vector<SavedView> views_;
   mutable base::SpinLock lock_;  // for release() on one thread and get() on others
   bool released_ = false;
 };

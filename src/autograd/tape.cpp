@@ -278,9 +278,9 @@ Tensor apply_in_order(Op op, Inputs inputs, graph::NodeInfo given) {
     const std::size_t i = applied.count++;
     nodes[i] = input.dim() == 0 ? graph::value_of(input)
                                 : graph::value_of(input, graph::reordered(input.state()->geometry, order));
-    graph::Image image = graph::image_of(input);
-    applied.values[i] = std::move(image.node);
-    (*applied.geometries)[i] = std::move(image.geometry);
+    graph::PackedTensor packed = graph::packed(input);
+    applied.values[i] = std::move(packed.node);
+    (*applied.geometries)[i] = std::move(packed.geometry);
   }
   (*applied.geometries)[result_at] = result;
   Tensor made = graph::wrap(recorded(op, std::move(nodes), std::move(given)), result);
@@ -371,8 +371,8 @@ Tensor with_gradient(std::string_view name, const std::vector<Tensor>& inputs, c
                      const std::vector<Tensor>& saved, bool save_result, CustomGradient gradient) {
   bool wanted = false;
   for (const Tensor& input : inputs) wanted |= input.defined() && input.requires_grad();
-  const graph::Image image = graph::image_of(result);
-  Tensor connected_result = graph::wrap(image.node, image.geometry);
+  const graph::PackedTensor packed = graph::packed(result);
+  Tensor connected_result = graph::wrap(packed.node, packed.geometry);
   if (!wanted || !is_grad_enabled()) return connected_result;
   std::vector<Edge> edges;
   std::vector<ops::Description> descriptions;

@@ -9,43 +9,43 @@
 namespace russet::compile {
 namespace {
 
-bool has_argument(const graph::Work::Entry& entry) {
-  if (entry.leaf) return false;
-  if (const auto* view = std::get_if<ops::View>(&entry.node->attributes)) return view->dynamic;
-  return ops::row(entry.node->op).has_argument;
+bool has_argument(const graph::WorkNode& node) {
+  if (node.leaf) return false;
+  if (const auto* view = std::get_if<ops::View>(&node.recorded->attributes)) return view->dynamic;
+  return ops::row(node.recorded->op).has_argument;
 }
 
 }  // namespace
 
 Key::Key(const graph::Work& work, std::uint64_t environment)
     : further_inputs_(work.further_inputs), device_(work.device), environment_(environment), hash_(hash(work)) {
-  entries_.reserve(work.entries.size());
-  for (const graph::Work::Entry& entry : work.entries) entries_.push_back({entry, entry.operation(), entry.output});
+  nodes_.reserve(work.nodes.size());
+  for (const graph::WorkNode& node : work.nodes) nodes_.push_back({node, node.operation(), node.output});
 }
 
 /// But for what must be materialised.
-bool Key::is_alike(const Entry& entry, const Entry& other) {
-  return entry.role == other.role && entry.operation == other.operation;
+bool Key::is_alike(const KeyNode& node, const KeyNode& other) {
+  return node.role == other.role && node.operation == other.operation;
 }
 
-/// Likewise, without a copy of what the node holds: this is asked of every entry of every replay.
-bool Key::is_alike(const Entry& entry, const graph::Work::Entry& other) {
-  return entry.role == other && other.computes(entry.operation);
+/// Likewise, without a copy of what the node holds: this is asked of every node of every replay.
+bool Key::is_alike(const KeyNode& node, const graph::WorkNode& other) {
+  return node.role == other && other.computes(node.operation);
 }
 
 bool Key::serves(const graph::Work& work, std::uint64_t environment) const {
-  if (entries_.size() != work.entries.size() || environment_ != environment || !(device_ == work.device)) return false;
+  if (nodes_.size() != work.nodes.size() || environment_ != environment || !(device_ == work.device)) return false;
   if (further_inputs_ != work.further_inputs) return false;
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    if (!is_alike(entries_[i], work.entries[i]) || (work.entries[i].output && !entries_[i].output)) return false;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (!is_alike(nodes_[i], work.nodes[i]) || (work.nodes[i].output && !nodes_[i].output)) return false;
   }
   return true;
 }
 
 std::size_t Key::common_prefix(const Key& other) const {
-  const std::size_t count = std::min(entries_.size(), other.entries_.size());
+  const std::size_t count = std::min(nodes_.size(), other.nodes_.size());
   std::size_t i = 0;
-  while (i < count && is_alike(entries_[i], other.entries_[i])) ++i;
+  while (i < count && is_alike(nodes_[i], other.nodes_[i])) ++i;
   return i;
 }
 
@@ -54,18 +54,18 @@ std::string Key::difference(const Key& earlier) const {
     return fmt::format("device {} instead of {}", to_string(device_), to_string(earlier.device_));
   if (environment_ != earlier.environment_) return "another number of threads, memory limit or kernel table";
   const std::size_t at = common_prefix(earlier);
-  const std::size_t count = entries_.size();
-  const std::size_t count_before = earlier.entries_.size();
+  const std::size_t count = nodes_.size();
+  const std::size_t count_before = earlier.nodes_.size();
   if (at == count_before && at == count) {
     for (std::size_t i = 0; i < at; ++i) {
-      if (entries_[i].output && !earlier.entries_[i].output) return fmt::format("node {} must be kept in memory", i);
+      if (nodes_[i].output && !earlier.nodes_[i].output) return fmt::format("node {} must be kept in memory", i);
     }
     return further_inputs_ == earlier.further_inputs_ ? "" : "a node with many inputs reads other nodes";
   }
   if (at == count_before) return fmt::format("{} more nodes after node {}", count - at, at);
   if (at == count) return fmt::format("it ends after {} nodes instead of {}", at, count_before);
-  const Entry& before = earlier.entries_[at];
-  const Entry& now = entries_[at];
+  const KeyNode& before = earlier.nodes_[at];
+  const KeyNode& now = nodes_[at];
   const ops::Operation& was = before.operation;
   const ops::Operation& is = now.operation;
   const std::string where = fmt::format("node {} ({}): ", at, ops::row(is.op).name);
@@ -83,10 +83,10 @@ std::string Key::difference(const Key& earlier) const {
 }
 
 std::uint64_t Key::hash(const graph::Work& work) {
-  std::uint64_t hash = work.entries.size();
-  for (const graph::Work::Entry& entry : work.entries) {
-    hash = (hash ^ (entry.leaf ? entry.node->leaf_hash() : entry.node->hash())) * 0x100000001B3ULL;
-    hash ^= static_cast<std::uint64_t>(entry.inputs[0] + 1) * 0x9E3779B97F4A7C15ULL;
+  std::uint64_t hash = work.nodes.size();
+  for (const graph::WorkNode& node : work.nodes) {
+    hash = (hash ^ (node.leaf ? node.recorded->leaf_hash() : node.recorded->hash())) * 0x100000001B3ULL;
+    hash ^= static_cast<std::uint64_t>(node.inputs[0] + 1) * 0x9E3779B97F4A7C15ULL;
   }
   return hash;
 }
@@ -94,22 +94,22 @@ std::uint64_t Key::hash(const graph::Work& work) {
 Program build_program(const graph::Work& work) {
   Program program;
   program.device = work.device;
-  program.values.reserve(work.entries.size());
+  program.values.reserve(work.nodes.size());
   auto further = work.further_inputs.begin();
-  for (const graph::Work::Entry& entry : work.entries) {
+  for (const graph::WorkNode& node : work.nodes) {
     const auto id = static_cast<ValueId>(program.values.size());
-    Value value{entry.operation()};
+    Value value{node.operation()};
     value.strides = contiguous_strides(value.shape);
     value.origin = id;
-    const auto first = std::copy(entry.inputs.begin(), entry.inputs.end(), value.inputs.begin());
-    std::copy_n(further, entry.further_inputs, first);
-    further += entry.further_inputs;
-    if (entry.leaf) {
+    const auto first = std::copy(node.inputs.begin(), node.inputs.end(), value.inputs.begin());
+    std::copy_n(further, node.further_inputs, first);
+    further += node.further_inputs;
+    if (node.leaf) {
       value.leaf = static_cast<std::int32_t>(program.leaves.size());
-      program.leaves.push_back({id, entry.donatable, entry.persistent});
+      program.leaves.push_back({id, node.donatable, node.persistent});
     }
-    if (has_argument(entry)) value.argument = program.arguments++;
-    if (entry.output) program.outputs.push_back({id, -1});
+    if (has_argument(node)) value.argument = program.arguments++;
+    if (node.output) program.outputs.push_back({id, -1});
     program.values.push_back(std::move(value));
   }
   return program;
@@ -117,8 +117,8 @@ Program build_program(const graph::Work& work) {
 
 void collect_arguments(const graph::Work& work, std::vector<std::uint64_t>& arguments) {
   arguments.clear();
-  for (const graph::Work::Entry& entry : work.entries) {
-    if (has_argument(entry)) arguments.push_back(entry.node->argument);
+  for (const graph::WorkNode& node : work.nodes) {
+    if (has_argument(node)) arguments.push_back(node.recorded->argument);
   }
 }
 

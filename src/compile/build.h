@@ -8,7 +8,7 @@
 
 namespace russet::compile {
 
-/// The structure of a work, compared entry by entry.
+/// The structure of a work, compared node by node.
 class Key {
  public:
   Key(const graph::Work& work, std::uint64_t environment);
@@ -17,31 +17,31 @@ class Key {
   bool serves(const graph::Work& work, std::uint64_t environment) const;
   /// The first thing by which this key differs from an earlier one, in words; empty if there is none.
   std::string difference(const Key& earlier) const;
-  /// How many entries agree from the start.
+  /// How many nodes agree from the start.
   std::size_t common_prefix(const Key& other) const;
 
   static std::uint64_t hash(const graph::Work& work);
   std::uint64_t hash() const { return hash_; }
   bool operator==(const Key&) const = default;
-  std::size_t bytes() const { return sizeof(Key) + entries_.size() * sizeof(Entry) + further_inputs_.size() * 4; }
+  std::size_t bytes() const { return sizeof(Key) + nodes_.size() * sizeof(KeyNode) + further_inputs_.size() * 4; }
 
  private:
-  struct Entry {
-    graph::Work::Role role;
+  struct KeyNode {
+    graph::NodeRole role;
     ops::Operation operation;
     bool output;  // is materialised
-    bool operator==(const Entry&) const = default;
+    bool operator==(const KeyNode&) const = default;
   };
-  static bool is_alike(const Entry& entry, const Entry& other);
-  static bool is_alike(const Entry& entry, const graph::Work::Entry& other);
-  std::vector<Entry> entries_;
+  static bool is_alike(const KeyNode& node, const KeyNode& other);
+  static bool is_alike(const KeyNode& node, const graph::WorkNode& other);
+  std::vector<KeyNode> nodes_;
   std::vector<std::int32_t> further_inputs_;
   Device device_;
   std::uint64_t environment_;
   std::uint64_t hash_;
 };
 
-/// The flat form of the work; outputs in entry order.
+/// The flat form of the work; outputs in record order.
 Program build_program(const graph::Work& work);
 
 /// The run-time arguments, in the order that build_program numbers them.

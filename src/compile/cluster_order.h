@@ -24,7 +24,7 @@ class ClusterOrder {
   void order(std::int32_t before, std::int32_t after);
 
  private:
-  struct Node {
+  struct Vertex {
     std::int32_t whole = -1;  // the cluster that this one has become part of
     std::int32_t rank = 0;
     std::uint32_t seen = 0;
@@ -36,7 +36,7 @@ class ClusterOrder {
   };
   enum class Towards : std::uint8_t { first, last };
 
-  Node& node(std::int32_t id) { return nodes_[static_cast<std::size_t>(id)]; }
+  Vertex& vertex(std::int32_t id) { return vertices_[static_cast<std::size_t>(id)]; }
   std::int32_t present(std::int32_t id);
   void find_edges(std::int32_t id);
   void number();
@@ -44,7 +44,7 @@ class ClusterOrder {
   void renumber(std::int32_t earlier, std::int32_t later);
 
   const Program& program_;
-  std::vector<Node> nodes_;
+  std::vector<Vertex> vertices_;
   std::uint32_t round_ = 0;
   std::size_t effort_ = 0;  // edges that the question has looked at
   /// What the last question met between its two clusters: what the later one needs, and what needs the earlier one.

@@ -41,7 +41,7 @@ std::optional<graph::Geometry> resolve_on(const Program& program, ValueId id, Va
   if (!is_view(source) || view.dynamic || std::get<ops::View>(source.attributes).dynamic) return std::nullopt;
   const std::optional<graph::Geometry> inner = resolve_on(program, value.inputs[0], base);
   if (!inner) return std::nullopt;
-  // Of consecutive memory every view is affine, whatever the strides of axes with one element are called.
+  // Strides of axes with one element are arbitrary; the row-major ones make every view of consecutive memory affine.
   const bool consecutive = graph::is_row_major(source.shape, inner->strides);
   const Strides strides = consecutive ? contiguous_strides(source.shape) : inner->strides;
   std::optional<graph::Geometry> whole = graph::resolve_view(view, value.shape, source.shape, strides);

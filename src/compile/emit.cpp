@@ -24,7 +24,8 @@ Strides reordered(const Strides& strides, const std::vector<int>& order) {
 
 class Emitter {
  public:
-  /// `walked`: the value in whose memory order the space is walked; -1: of the first that is stored, else read.
+  /// `walked`: the loops run in this value's memory order; -1: in that of the first value stored, else of the first
+  /// read.
   Emitter(const Program& program, const Cluster& cluster, const std::vector<std::int32_t>& slot_of, ValueId walked = -1)
       : program_(program), cluster_(cluster), slot_of_(slot_of), walked_(walked) {
     group_.kind = kind_of(program, cluster);
@@ -59,7 +60,7 @@ class Emitter {
     return std::move(group_);
   }
 
-  /// Stores the element last: in its place in memory, if the cluster stores it, else nowhere.
+  /// The last instruction stores the element: to memory if the cluster stores the value, else to no slot (-1).
   Group run_prologue(ValueId element) {
     bool in_memory = false;
     for (const ValueId stored : cluster_.stores) {
@@ -149,8 +150,8 @@ class Emitter {
     return result;
   }
 
-  /// What another cluster stores is loaded, however cheap it were to compute: a device was asked about this code before
-  /// slots were known, and what it accepted is what it gets.
+  /// A value that another cluster stores is loaded, even where computing it again were cheap: the device was asked
+  /// whether it takes this code before slots were known, so the code must not depend on them.
   std::int16_t load(ValueId id, Extent extent) {
     Instruction load{Kind::load};
     load.dtype = value(id).dtype;

@@ -90,22 +90,22 @@ std::size_t first_sure_step(const Program& program, const Target& target) {
   return 0;
 }
 
-std::vector<std::int32_t> entries_of(const Program& program, const Step& step) {
-  std::vector<std::int32_t> entries;
+std::vector<std::int32_t> nodes_of(const Program& program, const Step& step) {
+  std::vector<std::int32_t> nodes;
   const auto add = [&](std::int32_t slot, bool writes) {
     const ValueId value = writes ? value_written_to(program, slot) : -1;
-    if (value >= 0) entries.push_back(value_at(program, value).origin);
+    if (value >= 0) nodes.push_back(value_at(program, value).origin);
   };
-  for_each_work(step, [&](const Step& work) {
-    if (const auto* stage = std::get_if<Stage>(&work)) {
+  for_each_member(step, [&](const Step& member) {
+    if (const auto* stage = std::get_if<Stage>(&member)) {
       std::visit([&](const auto& whole) { for_each_access(whole, add); }, stage->whole);
     } else {
-      for_each_access(work, add);
+      for_each_access(member, add);
     }
   });
-  std::sort(entries.begin(), entries.end());
-  entries.erase(std::unique(entries.begin(), entries.end()), entries.end());
-  return entries;
+  std::sort(nodes.begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  return nodes;
 }
 
 Remains remains_of(const Program& program, std::size_t step, bool began) {

@@ -1,5 +1,5 @@
 #pragma once
-// Failures of plans: what may fail, which entries of the work a step stands for, and what one that was cut short has
+// Failures of plans: what may fail, which nodes of the work a step stands for, and what one that was cut short has
 // left in memory.
 #include <cstddef>
 #include <cstdint>
@@ -22,11 +22,11 @@ std::size_t first_sure_step(const Program& program, const Target& target);
 /// Thrown while a plan is made: a step that the device has no kernel for.
 struct StepFailure {
   std::exception_ptr cause;
-  std::vector<std::int32_t> entries;  // that the step would have computed
+  std::vector<std::int32_t> nodes;  // that the step would have computed
 };
 
-/// The entries of the work whose values the step stores.
-std::vector<std::int32_t> entries_of(const Program& program, const Step& step);
+/// The nodes of the work whose values the step stores.
+std::vector<std::int32_t> nodes_of(const Program& program, const Step& step);
 
 /// What lies in memory after a plan was cut short.
 struct Remains {

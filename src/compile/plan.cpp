@@ -48,8 +48,8 @@ std::size_t host_bytes(const Program& program) {
     bytes += group.accesses.size() * sizeof(Access) + group.code.size() * sizeof(Instruction);
   };
   for (const Step& step : program.steps) {
-    for_each_work(step, [&](const Step& work) {
-      if (const Group* group = group_of(work)) add(*group);
+    for_each_member(step, [&](const Step& member) {
+      if (const Group* group = group_of(member)) add(*group);
     });
   }
   return bytes;
@@ -121,7 +121,7 @@ Plan make_plan(Program program, const Target& target) {
     try {
       plan.kernels.push_back(target.compile(step));
     } catch (...) {
-      throw StepFailure{std::current_exception(), entries_of(program, step)};
+      throw StepFailure{std::current_exception(), nodes_of(program, step)};
     }
     program.scratch.push_back(plan.kernels.back()->scratch_bytes());
     plan.step_bytes.push_back(bytes_of(step));
@@ -169,12 +169,12 @@ double operations_of_group(const Group& group) {
   return count;
 }
 
-/// The first stage does all the work but the last sums.
+/// The step that a stage is part of; the first stage does nearly all of its work.
 Step whole_of(const Stage& stage) {
   return std::visit([](const auto& whole) -> Step { return whole; }, stage.whole);
 }
 
-/// Whether an input is the first one once more: what a pool finds maxima in, and takes them from.
+/// Whether the second input is the first one again: a max pool finds maxima in the one and takes them from the other.
 bool reads_again(const Primitive& primitive, std::size_t input) {
   return input == 1 && primitive.inputs[0] == primitive.inputs[1] && primitive.prologues[0] == primitive.prologues[1];
 }
@@ -186,7 +186,7 @@ std::size_t bytes_of(const Step& step) {
   if (const auto* stage = std::get_if<Stage>(&step)) return stage->number == 0 ? bytes_of(whole_of(*stage)) : 0;
   std::size_t bytes = 0;
   if (std::holds_alternative<Bundle>(step)) {
-    for_each_work(step, [&](const Step& work) { bytes += bytes_of(work); });
+    for_each_member(step, [&](const Step& member) { bytes += bytes_of(member); });
     return bytes;
   }
   const auto& primitive = std::get<Primitive>(step);
@@ -209,7 +209,7 @@ double operations_of(const Step& step) {
   if (const auto* stage = std::get_if<Stage>(&step)) return stage->number == 0 ? operations_of(whole_of(*stage)) : 0;
   if (std::holds_alternative<Bundle>(step)) {
     double sum = 0;
-    for_each_work(step, [&](const Step& work) { sum += operations_of(work); });
+    for_each_member(step, [&](const Step& member) { sum += operations_of(member); });
     return sum;
   }
   const auto& p = std::get<Primitive>(step);

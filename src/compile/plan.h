@@ -12,8 +12,8 @@ namespace russet::compile {
 struct Plan {
   Program program;
   std::vector<std::unique_ptr<Kernel>> kernels;  // one a step
-  /// Which entries of the work the outputs are.
-  std::vector<std::int32_t> output_entries;
+  /// Which nodes of the work the outputs are.
+  std::vector<std::int32_t> output_nodes;
   /// Bytes of new outputs, of the arena, and their sum: what a replay needs beyond its leaves.
   std::size_t output_bytes = 0;
   std::size_t total_bytes = 0;

@@ -29,7 +29,7 @@ struct Value : ops::Operation {
   std::int32_t leaf = -1;
   /// Memory order where the value is materialised: dense, in elements. Row-major until the layout pass.
   Strides strides{};
-  /// The entry of the work that the value was recorded as, or that passes made it for: what fails with it.
+  /// The node of the work that the value was recorded as, or that passes made it for: what fails with it.
   std::int32_t origin = -1;
 };
 

@@ -50,13 +50,13 @@ void for_each_access(const Step& step, Visitor visit) {
   if (const auto* group = std::get_if<Group>(&step)) return visit_group(*group, visit);
   if (const auto* primitive = std::get_if<Primitive>(&step)) return visit_primitive(*primitive, visit);
   if (const auto* stage = std::get_if<Stage>(&step)) return visit_stage(*stage, visit);
-  for (const Step& work : std::get<Bundle>(step).works) for_each_access(work, visit);
+  for (const Step& member : std::get<Bundle>(step).members) for_each_access(member, visit);
 }
 
-void for_each_work(const Step& step, base::FunctionRef<void(const Step&)> visit) {
+void for_each_member(const Step& step, base::FunctionRef<void(const Step&)> visit) {
   const auto* bundle = std::get_if<Bundle>(&step);
   if (bundle == nullptr) return visit(step);
-  for (const Step& work : bundle->works) visit(work);
+  for (const Step& member : bundle->members) visit(member);
 }
 
 const Group* group_of(const Step& step) {

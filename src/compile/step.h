@@ -65,7 +65,7 @@ struct Step;
 /// Steps, other than bundles, that neither read nor write what another one writes: one step runs them all, such as the
 /// updates of a model's parameters.
 struct Bundle {
-  std::vector<Step> works;
+  std::vector<Step> members;
   friend bool operator==(const Bundle& a, const Bundle& b);
 };
 
@@ -73,12 +73,12 @@ struct Step : std::variant<Group, Primitive, Stage, Bundle> {
   using variant::variant;
 };
 
-inline bool operator==(const Bundle& a, const Bundle& b) { return a.works == b.works; }
+inline bool operator==(const Bundle& a, const Bundle& b) { return a.members == b.members; }
 
 /// Calls visit(slot, writes) for each access of a step to a slot.
 void for_each_access(const Step& step, base::FunctionRef<void(std::int32_t, bool)> visit);
 /// Calls visit(step) for each member of a bundle, or for the step itself.
-void for_each_work(const Step& step, base::FunctionRef<void(const Step&)> visit);
+void for_each_member(const Step& step, base::FunctionRef<void(const Step&)> visit);
 /// The group that a step is, or that it is a stage of; nullptr for others.
 const Group* group_of(const Step& step);
 

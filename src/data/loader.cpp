@@ -26,7 +26,7 @@ void check(const Dataset& dataset, const LoaderOptions& options) {
 }
 
 /// Memory for a batch while it is prepared; used again for later ones.
-struct Slot {
+struct PendingBatch {
   std::vector<std::byte> input;
   std::vector<std::byte> target;
   std::int64_t unfinished = 0;  // pieces
@@ -100,7 +100,7 @@ class DataLoader::Workers {
       finish_epoch();
       return std::nullopt;
     }
-    Slot& slot = ready_slot();
+    PendingBatch& slot = ready_slot();
     if (slot.error) {
       const std::exception_ptr error = slot.error;
       go_on();
@@ -121,7 +121,7 @@ class DataLoader::Workers {
     const auto rows = static_cast<std::size_t>(std::min(options_.batch, options_.sampler->size()));
     try {
       slots_.resize(static_cast<std::size_t>(options_.ahead) + 1);
-      for (Slot& slot : slots_) {
+      for (PendingBatch& slot : slots_) {
         slot.input.resize(rows * input_.bytes());
         slot.target.resize(rows * target_.bytes());
       }
@@ -135,7 +135,7 @@ class DataLoader::Workers {
     return std::min(options_.batch, options_.sampler->size() - batch * options_.batch);
   }
   std::int64_t pieces_of(std::int64_t batch) const { return (rows_of(batch) + piece_ - 1) / piece_; }
-  Slot& slot_of(std::int64_t batch) { return slots_[static_cast<std::size_t>(batch) % slots_.size()]; }
+  PendingBatch& slot_of(std::int64_t batch) { return slots_[static_cast<std::size_t>(batch) % slots_.size()]; }
 
   void start_epoch() {
     std::vector<std::int64_t> order = options_.sampler->order(state_.epoch);
@@ -182,7 +182,7 @@ class DataLoader::Workers {
   /// Takes the next piece of work; the lock is held.
   Piece take() {
     const Piece piece = next_;
-    Slot& slot = slot_of(piece.batch);
+    PendingBatch& slot = slot_of(piece.batch);
     if (piece.number == 0) {
       slot.unfinished = pieces_of(piece.batch);
       slot.error = nullptr;
@@ -195,7 +195,7 @@ class DataLoader::Workers {
 
   /// Puts finished work down; the lock is held.
   void put(const Piece& piece, const std::exception_ptr& error) {
-    Slot& slot = slot_of(piece.batch);
+    PendingBatch& slot = slot_of(piece.batch);
     if (error && (!slot.error || piece.number < slot.failed_piece)) {
       slot.error = error;
       slot.failed_piece = piece.number;
@@ -206,7 +206,7 @@ class DataLoader::Workers {
   }
 
   std::exception_ptr prepare(const Piece& piece) {
-    Slot& slot = slot_of(piece.batch);
+    PendingBatch& slot = slot_of(piece.batch);
     const std::int64_t first = piece.number * piece_;
     const std::int64_t last = std::min(first + piece_, rows_of(piece.batch));
     try {
@@ -241,9 +241,9 @@ class DataLoader::Workers {
   }
 
   /// Waits for the batch that is due, or prepares it here if there are no workers.
-  Slot& ready_slot() {
+  PendingBatch& ready_slot() {
     std::unique_lock lock(mutex_);
-    Slot& slot = slot_of(state_.position);
+    PendingBatch& slot = slot_of(state_.position);
     while (options_.workers == 0 && next_.batch == state_.position) {
       const Piece piece = take();
       put(piece, prepare(piece));
@@ -252,7 +252,7 @@ class DataLoader::Workers {
     return slot;
   }
 
-  Batch to_tensors(const Slot& slot) const {
+  Batch to_tensors(const PendingBatch& slot) const {
     const auto tensor = [&](const std::vector<std::byte>& bytes, const Field& field) {
       Shape shape = field.shape;
       shape.insert(0, rows_of(state_.position));
@@ -273,7 +273,7 @@ class DataLoader::Workers {
   std::condition_variable work_;  // there may be work
   std::condition_variable done_;  // a batch, or all work under way, is finished
   std::vector<std::thread> threads_;
-  std::vector<Slot> slots_;
+  std::vector<PendingBatch> slots_;
   std::vector<std::int64_t> order_;
   LoaderState state_;
   Piece next_{0, 0};

@@ -49,7 +49,7 @@ Tensor checked_classes(const char* function, const Tensor& input, const Tensor& 
                        std::optional<std::int64_t> ignored) {
   const int axis = class_axis(input);
   const std::int64_t classes = input.size(axis);
-  const graph::Range range = graph::look_at(graph::value_of(target), 0, classes, ignored);
+  const graph::RangeCheck range = graph::check_range(graph::value_of(target), 0, classes, ignored);
   if (range.stray) {
     ops::throw_out_of_range(function, range.stray->value, axis, classes, range.stray->place, target.numel());
   }

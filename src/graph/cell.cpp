@@ -110,7 +110,7 @@ NodeRef value_of(const Tensor& tensor, const Geometry& geometry) {
   return record(ops::Op::strided, value, view_info(geometry, *value));
 }
 
-Image image_of(const Tensor& tensor) {
+PackedTensor packed(const Tensor& tensor) {
   const Geometry& geometry = tensor.state()->geometry;
   if (is_contiguous(geometry)) return {value_of(tensor), {geometry.sizes, geometry.strides, 0}};
   const Strides strides = copy_strides(geometry);

@@ -11,7 +11,7 @@
 namespace russet::graph {
 namespace {
 
-/// Told when values that a flush computes are there, or are not to come. Goes with graph_mutex().
+/// Notified when a flush has computed its values or has failed. Used with graph_mutex().
 std::condition_variable& values_settled() {
   static auto* const condition = new std::condition_variable;  // for flushes while the process exits
   return *condition;
@@ -74,7 +74,7 @@ void Closure::set_computing(bool computing) {
 }
 
 void Closure::let_go() {
-  work_.entries.clear();
+  work_.nodes.clear();
   work_.further_inputs.clear();
   hoisted_.clear();
   held_.clear();
@@ -106,7 +106,7 @@ void Closure::drop_settled_outputs() {
   });
 }
 
-/// The node's number; met for the first time, it gets one.
+/// The node's number; a new one when the node is seen for the first time.
 std::int32_t Closure::meet(Node* node) {
   const std::int32_t number = nodes_.number_of(*node);
   if (static_cast<std::size_t>(number) == visited_.size()) {
@@ -121,7 +121,7 @@ bool Closure::visit(std::size_t recorded) {
   constexpr std::size_t least_recent = 1024;
   std::uint64_t latest = 0;
   for (const NodeRef& output : outputs_) latest = std::max(latest, output->sequence());
-  // Values that the last flush computed are among those of the one before.
+  // A flush also reads values that were computed by the flush before it, or by the one before that.
   nodes_.start(latest, 3 * recorded + least_recent);
   visited_.clear();
   inputs_.clear();
@@ -142,7 +142,7 @@ bool Closure::visit(std::size_t recorded) {
   return true;
 }
 
-/// What is computed from a value that failed fails with it; all else stays as it is.
+/// Marks all nodes that depend on a failed value as failed, for the same reason.
 void Closure::fail_dependants() {
   for (const std::int32_t number : order_) {
     Node& node = *visited_[static_cast<std::size_t>(number)].node;
@@ -205,33 +205,34 @@ void Closure::hold_survivors() {
   }
 }
 
-/// Nodes in record order, each leaf before the first that reads it: how old leaves are makes no other plan.
+/// Nodes in record order, each leaf just before its first reader, so that the plan does not depend on when leaves were
+/// made.
 void Closure::write_work() {
   nodes_.list(recorded_);
   order_.clear();
-  work_.entries.reserve(recorded_.size());
+  work_.nodes.reserve(recorded_.size());
   for (const std::int32_t number : recorded_) {
     if (!visited_[static_cast<std::size_t>(number)].leaf) write_node(number);
   }
 }
 
-Work::Entry& Closure::add_entry(std::int32_t number) {
+WorkNode& Closure::add_node(std::int32_t number) {
   Visited& visited = visited_[static_cast<std::size_t>(number)];
   visited.position = static_cast<std::int32_t>(order_.size());
   order_.push_back(number);
-  Work::Entry& entry = work_.entries.emplace_back();
-  entry.node = visited.node;
-  entry.output = visited.output;
-  return entry;
+  WorkNode& made = work_.nodes.emplace_back();
+  made.recorded = visited.node;
+  made.output = visited.output;
+  return made;
 }
 
 void Closure::write_leaf(std::int32_t number) {
   const Visited& visited = visited_[static_cast<std::size_t>(number)];
   const Buffer& memory = *visited.node->buffer();
-  Work::Entry& entry = add_entry(number);
-  entry.leaf = true;
-  entry.persistent = visited.node->persistent();
-  entry.donatable = !visited.survives && !memory.pinned() && !memory.shared();
+  WorkNode& made = add_node(number);
+  made.leaf = true;
+  made.persistent = visited.node->persistent();
+  made.donatable = !visited.survives && !memory.pinned() && !memory.shared();
 }
 
 void Closure::write_node(std::int32_t number) {
@@ -239,15 +240,15 @@ void Closure::write_node(std::int32_t number) {
   for (const std::int32_t input : inputs) {
     if (input >= 0 && visited_[static_cast<std::size_t>(input)].position < 0) write_leaf(input);
   }
-  Work::Entry& entry = add_entry(number);
+  WorkNode& made = add_node(number);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i] < 0) continue;
     const std::int32_t position = visited_[static_cast<std::size_t>(inputs[i])].position;
-    if (i < entry.inputs.size()) {
-      entry.inputs[i] = position;
+    if (i < made.inputs.size()) {
+      made.inputs[i] = position;
     } else {
       work_.further_inputs.push_back(position);
-      ++entry.further_inputs;
+      ++made.further_inputs;
     }
   }
 }
@@ -260,9 +261,9 @@ void Closure::settle(Outcome& outcome, std::vector<NodeRef>& outputs) {
       Node& node = *visited_[static_cast<std::size_t>(order_[i])].node;
       node.materialise(std::move(outcome.results[i]), leftovers_);
     }
-    for (const auto* entries : {&outcome.culprits, &outcome.overwritten}) {
-      for (const std::int32_t entry : *entries) {
-        Node& node = *visited_[static_cast<std::size_t>(order_[static_cast<std::size_t>(entry)])].node;
+    for (const auto* positions : {&outcome.culprits, &outcome.overwritten}) {
+      for (const std::int32_t position : *positions) {
+        Node& node = *visited_[static_cast<std::size_t>(order_[static_cast<std::size_t>(position)])].node;
         if (!node.failed()) node.fail(outcome.failure, leftovers_);
       }
     }

@@ -39,7 +39,7 @@ class Closure {
     Node* node;
     std::int32_t first_input = 0;  // in inputs_
     std::uint32_t inputs = 0;
-    std::int32_t position = -1;  // among the work's entries
+    std::int32_t position = -1;  // among the work's nodes
     std::uint32_t uses = 0;      // by nodes of this closure, and by what holds them for it
     bool leaf = false;
     bool output = false;
@@ -56,7 +56,7 @@ class Closure {
   void hold_survivors();
   void set_computing(bool computing);
   void write_work();
-  Work::Entry& add_entry(std::int32_t number);
+  WorkNode& add_node(std::int32_t number);
   void write_leaf(std::int32_t number);
   void write_node(std::int32_t number);
   std::span<const std::int32_t> inputs_of(std::int32_t number) const {
@@ -74,7 +74,7 @@ class Closure {
   bool has_hoisted_ = false;
   std::vector<std::int32_t> inputs_;    // numbers, node after node; -1 for one that a node lacks
   std::vector<std::int32_t> recorded_;  // numbers in record order
-  std::vector<std::int32_t> order_;     // numbers in the order of the work's entries
+  std::vector<std::int32_t> order_;     // numbers in the order of the work's nodes
   std::vector<std::int32_t> survivors_;
   Leftovers leftovers_;
   std::vector<std::exception_ptr> failures_;

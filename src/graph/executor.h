@@ -10,36 +10,38 @@
 
 namespace russet::graph {
 
+/// The part that a node plays in a flush's work. The keys of plans hold it, too.
+struct NodeRole {
+  std::array<std::int32_t, 3> inputs{-1, -1, -1};  // positions in Work::nodes
+  std::uint8_t further_inputs = 0;                 // how many come after these
+  bool leaf = false;                               // in memory
+  bool donatable = false;                          // a leaf whose memory nobody needs after this work
+  bool persistent = false;                         // a leaf that lives across steps (a module's parameter or buffer)
+  bool operator==(const NodeRole&) const = default;
+};
+
+struct WorkNode : NodeRole {
+  const Node* recorded = nullptr;
+  bool output = false;  // must be materialised
+
+  /// What computes the value here: a leaf is in memory, whatever it was recorded as.
+  ops::Operation operation() const {
+    return leaf ? ops::Operation{*recorded, ops::Op::leaf, {}} : static_cast<const ops::Operation&>(*recorded);
+  }
+  bool computes(const ops::Operation& other) const {
+    return leaf ? static_cast<const ops::Description&>(*recorded) == other : *recorded == other;
+  }
+};
+
 /// Pending work of one device: a closure of nodes in record order, every input before its reader.
 struct Work {
-  /// The part that a node plays in a work. The keys of plans hold it, too.
-  struct Role {
-    std::array<std::int32_t, 3> inputs{-1, -1, -1};  // positions in `entries`
-    std::uint8_t further_inputs = 0;                 // how many come after these
-    bool leaf = false;                               // in memory
-    bool donatable = false;                          // a leaf whose memory nobody needs after this work
-    bool persistent = false;  // a leaf that lives across steps (a parameter or buffer of a module)
-    bool operator==(const Role&) const = default;
-  };
-  struct Entry : Role {
-    const Node* node = nullptr;
-    bool output = false;  // must be materialised
-
-    /// What computes the value here: a leaf is in memory, whatever its node was recorded as.
-    ops::Operation operation() const {
-      return leaf ? ops::Operation{*node, ops::Op::leaf, {}} : static_cast<const ops::Operation&>(*node);
-    }
-    bool computes(const ops::Operation& other) const {
-      return leaf ? static_cast<const ops::Description&>(*node) == other : *node == other;
-    }
-  };
   Device device;
-  std::vector<Entry> entries;
-  /// The positions of what nodes read beyond three inputs, entry after entry.
+  std::vector<WorkNode> nodes;
+  /// The positions of what nodes read beyond three inputs, node after node.
   std::vector<std::int32_t> further_inputs;
 };
 
-/// What became of a work. Positions are those of its entries.
+/// What became of a work. Positions are those of its nodes.
 struct Outcome {
   /// The memory of each output that was computed; null for all else.
   std::vector<Ref<Buffer>> results;
@@ -50,8 +52,8 @@ struct Outcome {
   /// Leaves whose values were overwritten before the failure.
   std::vector<std::int32_t> overwritten;
 
-  void clear(std::size_t entries) {
-    results.assign(entries, nullptr);
+  void clear(std::size_t nodes) {
+    results.assign(nodes, nullptr);
     failure = nullptr;
     culprits.clear();
     overwritten.clear();

@@ -19,7 +19,7 @@ struct Bounds {
   std::int64_t low, high;
 };
 
-/// What an operator says of its result, whatever the elements that it reads. With graph_mutex() held.
+/// Bounds of a result that follow from the operator alone, whatever its inputs hold. With graph_mutex() held.
 std::optional<Bounds> bounds_of(const Node& node) {
   const auto up_to = [](std::int64_t count) { return Bounds{0, std::max<std::int64_t>(count, 1) - 1}; };
   const auto attributes = [&] { return std::get<ops::Axes>(node.attributes); };
@@ -121,7 +121,7 @@ std::optional<Stray> find_stray(const std::byte* memory, DType dtype, const Geom
   return found;
 }
 
-Range look_at(const NodeRef& value, std::int64_t low, std::int64_t high, std::optional<std::int64_t> except) {
+RangeCheck check_range(const NodeRef& value, std::int64_t low, std::int64_t high, std::optional<std::int64_t> except) {
   const Executor& executor = executor_of(value->device);
   if (!executor.runs()) return {.is_known = true};
   const Source source = source_of(value);
@@ -141,7 +141,7 @@ bool check_indices(ops::Op op, std::span<const NodeRef> inputs, const ops::Index
   for (int axis = 0; axis < indexing.axes; ++axis) {
     if (!indexing.is_by_tensor(axis)) continue;
     const NodeRef& index = inputs[next++];
-    const Range range = look_at(index, indexing.from_end ? -array[axis] : 0, array[axis]);
+    const RangeCheck range = check_range(index, indexing.from_end ? -array[axis] : 0, array[axis]);
     if (range.stray) {
       ops::throw_out_of_range(ops::row(op).name, range.stray->value, axis, array[axis], range.stray->place,
                               numel(index->shape));

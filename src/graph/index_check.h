@@ -19,12 +19,13 @@ std::optional<Stray> find_stray(const std::byte* memory, DType dtype, const Geom
 
 /// What can be told of the elements of an integer value without computing anything or waiting: from the operators that
 /// it is made by, or from memory.
-struct Range {
+struct RangeCheck {
   bool is_known = false;         // whether all elements are known to lie within
   std::optional<Stray> stray{};  // the first that does not
 };
 /// Whether all elements lie in [low, high), or are `except`.
-Range look_at(const NodeRef& value, std::int64_t low, std::int64_t high, std::optional<std::int64_t> except = {});
+RangeCheck check_range(const NodeRef& value, std::int64_t low, std::int64_t high,
+                       std::optional<std::int64_t> except = {});
 
 /// Of take and put: throws IndexError for an index that the host can see to name nothing. Says whether all are known to
 /// name something; where they are not, whoever runs the operator checks them.

@@ -80,7 +80,7 @@ const std::vector<bool>& MinCut::solve(std::int32_t source, std::int32_t sink) {
     while (augment(source, sink)) {
     }
   }
-  // What still reaches the sink lies on its side.
+  // Vertices from which the sink can still be reached are on the sink's side of the cut.
   sink_side_.assign(first_.size(), false);
   sink_side_[static_cast<std::size_t>(sink)] = true;
   queue_.assign(1, sink);

@@ -12,7 +12,7 @@
 namespace russet::graph {
 namespace {
 
-/// Sums of so many bytes still fit 64 bits.
+/// The largest size of a tensor in bytes: small enough that sums of several fit 64 bits.
 constexpr std::int64_t most_bytes = std::int64_t{1} << 47;
 
 void require_addressable(const NodeInfo& result) {

@@ -18,7 +18,7 @@ namespace russet::graph {
 namespace {
 
 /// More pending nodes than this are computed without waiting for a mark; a training step of the largest models here
-/// records some ten thousand. Where marks are to compute nothing, a plan may grow larger.
+/// records some ten thousand. Within in_one_plan, where marks do nothing, more may be pending.
 constexpr std::size_t pending_limit = 50'000;
 constexpr std::size_t deferred_limit = 1'000'000;
 
@@ -50,7 +50,7 @@ class Raised {
   bool& flag_;
 };
 
-/// A failure as users are to see it: an Error.
+/// The failure as a russet::Error; other exceptions are wrapped in one.
 std::exception_ptr as_error(const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);
@@ -128,7 +128,7 @@ void Recorder::add(Cell& cell) {
   if (cell.pending_in_.load(std::memory_order_relaxed) == this) return;
   remove(cell);
   const std::lock_guard lock(lock_);
-  cell.pending_slot_ = cells_.size();
+  cell.pending_position_ = cells_.size();
   cells_.push_back(&cell);
   cell.pending_in_.store(this, std::memory_order_release);
 }
@@ -137,14 +137,14 @@ void Recorder::remove(Cell& cell) {
   while (Recorder* const owner = cell.pending_in_.load(std::memory_order_acquire)) {
     const std::lock_guard lock(owner->lock_);
     if (cell.pending_in_.load(std::memory_order_relaxed) != owner) continue;
-    owner->cells_[cell.pending_slot_] = nullptr;
+    owner->cells_[cell.pending_position_] = nullptr;
     cell.pending_in_.store(nullptr, std::memory_order_release);
   }
 }
 
 void Recorder::add(SavedNodes& saved) {
   const std::lock_guard lock(lock_);
-  saved.saved_slot_ = saved_.size();
+  saved.saved_position_ = saved_.size();
   saved_.push_back(&saved);
   saved.saved_in_.store(this, std::memory_order_release);
 }
@@ -153,7 +153,7 @@ void Recorder::remove(SavedNodes& saved) {
   while (Recorder* const owner = saved.saved_in_.load(std::memory_order_acquire)) {
     const std::lock_guard lock(owner->lock_);
     if (saved.saved_in_.load(std::memory_order_relaxed) != owner) continue;
-    owner->saved_[saved.saved_slot_] = nullptr;
+    owner->saved_[saved.saved_position_] = nullptr;
     saved.saved_in_.store(nullptr, std::memory_order_release);
   }
 }
@@ -192,13 +192,13 @@ void Recorder::collect(const NodeRef& also) {
   s.saved_set.choose(s.outputs);
 }
 
-/// What cells held before, in case that a flush fails. Other threads write cells of this list only when they have taken
-/// them from it.
+/// Visits the previous values of pending cells, which cells fall back on if a flush fails. Other threads remove a cell
+/// from this list before they write to it, so `lock_` suffices.
 void Recorder::for_each_restorable(base::FunctionRef<void(Node&)> visit) {
   const std::lock_guard lock(lock_);
   for (const Cell* cell : cells_) {
     if (!cell) continue;
-    // What a cell has fallen back on is not kept for a failure alone.
+    // After a failed write, the previous value is the cell's present one: it is held anyway.
     const NodeRef& value = cell->value();
     if (cell->before_.value && cell->before_.value != value) visit(*cell->before_.value);
     for (const Cell::Written& later : cell->later_) {
@@ -209,10 +209,10 @@ void Recorder::for_each_restorable(base::FunctionRef<void(Node&)> visit) {
 
 namespace {
 
-/// A value that an executor neither computes nor says to have failed would be asked for again and again.
+/// Reports outputs that the executor neither computed nor reported as failed: they would be flushed again forever.
 void refuse_omissions(const Work& work, Outcome& outcome) {
-  for (std::size_t i = 0; i < work.entries.size(); ++i) {
-    if (work.entries[i].output && !outcome.results[i]) outcome.culprits.push_back(static_cast<std::int32_t>(i));
+  for (std::size_t i = 0; i < work.nodes.size(); ++i) {
+    if (work.nodes[i].output && !outcome.results[i]) outcome.culprits.push_back(static_cast<std::int32_t>(i));
   }
   if (outcome.culprits.empty()) return;
   outcome.failure = std::make_exception_ptr(InternalError("a device left out a value that it was to compute"));
@@ -226,8 +226,8 @@ void Recorder::compute_collected() {
   auto amount = Closure::Take::all_of_a_device;
   while (true) {
     const Work& work = s.closure.take(s.outputs, restorable, nodes_, amount);
-    if (work.entries.empty()) return;
-    s.outcome.clear(work.entries.size());
+    if (work.nodes.empty()) return;
+    s.outcome.clear(work.nodes.size());
     try {
       executor_of(work.device).execute(work, s.outcome);
     } catch (...) {
@@ -236,10 +236,10 @@ void Recorder::compute_collected() {
     if (!s.outcome.failure) refuse_omissions(work, s.outcome);
     if (s.outcome.failure) s.outcome.failure = as_error(s.outcome.failure);
     if (s.outcome.failure && s.outcome.culprits.empty()) {
-      // Nobody knows what it was: whatever fails alone.
+      // The executor does not know which node failed: from now on outputs are computed one at a time to find out.
       std::vector<std::int32_t>& culprits = s.outcome.culprits;
-      for (std::size_t i = 0; i < work.entries.size(); ++i) {
-        if (work.entries[i].output && !s.outcome.results[i]) culprits.push_back(static_cast<std::int32_t>(i));
+      for (std::size_t i = 0; i < work.nodes.size(); ++i) {
+        if (work.nodes[i].output && !s.outcome.results[i]) culprits.push_back(static_cast<std::int32_t>(i));
       }
       if (culprits.size() > 1) culprits.clear();
       amount = Closure::Take::one;
@@ -288,11 +288,11 @@ void Recorder::release() {
       if (!cell) continue;
       const NodeRef& value = cell->value();
       if (!value->materialised() && !value->failed()) {  // another thread is computing it
-        cell->pending_slot_ = kept;
+        cell->pending_position_ = kept;
         cells_[kept++] = cell;
         continue;
       }
-      // Where the last write failed, the cell stays with what it had before.
+      // If the last write failed, `value` is an earlier one, and the cell still needs it.
       if (value == cell->now_.value) {
         if (cell->before_.value) s.released.push_back(std::move(cell->before_.value));
         for (Cell::Written& later : cell->later_) s.released.push_back(std::move(later.value));

@@ -31,7 +31,7 @@ class SavedNodes {
  private:
   friend class Recorder;
   std::atomic<Recorder*> saved_in_{nullptr};
-  std::size_t saved_slot_ = 0;
+  std::size_t saved_position_ = 0;
 };
 
 /// Records a primitive: infers and checks the result's shape and type at once, runs nothing.

@@ -19,7 +19,7 @@ bool is_recipe(const Node& node) {
 
 }  // namespace
 
-/// The node's number; met for the first time, it gets one.
+/// The node's number; a new one when the node is seen for the first time.
 std::int32_t SavedSet::meet(const NodeRef& node) {
   if (!node || node->materialised() || node->failed() || outputs_.find(node.get()) >= 0) return at_no_cost;
   const std::int32_t number = numbers_.number_of(node.get());
@@ -29,7 +29,7 @@ std::int32_t SavedSet::meet(const NodeRef& node) {
   return number;
 }
 
-/// Numbers the saved values and, through recipes, what they are computed from.
+/// Numbers the saved values and, where those may be recomputed, the values that they are computed from.
 void SavedSet::visit(const std::vector<NodeRef>& outputs) {
   outputs_.clear();
   numbers_.clear();

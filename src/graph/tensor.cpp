@@ -25,8 +25,8 @@ void stop_sharing(graph::Cell& cell) {
   cell.reset(make_ref<graph::Node>(static_cast<const graph::NodeInfo&>(*value), own));
 }
 
-/// Makes the memory of a cell's value visible outside: whoever recorded a read of the value before, or keeps it for a
-/// gradient, gets what it was then, and casts of it are computed anew.
+/// Exports the memory of a cell's value. The caller may write to it, so pending reads of the value and tensors that are
+/// saved for gradients keep a copy of the present elements, and cached casts of the value are dropped.
 void expose(graph::Cell& cell) {
   const std::uint32_t own = 1;  // the cell's reference
   const graph::NodeRef& value = cell.value();

@@ -50,7 +50,7 @@ class Cell final : public RefCounted {
   std::uint64_t writes_ = 0;
   /// Whose list of pending cells this one is in; that list's lock guards what a flush looks at.
   std::atomic<Recorder*> pending_in_{nullptr};
-  std::size_t pending_slot_ = 0;
+  std::size_t pending_position_ = 0;
   bool persistent_ = false;
 };
 
@@ -58,9 +58,9 @@ class Cell final : public RefCounted {
 class History : public RefCounted {};
 
 /// The place of a history: threads that view one tensor side by side may all be about to make its first one.
-class HistorySlot {
+class HistoryPointer {
  public:
-  explicit HistorySlot(Ref<History> history) : owner_(std::move(history)), history_(owner_.get()) {}
+  explicit HistoryPointer(Ref<History> history) : owner_(std::move(history)), history_(owner_.get()) {}
 
   History* get() const { return history_.load(std::memory_order_acquire); }
   /// Puts this one there if there is none yet. Any number of threads may do so at once.
@@ -90,7 +90,7 @@ struct TensorState final : public RefCounted {
   Ref<Cell> cell;
   Geometry geometry;
   /// Empty for tensors that have nothing to do with autograd so far.
-  HistorySlot history;
+  HistoryPointer history;
   /// Whether this is the tensor that the history is about, rather than a view of it.
   bool root = true;
   /// The tape's entry for reading this view, and which generation of the history it belongs to.
@@ -117,11 +117,11 @@ NodeRef value_of(const Tensor& tensor);
 NodeRef value_of(const Tensor& tensor, const Geometry& geometry);
 
 /// A tensor's elements in the order of its axes in memory, without gaps, and the geometry that has them as the tensor.
-struct Image {
+struct PackedTensor {
   NodeRef node;
   Geometry geometry;
 };
-Image image_of(const Tensor& tensor);
+PackedTensor packed(const Tensor& tensor);
 /// How a geometry looks from the value of a cell: a reshape, or a view whose offset is a run-time argument when the
 /// value is in memory (so that slices that move from step to step share a plan).
 NodeInfo view_info(const Geometry& geometry, const Node& base);

@@ -47,61 +47,61 @@ class HeaderEvents final : public json::json_sax_t {
   HeaderEvents(std::string_view file, SafetensorsHeader& header) : file_(file), header_(header) {}
 
   bool start_object(std::size_t) override {
-    if (depth_ == 0) return enter(Place::file);
-    if (place_ == Place::file && key_ == "__metadata__") return enter(Place::metadata);
-    if (place_ == Place::file) {
+    if (depth_ == 0) return enter(Nesting::file);
+    if (nesting_ == Nesting::file && key_ == "__metadata__") return enter(Nesting::metadata);
+    if (nesting_ == Nesting::file) {
       header_.entries.push_back({.name = key_, .dtype = {}, .shape = {}, .begin = 0, .end = 0});
       has_dtype_ = has_shape_ = false;
       offsets_ = -1;
-      return enter(Place::entry);
+      return enter(Nesting::entry);
     }
     fail("an object where none may be");
   }
   bool end_object() override {
-    if (place_ == Place::entry && (!has_dtype_ || !has_shape_ || offsets_ != 2)) {
+    if (nesting_ == Nesting::entry && (!has_dtype_ || !has_shape_ || offsets_ != 2)) {
       fail(fmt::format("tensor \"{}\" lacks one of dtype, shape and data_offsets", current().name));
     }
-    place_ = --depth_ == 1 ? Place::file : Place::outside;
+    nesting_ = --depth_ == 1 ? Nesting::file : Nesting::outside;
     return true;
   }
   bool key(std::string& name) override {
     key_ = name;
-    if (place_ == Place::file && !names_.insert(name).second) fail(fmt::format("\"{}\" is there twice", name));
-    if (place_ == Place::metadata && header_.metadata.contains(name)) {
+    if (nesting_ == Nesting::file && !names_.insert(name).second) fail(fmt::format("\"{}\" is there twice", name));
+    if (nesting_ == Nesting::metadata && header_.metadata.contains(name)) {
       fail(fmt::format("\"{}\" is there twice in the metadata", name));
     }
     return true;
   }
   bool start_array(std::size_t) override {
-    if (place_ == Place::entry && key_ == "shape" && !has_shape_) {
+    if (nesting_ == Nesting::entry && key_ == "shape" && !has_shape_) {
       has_shape_ = true;
-      return enter(Place::shape);
+      return enter(Nesting::shape);
     }
-    if (place_ == Place::entry && key_ == "data_offsets" && offsets_ < 0) {
+    if (nesting_ == Nesting::entry && key_ == "data_offsets" && offsets_ < 0) {
       offsets_ = 0;
-      return enter(Place::offsets);
+      return enter(Nesting::offsets);
     }
     fail("a list where none may be");
   }
   bool end_array() override {
     --depth_;
-    place_ = Place::entry;
+    nesting_ = Nesting::entry;
     return true;
   }
   bool number_unsigned(std::uint64_t value) override {
-    if (place_ == Place::shape) return add_size(value);
-    if (place_ == Place::offsets && offsets_ < 2) {
+    if (nesting_ == Nesting::shape) return add_size(value);
+    if (nesting_ == Nesting::offsets && offsets_ < 2) {
       (offsets_++ == 0 ? current().begin : current().end) = value;
       return true;
     }
     fail("a number where none may be");
   }
   bool string(std::string& value) override {
-    if (place_ == Place::metadata) {
+    if (nesting_ == Nesting::metadata) {
       header_.metadata.emplace(key_, value);
       return true;
     }
-    if (place_ == Place::entry && key_ == "dtype" && !has_dtype_) return set_dtype(value);
+    if (nesting_ == Nesting::entry && key_ == "dtype" && !has_dtype_) return set_dtype(value);
     fail("a string where none may be");
   }
   bool number_integer(std::int64_t) override { fail("a negative number"); }
@@ -114,13 +114,13 @@ class HeaderEvents final : public json::json_sax_t {
   }
 
  private:
-  enum class Place { outside, file, metadata, entry, shape, offsets };
+  enum class Nesting { outside, file, metadata, entry, shape, offsets };
 
   [[noreturn]] void fail(const std::string& reason) const {
     throw FileError(fmt::format("{}: the safetensors header is wrong: {}", file_, reason));
   }
-  bool enter(Place place) {
-    place_ = place;
+  bool enter(Nesting place) {
+    nesting_ = place;
     ++depth_;
     return true;
   }
@@ -148,7 +148,7 @@ class HeaderEvents final : public json::json_sax_t {
 
   std::string_view file_;
   SafetensorsHeader& header_;
-  Place place_ = Place::outside;
+  Nesting nesting_ = Nesting::outside;
   int depth_ = 0;
   std::string key_;
   std::unordered_set<std::string> names_;

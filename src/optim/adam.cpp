@@ -22,8 +22,8 @@ void check(const char* name, const AdamOptions& options) {
   }
 }
 
-std::vector<Group<AdamOptions>> as_adam(const std::vector<Group<AdamWOptions>>& groups) {
-  std::vector<Group<AdamOptions>> converted;
+std::vector<ParamGroup<AdamOptions>> as_adam(const std::vector<ParamGroup<AdamWOptions>>& groups) {
+  std::vector<ParamGroup<AdamOptions>> converted;
   for (const auto& [parameters, o] : groups) {
     converted.push_back({parameters, {o.lr, o.betas, o.eps, o.weight_decay, o.amsgrad, o.maximize}});
   }
@@ -32,7 +32,7 @@ std::vector<Group<AdamOptions>> as_adam(const std::vector<Group<AdamWOptions>>& 
 
 }  // namespace
 
-Adam::Adam(const char* name, const std::vector<Group<AdamOptions>>& groups, bool decoupled)
+Adam::Adam(const char* name, const std::vector<ParamGroup<AdamOptions>>& groups, bool decoupled)
     : Optimizer(name, {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"}, parameters_of(groups)),
       options_(options_of(groups)),
       decoupled_(decoupled) {
@@ -40,46 +40,46 @@ Adam::Adam(const char* name, const std::vector<Group<AdamOptions>>& groups, bool
 }
 
 Adam::Adam(std::vector<Tensor> parameters, const AdamOptions& options)
-    : Adam(std::vector<Group<AdamOptions>>{{std::move(parameters), options}}) {}
+    : Adam(std::vector<ParamGroup<AdamOptions>>{{std::move(parameters), options}}) {}
 
-Adam::Adam(const std::vector<Group<AdamOptions>>& groups) : Adam("Adam", groups, false) {}
+Adam::Adam(const std::vector<ParamGroup<AdamOptions>>& groups) : Adam("Adam", groups, false) {}
 
 AdamW::AdamW(std::vector<Tensor> parameters, const AdamWOptions& options)
-    : AdamW(std::vector<Group<AdamWOptions>>{{std::move(parameters), options}}) {}
+    : AdamW(std::vector<ParamGroup<AdamWOptions>>{{std::move(parameters), options}}) {}
 
-AdamW::AdamW(const std::vector<Group<AdamWOptions>>& groups) : Adam("AdamW", as_adam(groups), true) {}
+AdamW::AdamW(const std::vector<ParamGroup<AdamWOptions>>& groups) : Adam("AdamW", as_adam(groups), true) {}
 
 bool Adam::keeps(std::size_t group, std::size_t place) const {
   return place != max_exp_avg_sq || options_[group].amsgrad;
 }
 
-void Adam::update(std::size_t group, Slot& slot, const Tensor& given) {
+void Adam::update(std::size_t group, ParameterState& state, const Tensor& given) {
   const AdamOptions& o = options_[group];
-  const auto steps = static_cast<double>(slot.steps);
+  const auto steps = static_cast<double>(state.steps);
   const double mean_correction = 1 - std::pow(o.betas.first, steps);
   const double square_correction = 1 - std::pow(o.betas.second, steps);
-  Tensor parameter = slot.parameter.detach();
+  Tensor parameter = state.parameter.detach();
   Tensor gradient = o.maximize ? -given : given;
   if (o.weight_decay != 0) {
     if (decoupled_) {
-      parameter = parameter * coefficient(decay, slot, 1 - o.lr * o.weight_decay);
+      parameter = parameter * coefficient(decay, state, 1 - o.lr * o.weight_decay);
     } else {
-      gradient = gradient + parameter * coefficient(decay, slot, o.weight_decay);
+      gradient = gradient + parameter * coefficient(decay, state, o.weight_decay);
     }
   }
-  const Tensor& mean = slot.tensors[exp_avg];
-  const Tensor& square = slot.tensors[exp_avg_sq];
-  mean.copy_(mean + (gradient - mean) * coefficient(new_share, slot, 1 - o.betas.first));
-  square.copy_(square * coefficient(keep_square, slot, o.betas.second) +
-               gradient * gradient * coefficient(new_square, slot, 1 - o.betas.second));
+  const Tensor& mean = state.tensors[exp_avg];
+  const Tensor& square = state.tensors[exp_avg_sq];
+  mean.copy_(mean + (gradient - mean) * coefficient(new_share, state, 1 - o.betas.first));
+  square.copy_(square * coefficient(keep_square, state, o.betas.second) +
+               gradient * gradient * coefficient(new_square, state, 1 - o.betas.second));
   Tensor largest = square;
   if (o.amsgrad) {
-    largest = slot.tensors[max_exp_avg_sq];
+    largest = state.tensors[max_exp_avg_sq];
     largest.copy_(maximum(largest, square));
   }
-  const Tensor root = sqrt(largest) * coefficient(correction, slot, 1 / std::sqrt(square_correction)) +
-                      coefficient(floor_of_root, slot, o.eps);
-  slot.parameter.copy_(parameter - mean / root * coefficient(rate, slot, o.lr / mean_correction));
+  const Tensor root = sqrt(largest) * coefficient(correction, state, 1 / std::sqrt(square_correction)) +
+                      coefficient(floor_of_root, state, o.eps);
+  state.parameter.copy_(parameter - mean / root * coefficient(rate, state, o.lr / mean_correction));
 }
 
 std::map<std::string, double> Adam::options(std::size_t group) const {

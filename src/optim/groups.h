@@ -6,16 +6,16 @@
 namespace russet::optim {
 
 template <class Options>
-std::vector<std::vector<Tensor>> parameters_of(const std::vector<Group<Options>>& groups) {
+std::vector<std::vector<Tensor>> parameters_of(const std::vector<ParamGroup<Options>>& groups) {
   std::vector<std::vector<Tensor>> parameters;
-  for (const Group<Options>& group : groups) parameters.push_back(group.parameters);
+  for (const ParamGroup<Options>& group : groups) parameters.push_back(group.parameters);
   return parameters;
 }
 
 template <class Options>
-std::vector<Options> options_of(const std::vector<Group<Options>>& groups) {
+std::vector<Options> options_of(const std::vector<ParamGroup<Options>>& groups) {
   std::vector<Options> options;
-  for (const Group<Options>& group : groups) options.push_back(group.options);
+  for (const ParamGroup<Options>& group : groups) options.push_back(group.options);
   return options;
 }
 

@@ -38,11 +38,11 @@ Optimizer::Optimizer(const char* name, std::vector<std::string> state_names, std
     : name_(name), state_names_(std::move(state_names)) {
   std::vector<Tensor> seen;
   for (const std::vector<Tensor>& parameters : groups) {
-    GroupSlots made;
+    GroupState made;
     for (const Tensor& parameter : parameters) {
       check_parameter(name, parameter, seen);
       seen.push_back(parameter);
-      made.slots.push_back({parameter, std::vector<Tensor>(state_names_.size()), 0});
+      made.states.push_back({parameter, std::vector<Tensor>(state_names_.size()), 0});
     }
     made.parameters = parameters;
     groups_.push_back(std::move(made));
@@ -50,13 +50,13 @@ Optimizer::Optimizer(const char* name, std::vector<std::string> state_names, std
   if (seen.empty()) throw ValueError(fmt::format("{}: there are no parameters", name));
 }
 
-void Optimizer::prepare(std::size_t group, Slot& slot) {
+void Optimizer::prepare(std::size_t group, ParameterState& state) {
   for (std::size_t place = 0; place < state_names_.size(); ++place) {
-    if (slot.tensors[place].defined() || !keeps(group, place)) continue;
+    if (state.tensors[place].defined() || !keeps(group, place)) continue;
     // Memory at once, not a value to be computed: the first step's plan is then that of all others.
-    const Tensor& parameter = slot.parameter;
+    const Tensor& parameter = state.parameter;
     const std::vector<std::byte> zeros(static_cast<std::size_t>(parameter.numel()) * size_of(parameter.dtype()));
-    slot.tensors[place] = Tensor::from_bytes(zeros, parameter.sizes(), {parameter.dtype(), parameter.device()});
+    state.tensors[place] = Tensor::from_bytes(zeros, parameter.sizes(), {parameter.dtype(), parameter.device()});
   }
 }
 
@@ -74,13 +74,13 @@ void Optimizer::step() {
   const Autocast full_precision(DType::bfloat16, false);
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     coefficients_ = {};
-    for (Slot& slot : groups_[group].slots) {
-      const Tensor gradient = slot.parameter.grad();
+    for (ParameterState& state : groups_[group].states) {
+      const Tensor gradient = state.parameter.grad();
       if (!gradient.defined()) continue;
-      prepare(group, slot);
-      count_step(slot);
-      update(group, slot, gradient.detach());
-      slot.pending.push_back(slot.parameter.version());
+      prepare(group, state);
+      count_step(state);
+      update(group, state, gradient.detach());
+      state.pending.push_back(state.parameter.version());
     }
   }
   coefficients_ = {};
@@ -88,24 +88,24 @@ void Optimizer::step() {
 }
 
 /// An update that failed has not happened.
-std::int64_t Optimizer::steps_of(const Slot& slot) {
-  const std::uint64_t version = slot.parameter.version();
+std::int64_t Optimizer::steps_of(const ParameterState& state) {
+  const std::uint64_t version = state.parameter.version();
   const auto undone =
-      std::count_if(slot.pending.begin(), slot.pending.end(), [&](std::uint64_t update) { return update > version; });
-  return slot.steps - undone;
+      std::count_if(state.pending.begin(), state.pending.end(), [&](std::uint64_t update) { return update > version; });
+  return state.steps - undone;
 }
 
-void Optimizer::count_step(Slot& slot) {
-  slot.steps = steps_of(slot) + 1;
-  std::erase_if(slot.pending, [&](std::uint64_t update) { return update > slot.parameter.version(); });
-  if (!slot.parameter.is_pending()) slot.pending.clear();
+void Optimizer::count_step(ParameterState& state) {
+  state.steps = steps_of(state) + 1;
+  std::erase_if(state.pending, [&](std::uint64_t update) { return update > state.parameter.version(); });
+  if (!state.parameter.is_pending()) state.pending.clear();
 }
 
-const Tensor& Optimizer::coefficient(std::size_t place, const Slot& slot, double value) {
-  const Tensor& parameter = slot.parameter;
-  if (coefficients_.values.empty() || coefficients_.steps != slot.steps || coefficients_.dtype != parameter.dtype() ||
+const Tensor& Optimizer::coefficient(std::size_t place, const ParameterState& state, double value) {
+  const Tensor& parameter = state.parameter;
+  if (coefficients_.values.empty() || coefficients_.steps != state.steps || coefficients_.dtype != parameter.dtype() ||
       coefficients_.device != parameter.device()) {
-    coefficients_ = {slot.steps, parameter.dtype(), parameter.device(), std::vector<Tensor>(max_coefficients)};
+    coefficients_ = {state.steps, parameter.dtype(), parameter.device(), std::vector<Tensor>(max_coefficients)};
   }
   Tensor& kept = coefficients_.values.at(place);
   if (!kept.defined()) kept = scalar_tensor(value, {.dtype = parameter.dtype(), .device = parameter.device()});
@@ -113,9 +113,9 @@ const Tensor& Optimizer::coefficient(std::size_t place, const Slot& slot, double
 }
 
 void Optimizer::zero_grad() {
-  for (GroupSlots& group : groups_) {
-    for (Slot& slot : group.slots) {
-      if (slot.parameter.grad().defined()) slot.parameter.set_grad({});
+  for (GroupState& group : groups_) {
+    for (ParameterState& state : group.states) {
+      if (state.parameter.grad().defined()) state.parameter.set_grad({});
     }
   }
 }
@@ -127,7 +127,7 @@ const std::vector<Tensor>& Optimizer::parameters(std::size_t group) const {
 
 std::vector<Tensor> Optimizer::all_parameters() const {
   std::vector<Tensor> all;
-  for (const GroupSlots& group : groups_) all.insert(all.end(), group.parameters.begin(), group.parameters.end());
+  for (const GroupState& group : groups_) all.insert(all.end(), group.parameters.begin(), group.parameters.end());
   return all;
 }
 
@@ -146,44 +146,44 @@ void Optimizer::set_initial_lr(double lr, std::size_t group) {
 }
 
 OptimizerState Optimizer::state_dict() const {
-  OptimizerState state;
+  OptimizerState dict;
   std::size_t index = 0;
   for (std::size_t group = 0; group < groups_.size(); ++group) {
-    for (const auto& [name, value] : options(group)) state.numbers[group_prefix(group) + name] = value;
-    if (groups_[group].initial_lr) state.numbers[group_prefix(group) + "initial_lr"] = *groups_[group].initial_lr;
-    for (const Slot& slot : groups_[group].slots) {
-      state.numbers[fmt::format("{}.step", index)] = static_cast<double>(steps_of(slot));
+    for (const auto& [name, value] : options(group)) dict.numbers[group_prefix(group) + name] = value;
+    if (groups_[group].initial_lr) dict.numbers[group_prefix(group) + "initial_lr"] = *groups_[group].initial_lr;
+    for (const ParameterState& state : groups_[group].states) {
+      dict.numbers[fmt::format("{}.step", index)] = static_cast<double>(steps_of(state));
       for (std::size_t place = 0; place < state_names_.size(); ++place) {
-        if (slot.tensors[place].defined()) {
-          state.tensors.insert(fmt::format("{}.{}", index, state_names_[place]), slot.tensors[place].detach());
+        if (state.tensors[place].defined()) {
+          dict.tensors.insert(fmt::format("{}.{}", index, state_names_[place]), state.tensors[place].detach());
         }
       }
       ++index;
     }
   }
-  return state;
+  return dict;
 }
 
-void Optimizer::check_state(const OptimizerState& state) const {
+void Optimizer::check_state(const OptimizerState& dict) const {
   std::vector<std::string> missing, misshaped, unexpected;
   std::map<std::string, Shape> wanted;
   std::map<std::string, double> numbers;
   std::size_t index = 0;
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     for (const auto& [name, value] : options(group)) numbers[group_prefix(group) + name] = value;
-    for (const Slot& slot : groups_[group].slots) {
+    for (const ParameterState& state : groups_[group].states) {
       numbers[fmt::format("{}.step", index)] = 0;
-      for (const std::string& name : state_names_) wanted[fmt::format("{}.{}", index, name)] = slot.parameter.sizes();
+      for (const std::string& name : state_names_) wanted[fmt::format("{}.{}", index, name)] = state.parameter.sizes();
       ++index;
     }
   }
   for (const auto& [name, value] : numbers) {
-    if (!state.numbers.contains(name)) missing.push_back(name);
+    if (!dict.numbers.contains(name)) missing.push_back(name);
   }
-  for (const auto& [name, value] : state.numbers) {
+  for (const auto& [name, value] : dict.numbers) {
     if (!numbers.contains(name) && !name.ends_with(".initial_lr")) unexpected.push_back(name);
   }
-  for (const auto& [name, tensor] : state.tensors) {
+  for (const auto& [name, tensor] : dict.tensors) {
     const auto found = wanted.find(name);
     if (found == wanted.end()) {
       unexpected.push_back(name);
@@ -199,26 +199,26 @@ void Optimizer::check_state(const OptimizerState& state) const {
   if (!message.empty()) throw ValueError(fmt::format("{}: the state does not fit the optimizer:{}", name_, message));
 }
 
-void Optimizer::load_state_dict(const OptimizerState& state) {
-  check_state(state);
+void Optimizer::load_state_dict(const OptimizerState& dict) {
+  check_state(dict);
   const NoGrad guard;
   std::size_t index = 0;
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     std::map<std::string, double> own;
     const std::string prefix = group_prefix(group);
-    for (const auto& [name, value] : state.numbers) {
+    for (const auto& [name, value] : dict.numbers) {
       if (name.starts_with(prefix)) own[name.substr(prefix.size())] = value;
     }
     const auto initial = own.find("initial_lr");
     groups_[group].initial_lr = initial == own.end() ? std::nullopt : std::optional<double>(initial->second);
     set_options(group, own);
-    for (Slot& slot : groups_[group].slots) {
-      slot.steps = static_cast<std::int64_t>(state.numbers.at(fmt::format("{}.step", index)));
-      slot.pending.clear();
+    for (ParameterState& state : groups_[group].states) {
+      state.steps = static_cast<std::int64_t>(dict.numbers.at(fmt::format("{}.step", index)));
+      state.pending.clear();
       for (std::size_t place = 0; place < state_names_.size(); ++place) {
-        const Tensor* saved = state.tensors.find(fmt::format("{}.{}", index, state_names_[place]));
-        slot.tensors[place] =
-            saved ? saved->detach().to(slot.parameter.dtype()).to(slot.parameter.device()).clone() : Tensor();
+        const Tensor* saved = dict.tensors.find(fmt::format("{}.{}", index, state_names_[place]));
+        state.tensors[place] =
+            saved ? saved->detach().to(state.parameter.dtype()).to(state.parameter.device()).clone() : Tensor();
       }
       ++index;
     }

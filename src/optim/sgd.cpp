@@ -22,30 +22,30 @@ void check(const SGDOptions& options) {
 }  // namespace
 
 SGD::SGD(std::vector<Tensor> parameters, const SGDOptions& options)
-    : SGD(std::vector<Group<SGDOptions>>{{std::move(parameters), options}}) {}
+    : SGD(std::vector<ParamGroup<SGDOptions>>{{std::move(parameters), options}}) {}
 
-SGD::SGD(const std::vector<Group<SGDOptions>>& groups)
+SGD::SGD(const std::vector<ParamGroup<SGDOptions>>& groups)
     : Optimizer("SGD", {"momentum_buffer"}, parameters_of(groups)), options_(options_of(groups)) {
   for (const SGDOptions& options : options_) check(options);
 }
 
 bool SGD::keeps(std::size_t group, std::size_t) const { return options_[group].momentum != 0; }
 
-void SGD::update(std::size_t group, Slot& slot, const Tensor& given) {
+void SGD::update(std::size_t group, ParameterState& state, const Tensor& given) {
   const SGDOptions& options = options_[group];
   Tensor gradient = options.maximize ? -given : given;
   if (options.weight_decay != 0) {
-    gradient = gradient + slot.parameter.detach() * coefficient(decay, slot, options.weight_decay);
+    gradient = gradient + state.parameter.detach() * coefficient(decay, state, options.weight_decay);
   }
   if (options.momentum != 0) {
-    const Tensor& buffer = slot.tensors[0];
+    const Tensor& buffer = state.tensors[0];
     // The first gradient enters whole: the buffer's zeros add nothing to it.
-    const double part = slot.steps == 1 ? 1 : 1 - options.dampening;
-    const Tensor& momentum = coefficient(inertia, slot, options.momentum);
-    buffer.copy_(buffer * momentum + gradient * coefficient(share, slot, part));
+    const double part = state.steps == 1 ? 1 : 1 - options.dampening;
+    const Tensor& momentum = coefficient(inertia, state, options.momentum);
+    buffer.copy_(buffer * momentum + gradient * coefficient(share, state, part));
     gradient = options.nesterov ? gradient + buffer * momentum : buffer;
   }
-  slot.parameter.sub_(gradient * coefficient(rate, slot, options.lr));
+  state.parameter.sub_(gradient * coefficient(rate, state, options.lr));
 }
 
 std::map<std::string, double> SGD::options(std::size_t group) const {

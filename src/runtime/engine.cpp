@@ -18,11 +18,11 @@ constexpr std::size_t cached_bytes = std::size_t{64} << 20;
 constexpr std::size_t cached_plans = 256;  // however large
 constexpr std::size_t compared_plans = 64;
 
-/// The positions of a work's leaves among its entries.
+/// The positions of a work's leaves among its nodes.
 std::vector<std::int32_t> leaves_of(const graph::Work& work) {
   std::vector<std::int32_t> leaves;
-  for (std::size_t i = 0; i < work.entries.size(); ++i) {
-    if (work.entries[i].leaf) leaves.push_back(static_cast<std::int32_t>(i));
+  for (std::size_t i = 0; i < work.nodes.size(); ++i) {
+    if (work.nodes[i].leaf) leaves.push_back(static_cast<std::int32_t>(i));
   }
   return leaves;
 }
@@ -96,8 +96,8 @@ PlanPtr Engine::make_plan(const graph::Work& work, std::uint64_t environment) {
   const auto start = std::chrono::steady_clock::now();
   const compile::Target& target = this->target();
   compile::Plan made = compile::make_plan(compile::build_program(work), target);
-  for (std::size_t i = 0; i < work.entries.size(); ++i) {
-    if (work.entries[i].output) made.output_entries.push_back(static_cast<std::int32_t>(i));
+  for (std::size_t i = 0; i < work.nodes.size(); ++i) {
+    if (work.nodes[i].output) made.output_nodes.push_back(static_cast<std::int32_t>(i));
   }
   if (driver_.runs()) target.prepare(made.kernels);
   PlanPtr plan = std::make_shared<const compile::Plan>(std::move(made));
@@ -113,7 +113,7 @@ PlanPtr Engine::make_plan(const graph::Work& work, std::uint64_t environment) {
   }
   if (base::log_enabled("plans")) {
     const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
-    base::log_line("plans", fmt::format("compiled {} nodes into {} steps in {:.1f} ms: {}", work.entries.size(),
+    base::log_line("plans", fmt::format("compiled {} nodes into {} steps in {:.1f} ms: {}", work.nodes.size(),
                                         plan->program.steps.size(), elapsed.count(), reason));
     if (base::log_enabled("steps")) base::log_line("steps", describe_steps(*plan));
   }
@@ -150,7 +150,7 @@ void Engine::execute(const graph::Work& work, graph::Outcome& outcome) {
     plan = plan_for(work);
   } catch (compile::StepFailure& failure) {
     outcome.failure = failure.cause;
-    outcome.culprits = std::move(failure.entries);
+    outcome.culprits = std::move(failure.nodes);
     return;
   }
   observe(*plan);
@@ -179,10 +179,10 @@ void Engine::replay(const graph::Work& work, const compile::Plan& plan, Run& run
     note_interruption(work, plan, run, outcome);
     return;
   }
-  for (std::size_t i = 0; i < plan.output_entries.size(); ++i) {
-    const auto entry = static_cast<std::size_t>(plan.output_entries[i]);
+  for (std::size_t i = 0; i < plan.output_nodes.size(); ++i) {
+    const auto node = static_cast<std::size_t>(plan.output_nodes[i]);
     // The plan's outputs cover the work's; those that the work does not want are given back at once.
-    if (work.entries[entry].output) outcome.results[entry] = std::move(run.outputs[i]);
+    if (work.nodes[node].output) outcome.results[node] = std::move(run.outputs[i]);
   }
 }
 
@@ -191,8 +191,8 @@ void Engine::bind(const graph::Work& work, const compile::Plan& plan, Run& run) 
   memory_.check(plan.output_bytes, program.arena_bytes);
   compile::collect_arguments(work, run.arguments);
   run.leaves.clear();
-  for (const graph::Work::Entry& entry : work.entries) {
-    if (entry.leaf) run.leaves.push_back(entry.node->buffer().get());
+  for (const graph::WorkNode& node : work.nodes) {
+    if (node.leaf) run.leaves.push_back(node.recorded->buffer().get());
   }
   run.outputs.clear();
   run.outputs.resize(program.outputs.size());
@@ -245,18 +245,18 @@ void Engine::run_steps(const compile::Plan& plan, Run& run) {
   counters.bytes_moved.fetch_add(plan.moved_bytes, std::memory_order_relaxed);
 }
 
-/// A plan that found no memory is not kept: what it takes of the host's may be what a smaller one lacks.
+/// Drops a plan that ran out of memory from the cache: the host memory that it holds may be needed by a smaller plan.
 void Engine::forget(const compile::Plan& plan) {
   const std::lock_guard lock(mutex_);
   change_cache([&] { cache_.erase_if([&](const PlanCache::Entry& entry) { return entry.value.get() == &plan; }); });
 }
 
-/// What the step computes with which memory runs out.
+/// The nodes computed by the first step at which the plan exceeds the memory that is left.
 std::vector<std::int32_t> Engine::what_exceeds_memory(const compile::Plan& plan) const {
   const std::size_t in_use = memory_.used();
   const std::size_t limit = memory_.limit().value_or(in_use);
   const std::size_t step = compile::step_beyond(plan.program, limit > in_use ? limit - in_use : 0);
-  return compile::entries_of(plan.program, plan.program.steps[step]);
+  return compile::nodes_of(plan.program, plan.program.steps[step]);
 }
 
 void Engine::note_interruption(const graph::Work& work, const compile::Plan& plan, Run& run, graph::Outcome& outcome) {
@@ -267,12 +267,12 @@ void Engine::note_interruption(const graph::Work& work, const compile::Plan& pla
     return;  // the device itself failed
   }
   const compile::Step& step = plan.program.steps[run.step];
-  outcome.culprits = compile::entries_of(plan.program, step);
+  outcome.culprits = compile::nodes_of(plan.program, step);
   const bool began = !(is_index_error(outcome.failure) && compile::fails_before_writing(step));
   const compile::Remains remains = compile::remains_of(plan.program, run.step, began);
   for (const std::size_t output : remains.complete) {
-    const auto entry = static_cast<std::size_t>(plan.output_entries[output]);
-    if (work.entries[entry].output) outcome.results[entry] = std::move(run.outputs[output]);
+    const auto node = static_cast<std::size_t>(plan.output_nodes[output]);
+    if (work.nodes[node].output) outcome.results[node] = std::move(run.outputs[output]);
   }
   const std::vector<std::int32_t> leaves = leaves_of(work);
   for (const std::size_t leaf : remains.overwritten) outcome.overwritten.push_back(leaves[leaf]);

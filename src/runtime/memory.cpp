@@ -65,7 +65,7 @@ void MemoryPool::give(std::byte* memory, std::size_t bytes) {
   if (free_bytes_ > kept_free) trim(kept_free / 2);
 }
 
-// The largest pieces go first: they are the least likely to be asked for again in just that size.
+// The largest blocks are released first: another allocation of exactly that size is the least likely.
 void MemoryPool::trim(std::size_t keep) {
   while (free_bytes_ > keep && !free_.empty()) {
     const auto largest = std::prev(free_.end());

@@ -40,7 +40,7 @@ void Profiler::activate(std::shared_ptr<Profiler> profiler) {
   the_active().profiler = std::move(profiler);
 }
 
-std::vector<StepRecord> Profiler::records() const {
+std::vector<StepTiming> Profiler::records() const {
   const std::lock_guard lock(mutex_);
   return records_;
 }
@@ -61,7 +61,7 @@ void Profiler::step(const compile::Plan& plan, std::size_t index, DeviceDriver& 
 
 std::string Profiler::chrome_trace() const {
   nlohmann::json events = nlohmann::json::array();
-  for (const StepRecord& record : records()) {
+  for (const StepTiming& record : records()) {
     events.push_back({{"name", record.name},
                       {"ph", "X"},
                       {"pid", 0},
@@ -105,15 +105,15 @@ std::string describe_bundle(const compile::Bundle& bundle) {
     std::set<std::string> sizes{};
   };
   std::vector<Kind> kinds;
-  for (const compile::Step& work : bundle.works) {
-    const std::string member = describe(work);
-    const std::string key = without_sizes(member);
+  for (const compile::Step& member : bundle.members) {
+    const std::string line = describe(member);
+    const std::string key = without_sizes(line);
     auto kind = std::ranges::find(kinds, key, &Kind::key);
-    if (kind == kinds.end()) kind = kinds.insert(kind, {key, member});
+    if (kind == kinds.end()) kind = kinds.insert(kind, {key, line});
     ++kind->members;
-    kind->sizes.insert(member);
+    kind->sizes.insert(line);
   }
-  std::string text = fmt::format("bundle of {}", bundle.works.size());
+  std::string text = fmt::format("bundle of {}", bundle.members.size());
   for (std::size_t i = 0; i < std::min(kinds.size(), most_kinds); ++i) {
     const Kind& kind = kinds[i];
     text += fmt::format("{}{} {}", i == 0 ? ": " : "; ", kind.members, kind.first);
@@ -154,8 +154,8 @@ std::string describe_steps(const compile::Plan& plan) {
     text += fmt::format("{:4} {:24} {:>12} B  {}\n", i, plan.kernels[i]->name(), plan.step_bytes[i],
                         describe(plan.program.steps[i]));
     if (!base::log_enabled("code")) continue;
-    compile::for_each_work(plan.program.steps[i], [&](const compile::Step& work) {
-      if (const compile::Group* group = compile::group_of(work)) text += to_string(*group);
+    compile::for_each_member(plan.program.steps[i], [&](const compile::Step& member) {
+      if (const compile::Group* group = compile::group_of(member)) text += to_string(*group);
     });
   }
   return text;

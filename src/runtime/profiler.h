@@ -11,7 +11,7 @@
 
 namespace russet::runtime {
 
-struct StepRecord {
+struct StepTiming {
   std::string name;
   std::string detail;
   double start_us = 0;
@@ -28,13 +28,13 @@ class Profiler {
 
   /// Runs a step and waits for it. Its time is the device's own where the device knows it, else the host's.
   void step(const compile::Plan& plan, std::size_t index, DeviceDriver& driver, const std::function<void()>& run);
-  std::vector<StepRecord> records() const;
+  std::vector<StepTiming> records() const;
   /// A JSON document for chrome://tracing or Perfetto.
   std::string chrome_trace() const;
 
  private:
   mutable std::mutex mutex_;
-  std::vector<StepRecord> records_;
+  std::vector<StepTiming> records_;
 };
 
 /// One line a step: kernel, sizes, bytes.

@@ -71,7 +71,7 @@ Profile finish_profile() {
   Profile result;
   if (!profiler) return result;
   result.chrome_trace = profiler->chrome_trace();
-  for (const runtime::StepRecord& record : profiler->records()) {
+  for (const runtime::StepTiming& record : profiler->records()) {
     result.steps.push_back(
         {record.name, record.detail, record.start_us, record.duration_us, record.bytes, record.operations});
   }

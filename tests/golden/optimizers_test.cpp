@@ -71,16 +71,16 @@ std::unique_ptr<optim::Optimizer> make(const Json& record, const std::vector<Ten
   if (name == "sgd") {
     const auto shared = sgd_options({}, options);
     return std::make_unique<optim::SGD>(
-        std::vector<optim::Group<optim::SGDOptions>>{{first, shared}, {second, sgd_options(shared, others)}});
+        std::vector<optim::ParamGroup<optim::SGDOptions>>{{first, shared}, {second, sgd_options(shared, others)}});
   }
   if (name == "adam") {
     const auto shared = adam_options(optim::AdamOptions{}, options);
     return std::make_unique<optim::Adam>(
-        std::vector<optim::Group<optim::AdamOptions>>{{first, shared}, {second, adam_options(shared, others)}});
+        std::vector<optim::ParamGroup<optim::AdamOptions>>{{first, shared}, {second, adam_options(shared, others)}});
   }
   const auto shared = adam_options(optim::AdamWOptions{}, options);
   return std::make_unique<optim::AdamW>(
-      std::vector<optim::Group<optim::AdamWOptions>>{{first, shared}, {second, adam_options(shared, others)}});
+      std::vector<optim::ParamGroup<optim::AdamWOptions>>{{first, shared}, {second, adam_options(shared, others)}});
 }
 
 TEST_F(Optimizers, TakeTheStepsOfPyTorch) {
@@ -163,7 +163,7 @@ TEST_F(Optimizers, SchedulesSetTheRatesOfPyTorch) {
     SCOPED_TRACE(record.at("schedule").get<std::string>() + " " + record.at("options").dump());
     const std::vector<Tensor> made = parameters(DType::float32);
     const bool one_group = record.at("rates")[0].size() == 1;
-    std::vector<optim::Group<optim::SGDOptions>> groups{{{made[0], made[1]}, {.lr = 0.1}}};
+    std::vector<optim::ParamGroup<optim::SGDOptions>> groups{{{made[0], made[1]}, {.lr = 0.1}}};
     if (!one_group) groups.push_back({{made[2], made[3]}, {.lr = 0.01, .momentum = 0.5}});
     groups[0].options.momentum = 0.5;
     optim::SGD optimizer(groups);

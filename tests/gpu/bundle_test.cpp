@@ -102,7 +102,7 @@ Kernels bundles_of(MachineDriver& driver, const Works& works, const std::vector<
   Kernels kernels;
   for (const std::vector<std::size_t>& some : members) {
     Bundle bundle;
-    for (const std::size_t member : some) bundle.works.push_back(works.list[member]);
+    for (const std::size_t member : some) bundle.members.push_back(works.list[member]);
     kernels.push_back(driver.target().compile(bundle));
   }
   return kernels;

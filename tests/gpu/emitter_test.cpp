@@ -224,7 +224,7 @@ class CountingDriver final : public gpu::Driver {
   void release(std::byte*, std::size_t) override {}
   void upload(std::byte*, std::span<const std::byte>) override {}
   void download(std::span<std::byte>, const std::byte*) override {}
-  std::vector<std::shared_ptr<const gpu::Pipeline>> build(std::span<const gpu::Unit>) override { return {}; }
+  std::vector<std::shared_ptr<const gpu::Pipeline>> build(std::span<const gpu::CompilationUnit>) override { return {}; }
   void launch(const gpu::Launch&) override {}
   const void* block_of(const std::byte*, std::size_t) const override { return nullptr; }
   void barrier() override { ++barriers; }

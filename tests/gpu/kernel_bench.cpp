@@ -32,14 +32,14 @@ using compile::Primitive;
 /// fail.
 class Machine final : public test::MachineDriver {
  public:
-  std::vector<std::shared_ptr<const gpu::Pipeline>> build(std::span<const gpu::Unit> units) override {
-    std::vector<gpu::Unit> replaced(units.begin(), units.end());
+  std::vector<std::shared_ptr<const gpu::Pipeline>> build(std::span<const gpu::CompilationUnit> units) override {
+    std::vector<gpu::CompilationUnit> replaced(units.begin(), units.end());
     if (const char* const folder = std::getenv("RUSSET_TEST_KERNELS")) {
-      for (const gpu::KernelText& original : gpu::kernel_texts()) {
+      for (const gpu::KernelFile& original : gpu::kernel_files()) {
         std::ifstream file(std::filesystem::path(folder) / original.name);
         if (!file) continue;
         const std::string text(std::istreambuf_iterator<char>(file), {});
-        for (gpu::Unit& unit : replaced) {
+        for (gpu::CompilationUnit& unit : replaced) {
           const std::size_t at = unit.text.find(original.text);
           if (at != std::string::npos) unit.text.replace(at, original.text.size(), text);
         }
@@ -65,7 +65,7 @@ struct Bench {
   gpu::Library library{machine};
   gpu::Stream stream{machine};
   NamedTile tiles;
-  gpu::Context context{library, stream, machine.gpu_properties(), &tiles};
+  gpu::GpuContext context{library, stream, machine.gpu_properties(), &tiles};
 };
 
 Bench& bench() {
@@ -299,10 +299,10 @@ class Recorder final : public test::MachineDriver {
  public:
   explicit Recorder(Recorded& record) : record_(record) {}
 
-  std::vector<std::shared_ptr<const gpu::Pipeline>> build(std::span<const gpu::Unit> units) override {
+  std::vector<std::shared_ptr<const gpu::Pipeline>> build(std::span<const gpu::CompilationUnit> units) override {
     std::vector<std::shared_ptr<const gpu::Pipeline>> pipelines;
-    for (const gpu::Unit& unit : units) {
-      for (const gpu::Entry& entry : unit.entries) {
+    for (const gpu::CompilationUnit& unit : units) {
+      for (const gpu::EntryPoint& entry : unit.entry_points) {
         auto pipeline = std::make_shared<Named>();
         pipeline->unit = record_.units.size();
         pipeline->name = entry.name;
@@ -521,11 +521,11 @@ compile::KernelPtr make_kernel(const Case& one, const Primitive& primitive, std:
   bench().tiles.tile = one.tile;
   bench().tiles.candidates.clear();
   const auto list = gpu::implementations(primitive.op);
-  const gpu::Verdict verdict = compile::choose<const gpu::Context&>(list, primitive, false, bench().context);
+  const gpu::Verdict verdict = compile::choose<const gpu::GpuContext&>(list, primitive, false, bench().context);
   reason = verdict.reason;
   if (!verdict.accepted()) return nullptr;
   compile::KernelPtr kernel = verdict.make();
-  gpu::Context context = bench().context;
+  gpu::GpuContext context = bench().context;
   context.properties.longest_launch = 1.0 / one.slices;
   dynamic_cast<gpu::GpuKernel&>(*kernel).model(1.0, context);
   return kernel;

@@ -105,7 +105,7 @@ struct Recorded {
     double bound = 0;  // largest difference
   };
   std::string name;
-  std::vector<gpu::Unit> units;
+  std::vector<gpu::CompilationUnit> units;
   std::vector<std::vector<std::byte>> memory;
   std::vector<Launch> launches;
   std::vector<Result> results;  // the output, then what the kernel computes or stores besides

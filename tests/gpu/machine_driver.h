@@ -42,11 +42,11 @@ class MachineDriver : public gpu::Driver {
     std::copy_n(source, target.size(), target.begin());
   }
 
-  std::vector<std::shared_ptr<const gpu::Pipeline>> build(std::span<const gpu::Unit> units) override {
+  std::vector<std::shared_ptr<const gpu::Pipeline>> build(std::span<const gpu::CompilationUnit> units) override {
     std::vector<std::shared_ptr<const gpu::Pipeline>> pipelines;
-    for (const gpu::Unit& unit : units) {
+    for (const gpu::CompilationUnit& unit : units) {
       const auto module = simulator::compile(unit.text);
-      for (const gpu::Entry& entry : unit.entries) {
+      for (const gpu::EntryPoint& entry : unit.entry_points) {
         auto pipeline = std::make_shared<Pipeline>();
         pipeline->module = module;
         pipeline->kernel = module->find(entry.name);

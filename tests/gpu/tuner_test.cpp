@@ -73,7 +73,7 @@ struct Process {
     machine.name = name;
     context.properties = machine.gpu_properties();
     tuner = std::make_unique<gpu::Tuner>(context, machine, tuning, folder, [this] {
-      return gpu::Tuner::Memory{pool, Device(DeviceType::mps)};
+      return gpu::Tuner::MeasuringMemory{pool, Device(DeviceType::mps)};
     });
     context.tiles = tuner.get();
   }
@@ -93,7 +93,7 @@ struct Process {
     };
     product.inputs = {operand(3, {rows, 40}), operand(1, {40, columns})};
     product.output = operand(4, {rows, columns});
-    return compile::choose<const gpu::Context&>(gpu::implementations(product.op), product, false, context)
+    return compile::choose<const gpu::GpuContext&>(gpu::implementations(product.op), product, false, context)
         .make()
         ->name();
   }
@@ -102,7 +102,7 @@ struct Process {
   gpu::Library library{machine};
   gpu::Stream stream{machine};
   runtime::MemoryPool pool{machine};
-  gpu::Context context;
+  gpu::GpuContext context;
   std::unique_ptr<gpu::Tuner> tuner;
 };
 

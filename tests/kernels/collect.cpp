@@ -27,10 +27,10 @@ gpu::Driver& planning_driver() {
   return *driver;
 }
 
-const gpu::Context& context() {
+const gpu::GpuContext& context() {
   static gpu::Library library(planning_driver());
   static gpu::Stream stream(planning_driver());
-  static const gpu::Context context{library, stream, planning_driver().gpu_properties()};
+  static const gpu::GpuContext context{library, stream, planning_driver().gpu_properties()};
   return context;
 }
 

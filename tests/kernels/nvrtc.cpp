@@ -64,9 +64,9 @@ class Program {
 
 bool has_nvrtc() { return true; }
 
-Cubin compile_for_cuda(const gpu::Unit& unit) {
+Cubin compile_for_cuda(const gpu::CompilationUnit& unit) {
   std::vector<std::string> kept;  // ended by zeros
-  for (const gpu::KernelText& text : gpu::kernel_texts()) {
+  for (const gpu::KernelFile& text : gpu::kernel_files()) {
     if (!text.name.starts_with(folder)) continue;
     kept.emplace_back(text.name.substr(folder.size()));
     kept.emplace_back(text.text);
@@ -88,7 +88,7 @@ Cubin compile_for_cuda(const gpu::Unit& unit) {
 namespace russet::kernels {
 
 bool has_nvrtc() { return false; }
-Cubin compile_for_cuda(const gpu::Unit&) { throw std::runtime_error("built without CUDA's toolkit"); }
+Cubin compile_for_cuda(const gpu::CompilationUnit&) { throw std::runtime_error("built without CUDA's toolkit"); }
 
 }  // namespace russet::kernels
 

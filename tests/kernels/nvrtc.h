@@ -17,6 +17,6 @@ struct Cubin {
 };
 
 /// A unit as sm_90's machine code. Throws std::runtime_error with the compiler's words. Thread-safe.
-Cubin compile_for_cuda(const gpu::Unit& unit);
+Cubin compile_for_cuda(const gpu::CompilationUnit& unit);
 
 }  // namespace russet::kernels

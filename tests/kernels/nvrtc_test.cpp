@@ -27,7 +27,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 TEST(Nvrtc, CompilesAllKernels) {
   RUSSET_NEEDS_NVRTC();
   const std::vector<gpu::FunctionPtr> functions = all_functions();
-  const std::vector<gpu::Unit> units = gpu::make_units(functions);
+  const std::vector<gpu::CompilationUnit> units = gpu::make_units(functions);
   const auto start = std::chrono::steady_clock::now();
   std::atomic<std::size_t> next{0};
   std::atomic<std::size_t> compiled{0};
@@ -36,7 +36,7 @@ TEST(Nvrtc, CompilesAllKernels) {
     for (std::size_t i = next++; i < units.size(); i = next++) {
       try {
         const Cubin cubin = compile_for_cuda(units[i]);
-        for (const gpu::Entry& entry : units[i].entries) {
+        for (const gpu::EntryPoint& entry : units[i].entry_points) {
           const bool there = cubin.code.starts_with(
                                  "\x7f"
                                  "ELF") &&
@@ -68,14 +68,14 @@ TEST(Nvrtc, AOneLineKernelIsThereAtOnce) {
   RUSSET_NEEDS_NVRTC();
   double best = 1e9;
   for (int i = 0; i < 10; ++i) {
-    gpu::Unit unit;
+    gpu::CompilationUnit unit;
     unit.text = fmt::format(R"(struct Numbers {{ uint count; float factor; }};
 KERNEL(scale{0}, 256, IN(float, x, 0), OUT(float, y, 1), VALUES(Numbers, values, 2)) {{
   const uint i = group_id.x * 256u + thread_id;
   if (i < values.count) y[i] = x[i] * values.factor + {0}.0f;
 }})",
                             i);
-    unit.entries = {{fmt::format("scale{}", i), 256}};
+    unit.entry_points = {{fmt::format("scale{}", i), 256}};
     const auto start = std::chrono::steady_clock::now();
     EXPECT_FALSE(compile_for_cuda(unit).code.empty());
     best = std::min(best, seconds_since(start));

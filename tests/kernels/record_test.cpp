@@ -167,7 +167,7 @@ class Writer {
 void write(Writer& out, const Recorded& record) {
   out.bytes(record.name);
   out.size(record.units.size());
-  for (const gpu::Unit& unit : record.units) out.bytes(compile_for_cuda(unit).code);
+  for (const gpu::CompilationUnit& unit : record.units) out.bytes(compile_for_cuda(unit).code);
   out.size(record.memory.size());
   for (const auto& memory : record.memory) out.bytes(memory);
   out.size(record.launches.size());

@@ -44,7 +44,7 @@ TEST(Units, AreOfEverySource) {
 TEST(Units, AreWritten) {
   const char* const folder = std::getenv("RUSSET_TEST_UNITS");
   if (folder == nullptr) GTEST_SKIP() << "nobody asks for them";
-  const std::vector<gpu::Unit> units = gpu::make_units(functions());
+  const std::vector<gpu::CompilationUnit> units = gpu::make_units(functions());
   for (std::size_t i = 0; i < units.size(); ++i) {
     std::ofstream(std::filesystem::path(folder) / fmt::format("unit{:03}.metal", i)) << units[i].text;
   }

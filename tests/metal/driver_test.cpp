@@ -273,7 +273,7 @@ TEST_F(Metal, LostFencesAreReported) {
 }
 
 TEST_F(Metal, CompilerErrorsAreItsWords) {
-  const gpu::Unit unit{"KERNEL(broken, 64, OUT(float, x, 0)) { syntax error }", {{"broken", 64}}};
+  const gpu::CompilationUnit unit{"KERNEL(broken, 64, OUT(float, x, 0)) { syntax error }", {{"broken", 64}}};
   try {
     driver().build({&unit, 1});
     FAIL() << "was compiled";
@@ -281,12 +281,12 @@ TEST_F(Metal, CompilerErrorsAreItsWords) {
     EXPECT_NE(std::string(error.what()).find("broken"), std::string::npos) << error.what();
     EXPECT_NE(std::string(error.what()).find("error"), std::string::npos) << error.what();
   }
-  const gpu::Unit other{std::string(metal_test::kernels), {{"no_such_kernel", 64}}};
+  const gpu::CompilationUnit other{std::string(metal_test::kernels), {{"no_such_kernel", 64}}};
   EXPECT_THROW(driver().build({&other, 1}), DeviceError);
 }
 
 TEST_F(Metal, UnitsAreBuiltOnceAndInOrder) {
-  std::vector<gpu::Unit> units;
+  std::vector<gpu::CompilationUnit> units;
   for (int i = 0; i < 10; ++i) {
     std::string text(metal_test::kernels);
     text.replace(text.find("KERNEL(scale"), 12, "KERNEL(scale" + std::to_string(i));
@@ -303,7 +303,7 @@ TEST_F(Metal, UnitsAreBuiltOnceAndInOrder) {
 
 TEST_F(Metal, ArchivesServeTheNextProcess) {
   const auto compile = [&] {
-    const gpu::Unit unit{std::string(metal_test::kernels) + "// archived", {{"scale", 64}, {"bump", 64}}};
+    const gpu::CompilationUnit unit{std::string(metal_test::kernels) + "// archived", {{"scale", 64}, {"bump", 64}}};
     driver().build({&unit, 1});
   };
   const std::filesystem::path folder = cache() / "russet" / "metal";

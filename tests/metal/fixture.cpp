@@ -43,7 +43,7 @@ Metal::~Metal() {
 
 void Metal::start() {
   driver_ = metal::make_driver();
-  const gpu::Unit unit{std::string(kernels), {{"scale", 64}, {"bump_all", 64}, {"copy_part", 32}}};
+  const gpu::CompilationUnit unit{std::string(kernels), {{"scale", 64}, {"bump_all", 64}, {"copy_part", 32}}};
   pipelines_ = driver_->build({&unit, 1});
 }
 

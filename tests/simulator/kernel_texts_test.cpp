@@ -21,7 +21,7 @@ TEST(KernelTexts, AreThoseOfTheFolder) {
     const std::string name = std::filesystem::relative(entry.path(), folder).generic_string();
     EXPECT_EQ(kernel_text(name), text) << name;
   }
-  EXPECT_EQ(kernel_texts().size(), files);
+  EXPECT_EQ(kernel_files().size(), files);
 }
 
 TEST(KernelTexts, AnUnknownNameIsAnError) { EXPECT_THROW(kernel_text("no_such.metal"), InternalError); }

@@ -517,7 +517,7 @@ TEST(Passes, StagesLetResultsShareAStep) {
   EXPECT_EQ(parts.size(), 3U);
   const auto* bundle = std::get_if<compile::Bundle>(&plan.program.steps[3]);
   ASSERT_NE(bundle, nullptr);
-  for (const compile::Step& work : bundle->works) EXPECT_EQ(parts.erase(std::get<compile::Stage>(work).parts), 1U);
+  for (const compile::Step& work : bundle->members) EXPECT_EQ(parts.erase(std::get<compile::Stage>(work).parts), 1U);
   // The parts live together until the last step.
   EXPECT_GE(plan.program.arena_bytes, 3 * 1024U);
 }
@@ -613,7 +613,7 @@ TEST(Descriptions, OfBundlesHaveALimit) {
   for (std::size_t length = 1; length <= 20; ++length) {
     compile::Group group = group_over({64}, ops::Op::add);
     group.code.resize(length, group.code.front());
-    bundle.works.insert(bundle.works.end(), {group, group});
+    bundle.members.insert(bundle.members.end(), {group, group});
   }
   const std::string text = runtime::describe(bundle);
   EXPECT_EQ(text.find("bundle of 40: 2 group [64] add; 2 group [64] add add; "), 0U) << text;

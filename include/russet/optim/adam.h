@@ -20,7 +20,7 @@ class Adam : public Optimizer {
  public:
   /// Throws ValueError for options out of range.
   explicit Adam(std::vector<Tensor> parameters, const AdamOptions& options = {});
-  explicit Adam(const std::vector<Group<AdamOptions>>& groups);
+  explicit Adam(const std::vector<ParamGroup<AdamOptions>>& groups);
 
   using Optimizer::set_lr;
   double lr(std::size_t group = 0) const override { return options_.at(group).lr; }
@@ -30,9 +30,9 @@ class Adam : public Optimizer {
   const AdamOptions& group_options(std::size_t group = 0) const { return options_.at(group); }
 
  protected:
-  Adam(const char* name, const std::vector<Group<AdamOptions>>& groups, bool decoupled);
+  Adam(const char* name, const std::vector<ParamGroup<AdamOptions>>& groups, bool decoupled);
   bool keeps(std::size_t group, std::size_t place) const override;
-  void update(std::size_t group, Slot& slot, const Tensor& gradient) override;
+  void update(std::size_t group, ParameterState& state, const Tensor& gradient) override;
   std::map<std::string, double> options(std::size_t group) const override;
   void set_options(std::size_t group, const std::map<std::string, double>& numbers) override;
 
@@ -56,7 +56,7 @@ class AdamW : public Adam {
  public:
   /// Throws ValueError for options out of range.
   explicit AdamW(std::vector<Tensor> parameters, const AdamWOptions& options = {});
-  explicit AdamW(const std::vector<Group<AdamWOptions>>& groups);
+  explicit AdamW(const std::vector<ParamGroup<AdamWOptions>>& groups);
 };
 
 }  // namespace russet::optim

@@ -53,20 +53,20 @@ class Optimizer {
   /// State of the parameters and options of the groups.
   OptimizerState state_dict() const;
   /// Throws one ValueError that names everything missing, unexpected or of another shape; nothing is changed then.
-  void load_state_dict(const OptimizerState& state);
+  void load_state_dict(const OptimizerState& dict);
 
  protected:
   /// What is kept for a parameter: tensors in the order of state_names(), undefined until its first update.
-  struct Slot {
+  struct ParameterState {
     Tensor parameter;
     std::vector<Tensor> tensors;
     std::int64_t steps = 0;
     /// The parameter's versions after updates that had not been computed when last seen; ascending.
     std::vector<std::uint64_t> pending{};
   };
-  struct GroupSlots {
+  struct GroupState {
     std::vector<Tensor> parameters;
-    std::vector<Slot> slots;
+    std::vector<ParameterState> states;
     std::optional<double> initial_lr{};
   };
 
@@ -74,8 +74,8 @@ class Optimizer {
   Optimizer(const char* name, std::vector<std::string> state_names, std::vector<std::vector<Tensor>> groups);
   /// Whether the group keeps state tensor `place` of state_names.
   virtual bool keeps(std::size_t group, std::size_t place) const = 0;
-  /// The new value of a parameter; slot.steps counts this update already, slot.tensors are there.
-  virtual void update(std::size_t group, Slot& slot, const Tensor& gradient) = 0;
+  /// The new value of a parameter; state.steps counts this update already, state.tensors are there.
+  virtual void update(std::size_t group, ParameterState& state, const Tensor& gradient) = 0;
   /// Options as numbers, for state_dict().
   virtual std::map<std::string, double> options(std::size_t group) const = 0;
   virtual void set_options(std::size_t group, const std::map<std::string, double>& numbers) = 0;
@@ -83,7 +83,7 @@ class Optimizer {
   static constexpr std::size_t max_coefficients = 8;
   /// Number `place` (below max_coefficients) of this update, as a tensor of no axes which parameters of one group, type
   /// and count of steps share.
-  const Tensor& coefficient(std::size_t place, const Slot& slot, double value);
+  const Tensor& coefficient(std::size_t place, const ParameterState& state, double value);
 
  private:
   struct Coefficients {
@@ -92,20 +92,20 @@ class Optimizer {
     Device device{};
     std::vector<Tensor> values;
   };
-  void prepare(std::size_t group, Slot& slot);
-  static std::int64_t steps_of(const Slot& slot);
-  static void count_step(Slot& slot);
-  void check_state(const OptimizerState& state) const;
+  void prepare(std::size_t group, ParameterState& state);
+  static std::int64_t steps_of(const ParameterState& state);
+  static void count_step(ParameterState& state);
+  void check_state(const OptimizerState& dict) const;
 
   const char* name_;
   std::vector<std::string> state_names_;
-  std::vector<GroupSlots> groups_;
+  std::vector<GroupState> groups_;
   Coefficients coefficients_;
 };
 
 /// Parameters with options of their own.
 template <class Options>
-struct Group {
+struct ParamGroup {
   std::vector<Tensor> parameters;
   Options options;
 };

@@ -19,7 +19,7 @@ class SGD : public Optimizer {
  public:
   /// Throws ValueError for options out of range; nesterov needs momentum and no dampening.
   explicit SGD(std::vector<Tensor> parameters, const SGDOptions& options = {});
-  explicit SGD(const std::vector<Group<SGDOptions>>& groups);
+  explicit SGD(const std::vector<ParamGroup<SGDOptions>>& groups);
 
   using Optimizer::set_lr;
   double lr(std::size_t group = 0) const override { return options_.at(group).lr; }
@@ -30,7 +30,7 @@ class SGD : public Optimizer {
 
  protected:
   bool keeps(std::size_t group, std::size_t place) const override;
-  void update(std::size_t group, Slot& slot, const Tensor& gradient) override;
+  void update(std::size_t group, ParameterState& state, const Tensor& gradient) override;
   std::map<std::string, double> options(std::size_t group) const override;
   void set_options(std::size_t group, const std::map<std::string, double>& numbers) override;
 

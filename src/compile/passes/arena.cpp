@@ -54,7 +54,7 @@ class Alive {
     }
   }
 
-  /// Those that live when the span begins, and those that begin before it ends.
+  /// Visits the spans that overlap `span`: alive when it begins, or beginning before it ends.
   void find(const Span& span, std::vector<const Span*>& found) const {
     found.clear();
     const auto add = [&](const std::vector<const Span*>& more) { found.insert(found.end(), more.begin(), more.end()); };
@@ -142,10 +142,10 @@ bool reads_in_place(const Stage& stage, std::int32_t leaf, std::int32_t output) 
 }
 
 /// Likewise for a step that is no bundle.
-bool reads_in_place(const Step& work, bool epilogues, std::int32_t leaf, std::int32_t output) {
-  const auto* group = std::get_if<Group>(&work);
-  const auto* primitive = std::get_if<Primitive>(&work);
-  const auto* stage = std::get_if<Stage>(&work);
+bool reads_in_place(const Step& member, bool epilogues, std::int32_t leaf, std::int32_t output) {
+  const auto* group = std::get_if<Group>(&member);
+  const auto* primitive = std::get_if<Primitive>(&member);
+  const auto* stage = std::get_if<Stage>(&member);
   return (group != nullptr && reads_in_place(*group, leaf, output)) ||
          (epilogues && primitive != nullptr && reads_in_place(*primitive, leaf, output)) ||
          (epilogues && stage != nullptr && reads_in_place(*stage, leaf, output));
@@ -157,24 +157,24 @@ class Members {
  public:
   explicit Members(const Program& program) : toucher_(program.slots.size(), nobody) {}
 
-  void look_at(const Step& step) {
+  void read(const Step& step) {
     for (const std::int32_t slot : touched_) toucher(slot) = nobody;
     touched_.clear();
-    works_.clear();
-    for_each_work(step, [&](const Step& work) {
-      const auto member = static_cast<std::int32_t>(works_.size());
-      for_each_access(work, [&](std::int32_t slot, bool) {
+    members_of_step_.clear();
+    for_each_member(step, [&](const Step& member) {
+      const auto number = static_cast<std::int32_t>(members_of_step_.size());
+      for_each_access(member, [&](std::int32_t slot, bool) {
         if (toucher(slot) == nobody) touched_.push_back(slot);
-        toucher(slot) = toucher(slot) == nobody || toucher(slot) == member ? member : several;
+        toucher(slot) = toucher(slot) == nobody || toucher(slot) == number ? number : several;
       });
-      works_.push_back(&work);
+      members_of_step_.push_back(&member);
     });
   }
 
   /// The member that alone touches both; nullptr if there is none.
   const Step* of(std::int32_t leaf, std::int32_t output) {
     const std::int32_t member = toucher(leaf);
-    return member >= 0 && member == toucher(output) ? works_[static_cast<std::size_t>(member)] : nullptr;
+    return member >= 0 && member == toucher(output) ? members_of_step_[static_cast<std::size_t>(member)] : nullptr;
   }
 
  private:
@@ -185,7 +185,7 @@ class Members {
 
   std::vector<std::int32_t> toucher_;
   std::vector<std::int32_t> touched_;
-  std::vector<const Step*> works_;
+  std::vector<const Step*> members_of_step_;
 };
 
 /// Gives outputs the memory of leaves: the leaf's last reader runs before the output's first writer, or is the same
@@ -246,7 +246,7 @@ class Donation {
     const auto ending = donors.ending.find(now);
     if (ending == donors.ending.end()) return false;
     if (now != looked_at_) {
-      members_.look_at(program_.steps[static_cast<std::size_t>(now)]);
+      members_.read(program_.steps[static_cast<std::size_t>(now)]);
       looked_at_ = now;
     }
     for (std::size_t i = 0; i < ending->second.size(); ++i) {

@@ -90,7 +90,7 @@ class Bundler {
     return *sharing_[step];
   }
 
-  /// Bundles that read a leaf whose memory a result of this step may take: it takes it only if nobody reads it later.
+  /// Bundles that read a leaf whose memory this step's result could take; they must run first.
   std::uint32_t readers_of_donors(const Step& step) const {
     std::vector<std::size_t> results;  // bytes
     for_each_access(step, [&](std::int32_t slot, bool writes) {
@@ -164,7 +164,7 @@ class Bundler {
     return std::find(bundle.codes.begin(), bundle.codes.end(), sharing.code) != bundle.codes.end();
   }
 
-  /// Takes in steps that come later but need nothing of what has not run by now.
+  /// Moves later steps into the bundle if they depend on no step that has not run yet.
   void pull(std::size_t place) {
     ++round_;
     const std::size_t end = std::min(now_ + limits_.window, program_.steps.size());

@@ -72,7 +72,7 @@ void Fusion::try_merge(std::int32_t a, std::int32_t b) {
   if (a == b || cluster(a).kind != Cluster::Kind::group || cluster(b).kind != Cluster::Kind::group) return;
   if (cluster(a).members.size() + cluster(b).members.size() > most_members) return;
   if (summary(a).fails || summary(b).fails || summary(a).computed != summary(b).computed) return;
-  std::optional<Space> space = common_space(cluster(a), cluster(b));
+  std::optional<IterationSpace> space = common_space(cluster(a), cluster(b));
   if (!space || views_meet(a, b) || views_meet(b, a)) return;
   Union both = unite(a, b);
   if (!is_runnable_as_one(a, b, *space, both) || !order_.can_merge(a, b)) return;
@@ -80,18 +80,18 @@ void Fusion::try_merge(std::int32_t a, std::int32_t b) {
   merge(a_larger ? a : b, a_larger ? b : a, *space, std::move(both));
 }
 
-std::optional<Fusion::Space> Fusion::common_space(const Cluster& a, const Cluster& b) {
+std::optional<Fusion::IterationSpace> Fusion::common_space(const Cluster& a, const Cluster& b) {
   const bool a_larger = numel(a.space) >= numel(b.space);
   const Cluster& large = a_larger ? a : b;
   const Cluster& small = a_larger ? b : a;
   if (large.space == small.space) {
     if (large.reduced && small.reduced && large.reduced != small.reduced) return std::nullopt;
-    return Space{large.space, large.reduced | small.reduced};
+    return IterationSpace{large.space, large.reduced | small.reduced};
   }
   if (numel(large.space) == 0) return std::nullopt;
   // The smaller one lives on what the reductions give.
   if (small.reduced || !large.reduced || fit(small.space, large) != Fit::reduced) return std::nullopt;
-  return Space{large.space, large.reduced};
+  return IterationSpace{large.space, large.reduced};
 }
 
 /// Whether a group reads, through a view, what another one computes: it would have to read memory that it has not
@@ -123,7 +123,7 @@ Fusion::Union Fusion::unite(std::int32_t a, std::int32_t b) const {
   return both;
 }
 
-bool Fusion::is_runnable_as_one(std::int32_t a, std::int32_t b, const Space& space, const Union& both) const {
+bool Fusion::is_runnable_as_one(std::int32_t a, std::int32_t b, const IterationSpace& space, const Union& both) const {
   const auto members = cluster(a).members.size() + cluster(b).members.size();
   if (!summary(a).reduces && !summary(b).reduces) {
     const int most = target_.max_accesses();
@@ -139,7 +139,7 @@ bool Fusion::is_runnable_as_one(std::int32_t a, std::int32_t b, const Space& spa
   return is_runnable(program_, readers_, merged, target_);
 }
 
-void Fusion::merge(std::int32_t whole, std::int32_t part, Space space, Union both) {
+void Fusion::merge(std::int32_t whole, std::int32_t part, IterationSpace space, Union both) {
   order_.merge(whole, part);
   Cluster& own = cluster(whole);
   Cluster& gone = cluster(part);

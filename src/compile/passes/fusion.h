@@ -18,8 +18,8 @@ class Fusion {
   void merge_siblings();
 
  private:
-  /// What the question whether a group is runnable asks of its members, so that growing by one member does not cost a
-  /// look at all of them.
+  /// A summary of a group's members, from which follows whether the group is runnable: kept up to date as groups merge,
+  /// so that adding a member does not cost a walk over all of them.
   struct Summary {
     std::vector<ValueId> reads;   // values and views of other groups that members read, ascending
     std::vector<ValueId> viewed;  // values in memory that members read through views, ascending
@@ -28,11 +28,11 @@ class Fusion {
     bool fails = false;     // may, so it stays alone
     bool computed = false;  // by the device itself
   };
-  struct Space {
+  struct IterationSpace {
     Shape sizes;
     std::uint32_t reduced = 0;
   };
-  /// Of a group that two would become: what Summary says of it that is not plain.
+  /// The parts of the Summary of two merged groups that are not simple sums of both.
   struct Union {
     std::vector<ValueId> reads;
     int stored = 0;
@@ -45,11 +45,11 @@ class Fusion {
   std::int32_t owner(ValueId id) const { return program_.owner[static_cast<std::size_t>(id)]; }
   Summary summary_of(const Cluster& own) const;
   void try_merge(std::int32_t a, std::int32_t b);
-  static std::optional<Space> common_space(const Cluster& a, const Cluster& b);
+  static std::optional<IterationSpace> common_space(const Cluster& a, const Cluster& b);
   bool views_meet(std::int32_t a, std::int32_t b) const;
   Union unite(std::int32_t a, std::int32_t b) const;
-  bool is_runnable_as_one(std::int32_t a, std::int32_t b, const Space& space, const Union& both) const;
-  void merge(std::int32_t whole, std::int32_t part, Space space, Union both);
+  bool is_runnable_as_one(std::int32_t a, std::int32_t b, const IterationSpace& space, const Union& both) const;
+  void merge(std::int32_t whole, std::int32_t part, IterationSpace space, Union both);
 
   Program& program_;
   const Target& target_;

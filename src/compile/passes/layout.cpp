@@ -104,7 +104,9 @@ class Layout {
     return value.strides;
   }
 
-  /// What is about the query lies as the query does, and so on: heads side by side, where one product made them.
+  /// Results and gradients of an attention get the memory order of the operand that they belong to (query, key or
+  /// value),
+  /// which has heads side by side where one product made all three.
   Strides wish_of_attention(const Value& value) const {
     const bool of_key = value.op == Op::attention_key_gradient || value.op == Op::attention_value_gradient;
     const Value& model = value_at(program_, value.inputs[of_key ? 1 : 0]);

@@ -6,7 +6,7 @@
 
 namespace russet::compile::passes {
 
-/// Temporaries of so many bytes may live longer anywhere.
+/// Passes may lengthen the life of temporaries up to this size without looking at the plan's peak.
 constexpr std::size_t small_bytes = std::size_t{64} << 10;
 
 struct Lives {
@@ -14,8 +14,7 @@ struct Lives {
   std::vector<std::size_t> bytes;  // by step
   std::size_t peak = 0;
 
-  /// Whether so many bytes more can live during a step and the next one without a peak that is
-  /// higher by more than a trifle.
+  /// Whether `more` bytes can be alive during this step and the next without raising the plan's peak noticeably.
   bool fits(std::size_t step, std::size_t more) const;
 };
 

@@ -55,7 +55,7 @@ class Lowering {
     program_.slots.push_back(slot);
   }
 
-  /// From which place in the order on nothing fails that is written any more; see first_sure_step.
+  /// The position in the order from which no cluster can fail any more; see first_sure_step.
   std::size_t first_sure_cluster() const {
     for (std::size_t i = program_.order.size(); i-- > 0;) {
       const Cluster& cluster = program_.clusters[static_cast<std::size_t>(program_.order[i])];
@@ -67,7 +67,7 @@ class Lowering {
     return 0;
   }
 
-  /// Overwrites whose base ends there: (base, result) pairs that share memory.
+  /// Finds overwrites that are the only reader of their base: base and result then share a slot.
   void find_shared_slots() {
     const auto sure = program_.order.begin() + static_cast<std::ptrdiff_t>(first_sure_cluster());
     std::vector<bool> is_sure(program_.clusters.size(), false);

@@ -22,7 +22,7 @@ double core_cost(const Value& value) {
   }
 }
 
-constexpr std::size_t longest_recipe = 16;
+constexpr std::size_t most_recomputed = 16;
 constexpr std::size_t most_members = 512;
 
 void add_members(Cluster& reader, const std::vector<ValueId>& more) {
@@ -32,7 +32,7 @@ void add_members(Cluster& reader, const std::vector<ValueId>& more) {
   members.erase(std::unique(members.begin(), members.end()), members.end());
 }
 
-/// Members that no store needs any more go.
+/// Removes members that no store depends on.
 void drop_unused(const Program& program, Cluster& own) {
   std::set<ValueId> needed(own.stores.begin(), own.stores.end());
   for (std::size_t i = own.members.size(); i-- > 0;) {
@@ -65,7 +65,7 @@ Recomputation::Recomputation(Program& program, const Target& target, Scope scope
 }
 
 void Recomputation::run() {
-  // Once a value is gone, one that was made of it may be cheaper to make of what the first one was made of.
+  // Taking one value out of memory may make it pay to take out another that was computed from it.
   while (sweep() && scope_ == Scope::prologues) {
   }
   for (Cluster& cluster : program_.clusters) {
@@ -74,14 +74,15 @@ void Recomputation::run() {
   }
 }
 
-/// Whether a value went out of memory.
+/// Considers every value once. Returns whether any was taken out of memory.
 bool Recomputation::sweep() {
   bool any = false;
   for (auto id = static_cast<ValueId>(program_.values.size()); id-- > 0;) {
     if (is_considered(id)) any |= consider({id});
   }
   if (scope_ == Scope::groups) return any;
-  // What does not pay for one value may pay for all of a group: it goes then, and with it what it has read.
+  // Recomputing a single value of a group may not pay where recomputing all of them does: then the whole group is
+  // removed, and with it its loads.
   for (std::size_t id = 0; id < program_.clusters.size(); ++id) {
     const std::vector<ValueId> stores = program_.clusters[id].stores;
     const bool all = std::all_of(stores.begin(), stores.end(), [&](ValueId stored) { return is_considered(stored); });
@@ -134,8 +135,9 @@ double Recomputation::cost_of(const Value& value) const {
 }
 
 /// How `reader` could compute the value; nothing if it cannot.
-std::optional<Recomputation::Recipe> Recomputation::recipe_for(ValueId id, const Cluster& reader, double budget) const {
-  Recipe recipe;
+std::optional<Recomputation::RecomputedMembers> Recomputation::recomputed_by(ValueId id, const Cluster& reader,
+                                                                             double budget) const {
+  RecomputedMembers recomputed;
   std::vector<ValueId> stack{id};
   std::set<ValueId> seen{id};
   while (!stack.empty()) {
@@ -143,24 +145,24 @@ std::optional<Recomputation::Recipe> Recomputation::recipe_for(ValueId id, const
     stack.pop_back();
     const Value& value = value_at(program_, next);
     const Fit fits = fit(value.shape, reader);
-    if (fits == Fit::none || recipe.members.size() >= longest_recipe) return std::nullopt;
-    recipe.members.push_back(next);
-    recipe.bytes += cost_of(value) * static_cast<double>(numel(value.shape));
+    if (fits == Fit::none || recomputed.members.size() >= most_recomputed) return std::nullopt;
+    recomputed.members.push_back(next);
+    recomputed.bytes += cost_of(value) * static_cast<double>(numel(value.shape));
     for (const ValueId input : value.inputs) {
       if (input < 0 || !seen.insert(input).second || is_free(value_at(program_, input))) continue;
       if (std::binary_search(reader.members.begin(), reader.members.end(), input)) continue;
       const ValueId base = base_of(program_, input);
       if (in_memory_[static_cast<std::size_t>(base)]) {
-        if (!loads(reader, base)) recipe.bytes += static_cast<double>(byte_size(value_at(program_, input)));
+        if (!loads(reader, base)) recomputed.bytes += static_cast<double>(byte_size(value_at(program_, input)));
       } else if (base == input && is_pointwise(value_at(program_, input))) {
         stack.push_back(input);
       } else {
         return std::nullopt;
       }
     }
-    if (recipe.bytes > budget) return std::nullopt;
+    if (recomputed.bytes > budget) return std::nullopt;
   }
-  return recipe;
+  return recomputed;
 }
 
 bool Recomputation::loads(const Cluster& reader, ValueId base) const {
@@ -187,7 +189,7 @@ bool Recomputation::is_considered(ValueId id) const {
   return (is_pointwise(value) || is_view(value)) && !owner.dead && owner.kind == Cluster::Kind::group;
 }
 
-/// Whether the values, all of one cluster, went out of memory.
+/// Takes the values, all of one cluster, out of memory if that pays. Returns whether it did.
 bool Recomputation::consider(const std::vector<ValueId>& ids) {
   for (const ValueId id : ids) in_memory_[static_cast<std::size_t>(id)] = false;
   const bool gone = replace(ids);
@@ -203,38 +205,38 @@ bool Recomputation::replace(const std::vector<ValueId>& ids) {
     const auto reads = static_cast<double>(readers_[static_cast<std::size_t>(id)].size());
     budget += static_cast<double>(byte_size(value_at(program_, id))) * (1 + reads);
   }
-  // A group that stores nothing else goes, and with it what it has read.
+  // A group that stores nothing else is removed, which saves its loads as well.
   if (scope_ == Scope::prologues && stores.size() == ids.size()) budget += load_bytes(cluster(owner));
-  std::vector<Reading> readings;
+  std::vector<Replacement> replacements;
   Grown grown;
   for (const ValueId id : ids) {
     if (readers_[static_cast<std::size_t>(id)].empty()) return false;
     for (const std::int32_t reader : readers_[static_cast<std::size_t>(id)]) {
       Cluster& whole = grown.emplace(reader, cluster(reader)).first->second;
-      auto recipe = recipe_for(id, whole, budget);
-      if (!recipe) return false;
-      budget -= recipe->bytes;
-      add_members(whole, recipe->members);
-      readings.push_back({reader, std::move(*recipe)});
+      auto recomputed = recomputed_by(id, whole, budget);
+      if (!recomputed) return false;
+      budget -= recomputed->bytes;
+      add_members(whole, recomputed->members);
+      replacements.push_back({reader, std::move(*recomputed)});
     }
   }
   if (budget < 0) return false;
   for (const auto& [reader, whole] : grown) {
     if (!accepts(reader, grown)) return false;
   }
-  for (const Reading& reading : readings) apply(reading);
+  for (const Replacement& replacement : replacements) apply(replacement);
   std::erase_if(stores, [&](ValueId id) { return std::find(ids.begin(), ids.end(), id) != ids.end(); });
   if (scope_ == Scope::prologues && stores.empty()) retire(owner);
   return true;
 }
 
-/// A cluster that stores nothing reads nothing.
+/// Removes a cluster that stores nothing, and its reads.
 void Recomputation::retire(std::int32_t id) {
   cluster(id).dead = true;
   for (std::set<std::int32_t>& readers : readers_) readers.erase(id);
 }
 
-/// Whether the reader, or the primitive that it is part of, can be what it has grown to.
+/// Whether the device can run the reader, or the primitive that the reader is attached to, with its new members.
 bool Recomputation::accepts(std::int32_t reader, const Grown& grown) const {
   const Cluster& own = grown.at(reader);
   if (own.members.size() > most_members || !is_runnable(program_, reads_, own, target_)) return false;
@@ -251,14 +253,14 @@ bool Recomputation::accepts(std::int32_t reader, const Grown& grown) const {
   return target_.accepts_epilogue(emit_primitive(program_, whole.members.front(), attached, places_));
 }
 
-void Recomputation::apply(const Reading& reading) {
-  Cluster& own = cluster(reading.reader);
-  add_members(own, reading.recipe.members);
-  for (const ValueId member : reading.recipe.members) {
+void Recomputation::apply(const Replacement& replacement) {
+  Cluster& own = cluster(replacement.reader);
+  add_members(own, replacement.recomputed.members);
+  for (const ValueId member : replacement.recomputed.members) {
     for (const ValueId input : value_at(program_, member).inputs) {
       if (input < 0) continue;
       const auto base = static_cast<std::size_t>(base_of(program_, input));
-      if (program_.owner[base] != reading.reader) readers_[base].insert(reading.reader);
+      if (program_.owner[base] != replacement.reader) readers_[base].insert(replacement.reader);
     }
   }
 }

@@ -20,18 +20,18 @@ class Recomputation {
 
   Recomputation(Program& program, const Target& target, Scope scope);
 
-  /// Takes those values out of memory that it pays for.
+  /// Replaces stores and loads by recomputation wherever that is cheaper.
   void run();
 
  private:
-  struct Recipe {
+  struct RecomputedMembers {
     std::vector<ValueId> members;  // what has to be computed, the value itself among it
     double bytes = 0;              // what has to be loaded besides what the reader loads
   };
   using Grown = std::map<std::int32_t, Cluster>;  // clusters as they would be
-  struct Reading {
+  struct Replacement {
     std::int32_t reader = -1;
-    Recipe recipe;
+    RecomputedMembers recomputed;
   };
 
   Cluster& cluster(std::int32_t id) { return program_.clusters[static_cast<std::size_t>(id)]; }
@@ -40,7 +40,7 @@ class Recomputation {
   void find_readers();
   void read_by(std::int32_t id, const Cluster& own);
   double cost_of(const Value& value) const;
-  std::optional<Recipe> recipe_for(ValueId id, const Cluster& reader, double budget) const;
+  std::optional<RecomputedMembers> recomputed_by(ValueId id, const Cluster& reader, double budget) const;
   bool loads(const Cluster& reader, ValueId base) const;
   double load_bytes(const Cluster& owner) const;
   bool is_considered(ValueId id) const;
@@ -48,7 +48,7 @@ class Recomputation {
   bool consider(const std::vector<ValueId>& ids);
   bool replace(const std::vector<ValueId>& ids);
   bool accepts(std::int32_t reader, const Grown& grown) const;
-  void apply(const Reading& reading);
+  void apply(const Replacement& replacement);
   void retire(std::int32_t id);
 
   Program& program_;

@@ -83,8 +83,8 @@ class Scheduler {
     return ids;
   }
 
-  /// If the cluster can overwrite leaves that it reads element by element, others read them before, where they do not
-  /// need its results.
+  /// If the cluster can update a leaf in place, lets the leaf's other readers run before it, except those that depend
+  /// on its results.
   void update_last(std::int32_t id) {
     for (const ValueId member : members_of(cluster(static_cast<std::size_t>(id)))) {
       if (!is_pointwise(value_at(program_, member))) continue;

@@ -62,7 +62,8 @@ class Divider {
     return static_cast<std::int32_t>(program_.slots.size() - 1);
   }
 
-  /// Places those second stages that the step needs, or that read what it writes or is the last to read.
+  /// Inserts, before the step, waiting second stages whose results it reads, whose inputs it overwrites, or whose
+  /// inputs would otherwise have to live longer than this step.
   void make_room_for(const Step& step) {
     for (std::size_t i = 0; i < late_.size();) {
       if (meets(step, late_[i].stage)) {

@@ -296,7 +296,7 @@ class ProductKernel final : public compile::Kernel {
   Access a_, b_, c_;
   Epilogue epilogue_;
   std::vector<OperandMatrix> operands_;
-  Tile<T> tile_;
+  RegisterTile<T> tile_;
   Cut cut_;
   Workers workers_;
   Workspace workspace_;

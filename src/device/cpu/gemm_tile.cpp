@@ -85,12 +85,12 @@ void run(const TileArguments<T>& t) {
 }
 
 template <class T>
-Tile<T> tile() {
+RegisterTile<T> tile() {
   return {max_rows, vectors * static_cast<int>(hn::MaxLanes(hn::ScalableTag<T>())), run<T>};
 }
 
-Tile<float> float_tile() { return tile<float>(); }
-Tile<double> double_tile() { return tile<double>(); }
+RegisterTile<float> float_tile() { return tile<float>(); }
+RegisterTile<double> double_tile() { return tile<double>(); }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -121,15 +121,15 @@ void integer_tile(const TileArguments<std::int64_t>& t) {
 }  // namespace
 
 template <>
-Tile<float> best_tile<float>() {
+RegisterTile<float> best_tile<float>() {
   return HWY_DYNAMIC_DISPATCH(float_tile)();
 }
 template <>
-Tile<double> best_tile<double>() {
+RegisterTile<double> best_tile<double>() {
   return HWY_DYNAMIC_DISPATCH(double_tile)();
 }
 template <>
-Tile<std::int64_t> best_tile<std::int64_t>() {
+RegisterTile<std::int64_t> best_tile<std::int64_t>() {
   return {4, 8, integer_tile};
 }
 

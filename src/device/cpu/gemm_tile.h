@@ -11,8 +11,8 @@ struct TileLoop {
 };
 
 /// c[i, j] (+)= sum over k of a[i * a_row + k * a_inner] * b[k * b_inner + j] for i < rows, j < columns; where b has
-/// Tile::columns readable elements in each row. The sum may be nested in two more loops, as over a window's taps, and
-/// start from a number for each row.
+/// RegisterTile::columns readable elements in each row. The sum may be nested in two more loops, as over a window's
+/// taps, and start from a number for each row.
 template <class T>
 struct TileArguments {
   std::int64_t inner;
@@ -29,7 +29,7 @@ struct TileArguments {
 };
 
 template <class T>
-struct Tile {
+struct RegisterTile {
   int rows = 4;     // at most
   int columns = 8;  // at most
   void (*run)(const TileArguments<T>&) = nullptr;
@@ -37,12 +37,12 @@ struct Tile {
 
 /// The tile for T (float, double, std::int64_t) on this machine.
 template <class T>
-Tile<T> best_tile();
+RegisterTile<T> best_tile();
 template <>
-Tile<float> best_tile<float>();
+RegisterTile<float> best_tile<float>();
 template <>
-Tile<double> best_tile<double>();
+RegisterTile<double> best_tile<double>();
 template <>
-Tile<std::int64_t> best_tile<std::int64_t>();
+RegisterTile<std::int64_t> best_tile<std::int64_t>();
 
 }  // namespace russet::cpu

@@ -28,7 +28,7 @@ double shortest(Body&& body) {
 }
 
 double float32_rate() {
-  const Tile<float> tile = best_tile<float>();
+  const RegisterTile<float> tile = best_tile<float>();
   constexpr int inner = 128;
   constexpr int repeats = 400;
   const auto rows = static_cast<std::size_t>(tile.rows);

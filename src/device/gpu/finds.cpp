@@ -23,7 +23,7 @@ constexpr std::uint64_t all_bytes = 16 * most_bytes;
 /// Changes with the hand-written kernels, and with each version of russet.
 std::string version_of_kernels() {
   std::uint64_t state = base::digest(version_string);
-  for (const KernelText& file : kernel_texts()) state = base::digest(file.text, base::digest(file.name, state));
+  for (const KernelFile& file : kernel_files()) state = base::digest(file.text, base::digest(file.name, state));
   return fmt::format("{:016x}", state);
 }
 

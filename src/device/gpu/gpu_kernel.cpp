@@ -31,7 +31,7 @@ Placed place(const compile::Access& access, const Shape& sizes, bool writes) {
   return placed;
 }
 
-GpuKernel::GpuKernel(const Context& context, std::string name, std::vector<Call> calls, std::size_t scratch_bytes)
+GpuKernel::GpuKernel(const GpuContext& context, std::string name, std::vector<Call> calls, std::size_t scratch_bytes)
     : library_(context.library),
       stream_(context.stream),
       name_(std::move(name)),
@@ -50,7 +50,7 @@ GpuKernel::GpuKernel(const Context& context, std::string name, std::vector<Call>
   }
 }
 
-void GpuKernel::model(double seconds, const Context& context) {
+void GpuKernel::model(double seconds, const GpuContext& context) {
   const auto bytes_of = [](const Call& call) {
     double bytes = 0;
     for (const Region& region : call.regions) bytes += static_cast<double>(region.bytes);

@@ -21,7 +21,7 @@ inline constexpr std::size_t max_value_bytes = 4096;
 class TileAdviser;
 
 /// What those who make kernels know of the device.
-struct Context {
+struct GpuContext {
   Library& library;
   Stream& stream;
   Properties properties;
@@ -149,29 +149,29 @@ class FilledCall {
 
 /// A call of a piece. `values` are those of the piece's values_type.
 Call make_call(Piece piece, std::array<std::uint32_t, 3> groups, std::vector<Region> regions, Values values,
-               const Context& context);
+               const GpuContext& context);
 
 /// Whether the call can share a launch with another one that has a piece of as many threads, or of one simdgroup.
 bool can_share(const Call& call);
 /// Calls that do not touch each other's results as one launch, or as few as there can be.
-std::vector<Call> share_launch(std::vector<Call> calls, const Context& context);
+std::vector<Call> share_launch(std::vector<Call> calls, const GpuContext& context);
 /// Calls of pieces as one launch that finds them in a table. They fit its grid.
-Call shared_call(const std::vector<Call>& calls, const Context& context);
+Call shared_call(const std::vector<Call>& calls, const GpuContext& context);
 /// Lets launches of members whose tables have a piece in common have one kernel.
-void share_tables(std::span<Call* const> calls, const Context& context);
+void share_tables(std::span<Call* const> calls, const GpuContext& context);
 /// The calls, but for those that take longer than the device's `longest_launch` launches of ranges of their
 /// threadgroups.
-std::vector<Call> sliced(std::vector<Call> calls, const Context& context);
+std::vector<Call> sliced(std::vector<Call> calls, const GpuContext& context);
 
 /// A step on a GPU. Running it encodes its calls; they run in order where one reads what another wrote.
 class GpuKernel final : public compile::Kernel {
  public:
   /// `scratch_bytes` lie behind Region::scratch. A call with an empty grid is left out.
-  GpuKernel(const Context& context, std::string name, std::vector<Call> calls, std::size_t scratch_bytes = 0);
+  GpuKernel(const GpuContext& context, std::string name, std::vector<Call> calls, std::size_t scratch_bytes = 0);
 
   /// Says what each launch takes at least, and cuts those that take too long. The model knows the seconds of the whole
   /// step: the launch that reaches most memory is held to take them all, others in proportion.
-  void model(double seconds, const Context& context);
+  void model(double seconds, const GpuContext& context);
 
   /// Before each run the host waits for the step's indices, and checks them.
   void check_indices_of(const compile::Primitive& primitive);
@@ -201,13 +201,13 @@ using compile::accept;
 using compile::decline;
 using compile::KernelPtr;
 using compile::Verdict;
-using Implementation = compile::Implementation<const Context&>;
+using Implementation = compile::Implementation<const GpuContext&>;
 
 /// The templates of an operator, from the specific to the plain. Primitives that are groups (elementwise, reductions,
 /// sources, movement) are not asked for: the emitter takes them. What all decline runs on the CPU.
 std::span<const Implementation> implementations(ops::Op op);
 
 /// An epilogue or a whole group for a step that templates build on groups: the emitter's kernels.
-KernelPtr make_group_kernel(const compile::Group& group, const Context& context);
+KernelPtr make_group_kernel(const compile::Group& group, const GpuContext& context);
 
 }  // namespace russet::gpu

@@ -6,7 +6,7 @@
 namespace russet::gpu {
 
 std::string_view kernel_text(std::string_view name) {
-  for (const KernelText& kernel : kernel_texts()) {
+  for (const KernelFile& kernel : kernel_files()) {
     if (kernel.name == name) return kernel.text;
   }
   throw InternalError(fmt::format("no text of a kernel is named {}", name));

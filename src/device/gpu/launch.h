@@ -15,16 +15,16 @@
 namespace russet::gpu {
 
 /// An entry point of a unit, and how many threads its threadgroups have: a multiple of 32, the kernel's stated maximum.
-struct Entry {
+struct EntryPoint {
   std::string name;
   std::uint32_t threads = 32;
-  bool operator==(const Entry&) const = default;
+  bool operator==(const EntryPoint&) const = default;
 };
 
 /// Text in the kernel dialect (docs/devices/dialect.md) that is compiled as one; the driver puts its prelude before it.
-struct Unit {
+struct CompilationUnit {
   std::string text;
-  std::vector<Entry> entries;
+  std::vector<EntryPoint> entry_points;
 };
 
 /// A compiled entry point. Drivers derive from it.
@@ -76,7 +76,7 @@ class Driver : public runtime::DeviceDriver {
   virtual Properties gpu_properties() const = 0;
   /// Pipelines of all entries of all units, in order; units are compiled side by side, and known ones come from a
   /// cache. Throws DeviceError with the compiler's words.
-  virtual std::vector<std::shared_ptr<const Pipeline>> build(std::span<const Unit> units) = 0;
+  virtual std::vector<std::shared_ptr<const Pipeline>> build(std::span<const CompilationUnit> units) = 0;
   virtual void launch(const Launch& launch) = 0;
   /// The block of memory that is bound where a launch reaches these bytes through a base: equal for equal ones.
   virtual const void* block_of(const std::byte* address, std::size_t bytes) const = 0;

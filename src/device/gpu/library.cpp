@@ -78,10 +78,10 @@ FunctionPtr Library::add(Source source) {
   return function;
 }
 
-std::vector<Unit> make_units(std::span<const FunctionPtr> functions) {
+std::vector<CompilationUnit> make_units(std::span<const FunctionPtr> functions) {
   const std::size_t least = (functions.size() + entries_of_unit - 1) / entries_of_unit;
   const std::size_t count = std::max(least, std::min(functions.size(), units_at_once));
-  std::vector<Unit> units(count);
+  std::vector<CompilationUnit> units(count);
   for (std::size_t i = 0; i < count; ++i) {
     const auto share = functions.subspan(i * functions.size() / count,
                                          (i + 1) * functions.size() / count - i * functions.size() / count);
@@ -92,7 +92,7 @@ std::vector<Unit> make_units(std::span<const FunctionPtr> functions) {
     for (const FunctionPtr& function : share) {
       units[i].text += function->source().text;
       units[i].text += '\n';
-      units[i].entries.push_back({function->name(), function->source().threads});
+      units[i].entry_points.push_back({function->name(), function->source().threads});
     }
   }
   return units;
@@ -106,7 +106,7 @@ void Library::build(std::span<const FunctionPtr> functions) {
     if (!function->pipeline_ && seen.insert(function.get()).second) wanted.push_back(function);
   }
   if (wanted.empty()) return;
-  const std::vector<Unit> units = make_units(wanted);
+  const std::vector<CompilationUnit> units = make_units(wanted);
   const auto pipelines = driver_.build(units);
   if (pipelines.size() != wanted.size()) {
     throw InternalError(fmt::format("{} kernels were built of {}", pipelines.size(), wanted.size()));

@@ -61,6 +61,6 @@ class Library {
 };
 
 /// The functions as units: at most 8 for up to 256 functions, none with more than 32 entries.
-std::vector<Unit> make_units(std::span<const FunctionPtr> functions);
+std::vector<CompilationUnit> make_units(std::span<const FunctionPtr> functions);
 
 }  // namespace russet::gpu

@@ -36,7 +36,7 @@ Member member_of(const Call& call, const Table& table) {
 
 }  // namespace
 
-Call shared_call(const std::vector<Call>& calls, const Context& context) {
+Call shared_call(const std::vector<Call>& calls, const GpuContext& context) {
   Call shared;
   Table::Codes codes;
   std::vector<std::int32_t> slots;
@@ -54,7 +54,7 @@ Call shared_call(const std::vector<Call>& calls, const Context& context) {
 }
 
 Call make_call(Piece piece, std::array<std::uint32_t, 3> groups, std::vector<Region> regions, Values values,
-               const Context& context) {
+               const GpuContext& context) {
   Call call;
   call.function = context.library.add(source_of(piece));
   call.groups = groups;
@@ -67,7 +67,7 @@ Call make_call(Piece piece, std::array<std::uint32_t, 3> groups, std::vector<Reg
 
 bool can_share(const Call& call) { return call.piece != nullptr && call.piece->shares && call.groups[2] == 1; }
 
-std::vector<Call> share_launch(std::vector<Call> calls, const Context& context) {
+std::vector<Call> share_launch(std::vector<Call> calls, const GpuContext& context) {
   std::erase_if(calls, [](const Call& call) { return call.groups[0] == 0 || call.groups[1] == 0; });
   std::vector<Call> launches;
   std::vector<Call> together;

@@ -39,7 +39,7 @@ struct Piece {
 /// The piece as a kernel.
 Source source_of(const Piece& piece);
 
-/// Whether the piece is the work of one simdgroup, which waits for no other: several of its threadgroups can be one.
+/// Whether the piece runs on one simdgroup without barriers: then several of its threadgroups can form one.
 bool is_simdgroup(const Piece& piece);
 
 /// Several pieces as one kernel, of as many threads as the largest has; those with fewer are simdgroups. Its

@@ -25,7 +25,7 @@ class PlanningDriver final : public Driver {
   void release(std::byte*, std::size_t) override {}
   void upload(std::byte*, std::span<const std::byte>) override {}
   void download(std::span<std::byte>, const std::byte*) override {}
-  std::vector<std::shared_ptr<const Pipeline>> build(std::span<const Unit>) override { return {}; }
+  std::vector<std::shared_ptr<const Pipeline>> build(std::span<const CompilationUnit>) override { return {}; }
   void launch(const Launch&) override {}
   const void* block_of(const std::byte*, std::size_t) const override { return nullptr; }
   void barrier() override {}

@@ -104,7 +104,7 @@ Values laid_out(const Values& entry, const Table& before, const Table& after) {
 
 }  // namespace
 
-void share_tables(std::span<Call* const> calls, const Context& context) {
+void share_tables(std::span<Call* const> calls, const GpuContext& context) {
   std::vector<Shared> tables = tables_of(calls);
   for (std::size_t before = 0; before != tables.size();) {
     before = tables.size();

@@ -52,7 +52,7 @@ class Cutter {
       part.first = first;
       part.groups = std::min(size, member.groups - first);
       part.seconds = each * part.groups;
-      // What is cut off stands first in its launch: see Member::first.
+      // The rest of a cut member is the first member of the next launch: see Member::first.
       if (first > 0 || slice_.seconds + part.seconds > longest_) close();
       slice_.seconds += part.seconds;
       slice_.members.push_back(std::move(part));
@@ -84,7 +84,7 @@ class Cutter {
 };
 
 /// The call, or launches of ranges of its threadgroups.
-std::vector<Call> cut(Call call, const Context& context) {
+std::vector<Call> cut(Call call, const GpuContext& context) {
   const double longest = context.properties.longest_launch;
   const std::uint64_t groups = groups_of(call);
   if (call.seconds <= longest || groups == 0) return {std::move(call)};
@@ -105,7 +105,7 @@ std::vector<Call> cut(Call call, const Context& context) {
 
 }  // namespace
 
-std::vector<Call> sliced(std::vector<Call> calls, const Context& context) {
+std::vector<Call> sliced(std::vector<Call> calls, const GpuContext& context) {
   std::vector<Call> all;
   for (Call& call : calls) {
     for (Call& slice : cut(std::move(call), context)) all.push_back(std::move(slice));

@@ -29,7 +29,7 @@ compile::Group prepared(const compile::Group& group) {
   compile::Group merged = group;
   compile::merge_axes(merged);
   for (const compile::Instruction& in : merged.code) {
-    // A position is no memory, whatever its access says.
+    // An index instruction's access has no buffer.
     if (in.kind == compile::Instruction::Kind::index) merged.accesses[static_cast<std::size_t>(in.access)].slot = -1;
   }
   const bool column = merged.kind == compile::Group::Kind::column;
@@ -51,12 +51,12 @@ compile::Group prepared(const compile::Group& group) {
 
 }  // namespace
 
-KernelPtr make_group_kernel(const compile::Group& group, const Context& context) {
+KernelPtr make_group_kernel(const compile::Group& group, const GpuContext& context) {
   compile::Group merged = prepared(group);
   move_bits(merged);
   constexpr const char* names[] = {"elementwise", "row", "column"};
   const char* const name = names[static_cast<int>(merged.kind)];
-  std::int64_t kept = 1;  // no element of these, no result
+  std::int64_t kept = 1;  // product of the sizes that are not reduced; 0 if the result is empty
   for (int axis = 0; axis < merged.space.rank(); ++axis) {
     const bool leading = axis < merged.split;
     if (merged.kind == compile::Group::Kind::elementwise || leading == (merged.kind == compile::Group::Kind::row)) {
@@ -164,8 +164,8 @@ class Target final : public compile::Target {
     return {sizes[1] * sizes[2] * sizes[3], 1, sizes[3] * sizes[1], sizes[1]};  // channels last
   }
 
-  /// What runs as one launch shares it with all that has as many threads in a threadgroup, or is a simdgroup's. Tiles
-  /// keep to tiles of their size: they would take the threadgroup memory of both.
+  /// Steps share a launch if they use as many threads in a threadgroup, or one simdgroup. Tiled contractions share only
+  /// with tiles of the same size, since the joint kernel would need the threadgroup memory of both.
   compile::Sharing sharing(const Step& step) const override {
     const KernelPtr kernel = launchable(step);
     const auto* gpu = dynamic_cast<const GpuKernel*>(kernel.get());
@@ -202,14 +202,15 @@ class Target final : public compile::Target {
   std::uint64_t key() const override { return std::hash<std::string>()(context().properties.family); }
 
  private:
-  /// The driver is complete when the first question comes, not when its target is made. Several threads may ask first.
-  const Context& context() const {
+  /// The driver's properties are read at the first use, since the driver is still being constructed when its target is
+  /// made. Several threads may be first.
+  const GpuContext& context() const {
     std::call_once(asked_, [this] {
       context_.properties = driver_.gpu_properties();
       const std::filesystem::path caches = base::cache_folder();
       tuner_ = std::make_unique<Tuner>(
           context_, driver_, wanted_tuning(), caches.empty() ? caches : caches / "finds", [this] {
-            return Tuner::Memory{runtime::engine_of(Device(type_)).memory(), Device(type_)};
+            return Tuner::MeasuringMemory{runtime::engine_of(Device(type_)).memory(), Device(type_)};
           });
       context_.tiles = tuner_.get();
     });
@@ -244,7 +245,7 @@ class Target final : public compile::Target {
 
   /// One of the two launches of a kernel, its parts in a slot.
   KernelPtr compile_stage(const compile::Stage& stage) const {
-    const Step step = std::visit([](const auto& work) -> Step { return work; }, stage.whole);
+    const Step step = std::visit([](const auto& whole) -> Step { return whole; }, stage.whole);
     const KernelPtr whole = launchable(step);
     const auto* gpu = dynamic_cast<const GpuKernel*>(whole.get());
     if (gpu == nullptr || gpu->calls().size() != 2) throw InternalError("a stage of a step that has none");
@@ -258,13 +259,13 @@ class Target final : public compile::Target {
 
   KernelPtr compile_bundle(const Step& bundle) const {
     std::vector<Call> calls;
-    compile::for_each_work(bundle, [&](const Step& work) {
-      const KernelPtr kernel = launchable(work, true);
+    compile::for_each_member(bundle, [&](const Step& member) {
+      const KernelPtr kernel = launchable(member, true);
       const auto* gpu = dynamic_cast<const GpuKernel*>(kernel.get());
       if (gpu == nullptr) throw InternalError("a bundle holds a step that shares no launch");
       for (const Call& call : gpu->calls()) {
         calls.push_back(call);
-        calls.back().seconds = modelled_seconds(work);
+        calls.back().seconds = modelled_seconds(member);
       }
     });
     return std::make_unique<GpuKernel>(context(), "bundle",
@@ -285,12 +286,12 @@ class Target final : public compile::Target {
         return std::make_unique<Sequence>(std::move(kernels));
       });
     }
-    return compile::choose<const Context&>(implementations(primitive.op), primitive, log, context());
+    return compile::choose<const GpuContext&>(implementations(primitive.op), primitive, log, context());
   }
 
   mutable Library library_;
   mutable Stream stream_;
-  mutable Context context_;
+  mutable GpuContext context_;
   mutable std::unique_ptr<Tuner> tuner_;
   mutable std::once_flag asked_;
   Driver& driver_;

@@ -28,7 +28,7 @@ const base::Log& log() {
 /// Memory that stands for the tensors of a step, whose kernels all touch the same regions.
 class StandIns {
  public:
-  StandIns(Driver& driver, const Tuner::Memory& memory, std::span<const KernelPtr> kernels) {
+  StandIns(Driver& driver, const Tuner::MeasuringMemory& memory, std::span<const KernelPtr> kernels) {
     std::size_t scratch = 0;
     for (const KernelPtr& kernel : kernels) {
       scratch = std::max(scratch, kernel->scratch_bytes());
@@ -42,7 +42,7 @@ class StandIns {
       buffers_.push_back(memory.pool.allocate(memory.device, part.end - part.begin));
       fill(driver, *buffers_.back(), part.fill);
       if (slots_.size() <= static_cast<std::size_t>(slot)) slots_.resize(static_cast<std::size_t>(slot) + 1, nullptr);
-      // Regions count from where the slot begins, of which there is no more than they touch.
+      // Regions hold offsets from the start of the slot; only the touched part of the slot is allocated.
       slots_[static_cast<std::size_t>(slot)] = buffers_.back()->data() - part.begin;
     }
   }
@@ -148,8 +148,8 @@ Tuning wanted_tuning() {
   return Tuning::finds;
 }
 
-Tuner::Tuner(const Context& context, Driver& driver, Tuning tuning, const std::filesystem::path& folder,
-             std::function<Memory()> memory)
+Tuner::Tuner(const GpuContext& context, Driver& driver, Tuning tuning, const std::filesystem::path& folder,
+             std::function<MeasuringMemory()> memory)
     : context_(context),
       driver_(driver),
       tuning_(tuning),

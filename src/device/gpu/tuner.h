@@ -26,14 +26,14 @@ Tuning wanted_tuning();
 /// Thread-safe.
 class Tuner final : public TileAdviser {
  public:
-  struct Memory {
+  struct MeasuringMemory {
     runtime::MemoryPool& pool;
     Device device;
   };
   /// `folder`: of the finds; none are kept if it is empty. `memory`: where measuring takes its memory from; asked for
   /// when the first contraction is measured.
-  Tuner(const Context& context, Driver& driver, Tuning tuning, const std::filesystem::path& folder,
-        std::function<Memory()> memory);
+  Tuner(const GpuContext& context, Driver& driver, Tuning tuning, const std::filesystem::path& folder,
+        std::function<MeasuringMemory()> memory);
 
   Tile advise(const TileQuestion& question) override;
 
@@ -41,10 +41,10 @@ class Tuner final : public TileAdviser {
   /// No tile if it cannot be measured.
   Find measure(const TileQuestion& question, const std::string& key);
 
-  const Context& context_;
+  const GpuContext& context_;
   Driver& driver_;
   Tuning tuning_;
-  std::function<Memory()> memory_;
+  std::function<MeasuringMemory()> memory_;
   std::mutex mutex_;
   Finds finds_;
   std::set<std::string> passed_over_;  // that could not be measured

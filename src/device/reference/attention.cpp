@@ -10,7 +10,7 @@ using Numbers = Array<double>;
 
 class Attention {
  public:
-  explicit Attention(const Call& call)
+  explicit Attention(const PrimitiveRun& call)
       : call_(call),
         attributes_(call.attribute<ops::Attention>()),
         at_(ops::attention_inputs(call.op(), attributes_)),
@@ -130,7 +130,7 @@ class Attention {
 
   static constexpr double infinity = std::numeric_limits<double>::infinity();
 
-  const Call& call_;
+  const PrimitiveRun& call_;
   const ops::Attention& attributes_;
   ops::AttentionInputs at_;
   Numbers query_, key_, value_, gradient_, logsumexp_, delta_, mask_, uniform_, result_;
@@ -141,6 +141,6 @@ class Attention {
 
 }  // namespace
 
-void run_attention(const Call& call) { Attention(call).run(); }
+void run_attention(const PrimitiveRun& call) { Attention(call).run(); }
 
 }  // namespace russet::reference

@@ -23,7 +23,7 @@ std::vector<std::int64_t> matrix_starts(const Shape& shape, const Shape& batch) 
 }
 
 template <class T>
-void multiply(const Call& call) {
+void multiply(const PrimitiveRun& call) {
   const Array<T> a = call.input<T>(0);
   const Array<T> b = call.input<T>(1);
   Array<T> result(call.output_shape());
@@ -72,7 +72,7 @@ void for_each_product(const ops::Window& window, const Shape& x, const Shape& we
 }
 
 template <class T>
-void convolve(const Call& call) {
+void convolve(const PrimitiveRun& call) {
   const auto& window = call.attribute<ops::Window>();
   const Array<T> first = call.input<T>(0);
   const Array<T> second = call.input<T>(1);
@@ -96,7 +96,7 @@ void convolve(const Call& call) {
 
 }  // namespace
 
-void run_contraction(const Call& call) {
+void run_contraction(const PrimitiveRun& call) {
   by_kind(call.output_type(), [&]<class T>(T) {
     if (call.op() == Op::matmul) {
       multiply<T>(call);

@@ -141,14 +141,14 @@ constexpr bool lists_each_elementwise_op() {
 static_assert(lists_each_elementwise_op());
 
 template <class T, class Function>
-void map1(const Call& call, Function function) {
+void map1(const PrimitiveRun& call, Function function) {
   Array<T> x = call.broadcast_input<T>(0);
   for (T& value : x.values) value = function(value);
   call.output(x);
 }
 
 template <class T, class Function>
-void map2(const Call& call, Function function) {
+void map2(const PrimitiveRun& call, Function function) {
   Array<T> a = call.broadcast_input<T>(0);
   const Array<T> b = call.broadcast_input<T>(1);
   for (std::size_t i = 0; i < a.values.size(); ++i) a.values[i] = function(a.values[i], b.values[i]);
@@ -156,7 +156,7 @@ void map2(const Call& call, Function function) {
 }
 
 template <class T, class Function>
-void map3(const Call& call, Function function) {
+void map3(const PrimitiveRun& call, Function function) {
   Array<T> a = call.broadcast_input<T>(0);
   const Array<T> b = call.broadcast_input<T>(1);
   const Array<T> c = call.broadcast_input<T>(2);
@@ -166,7 +166,7 @@ void map3(const Call& call, Function function) {
 
 }  // namespace
 
-void run_elementwise(const Call& call) {
+void run_elementwise(const PrimitiveRun& call) {
   const Expression& expression = expressions[static_cast<int>(call.op()) - first_op];
   const int inputs = ops::row(call.op()).inputs;
   const DType type = call.input_type(inputs - 1);

@@ -9,7 +9,7 @@ namespace {
 
 /// Where in the array, in row-major order, each place of the index begins to take or put; `first`: the first index
 /// tensor.
-std::vector<std::int64_t> places(const Call& call, const Shape& array, int first) {
+std::vector<std::int64_t> places(const PrimitiveRun& call, const Shape& array, int first) {
   const auto& indexing = call.attribute<ops::Indexing>();
   const std::int64_t count = numel(indexing.lead);
   std::vector<std::int64_t> places(static_cast<std::size_t>(count), 0);
@@ -34,14 +34,14 @@ std::vector<std::int64_t> places(const Call& call, const Shape& array, int first
 }
 
 /// How many elements each place of the index stands for.
-std::int64_t elements_of_a_place(const Call& call, const Shape& array) {
+std::int64_t elements_of_a_place(const PrimitiveRun& call, const Shape& array) {
   std::int64_t size = 1;
   for (int axis = call.attribute<ops::Indexing>().axes; axis < array.rank(); ++axis) size *= array[axis];
   return size;
 }
 
 template <class T>
-void take(const Call& call) {
+void take(const PrimitiveRun& call) {
   const Array<T> x = call.input<T>(0);
   const std::vector<std::int64_t> from = places(call, x.shape, 1);
   const std::int64_t size = elements_of_a_place(call, x.shape);
@@ -53,7 +53,7 @@ void take(const Call& call) {
 }
 
 template <class T>
-void put(const Call& call) {
+void put(const PrimitiveRun& call) {
   Array<T> result = call.input<T>(0);
   const Array<T> values = call.input<T>(1);
   const std::vector<std::int64_t> to = places(call, result.shape, 2);
@@ -71,7 +71,7 @@ void put(const Call& call) {
 
 }  // namespace
 
-void run_indexing(const Call& call) {
+void run_indexing(const PrimitiveRun& call) {
   by_kind(call.output_type(), [&]<class T>(T) {
     if (call.op() == ops::Op::take) {
       take<T>(call);

@@ -1,18 +1,18 @@
 #pragma once
 // The interpreter's kernels, one file a family.
-#include "device/reference/call.h"
+#include "device/reference/primitive_run.h"
 
 namespace russet::reference {
 
-void run_source(const Call& call);
-void run_random(const Call& call);
-void run_elementwise(const Call& call);
-void run_reduction(const Call& call);
-void run_contraction(const Call& call);
-void run_movement(const Call& call);
-void run_indexing(const Call& call);
-void run_window(const Call& call);
-void run_ordering(const Call& call);
-void run_attention(const Call& call);
+void run_source(const PrimitiveRun& call);
+void run_random(const PrimitiveRun& call);
+void run_elementwise(const PrimitiveRun& call);
+void run_reduction(const PrimitiveRun& call);
+void run_contraction(const PrimitiveRun& call);
+void run_movement(const PrimitiveRun& call);
+void run_indexing(const PrimitiveRun& call);
+void run_window(const PrimitiveRun& call);
+void run_ordering(const PrimitiveRun& call);
+void run_attention(const PrimitiveRun& call);
 
 }  // namespace russet::reference

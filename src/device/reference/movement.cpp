@@ -5,7 +5,7 @@ namespace russet::reference {
 namespace {
 
 /// Where the view starts, after checking that a run-time offset keeps it within `count` elements.
-std::int64_t checked_start(const Call& call, const Shape& sizes, std::int64_t count) {
+std::int64_t checked_start(const PrimitiveRun& call, const Shape& sizes, std::int64_t count) {
   const auto& view = call.attribute<ops::View>();
   const std::int64_t start = view.dynamic ? call.integer_argument() : view.offset;
   std::int64_t first = start;
@@ -22,7 +22,7 @@ std::int64_t checked_start(const Call& call, const Shape& sizes, std::int64_t co
 }
 
 template <class T>
-void read_view(const Call& call) {
+void read_view(const PrimitiveRun& call) {
   const Array<T> x = call.input<T>(0);
   Array<T> result(call.output_shape());
   const std::int64_t start = checked_start(call, result.shape, numel(x.shape));
@@ -32,7 +32,7 @@ void read_view(const Call& call) {
 }
 
 template <class T>
-void write_view(const Call& call) {
+void write_view(const PrimitiveRun& call) {
   Array<T> result = call.input<T>(0);
   const Array<T> value = call.input<T>(1);
   const std::int64_t start = checked_start(call, value.shape, numel(result.shape));
@@ -43,7 +43,7 @@ void write_view(const Call& call) {
 
 }  // namespace
 
-void run_movement(const Call& call) {
+void run_movement(const PrimitiveRun& call) {
   by_kind(call.output_type(), [&]<class T>(T) {
     if (call.op() == ops::Op::strided) {
       read_view<T>(call);

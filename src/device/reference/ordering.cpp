@@ -9,7 +9,7 @@ namespace {
 
 /// Calls visit(start, count, stride) for every line of `shape` along the axis of the step.
 template <class Visitor>
-void for_each_line(const Call& call, const Shape& shape, Visitor&& visit) {
+void for_each_line(const PrimitiveRun& call, const Shape& shape, Visitor&& visit) {
   if (shape.empty()) return visit(std::int64_t{0}, std::int64_t{1}, std::int64_t{1});
   const int axis = std::countr_zero(call.attribute<ops::Axes>().mask);
   const Strides strides = contiguous_strides(shape);
@@ -19,7 +19,7 @@ void for_each_line(const Call& call, const Shape& shape, Visitor&& visit) {
 }
 
 template <class T>
-void sort_indices(const Call& call) {
+void sort_indices(const PrimitiveRun& call) {
   const bool descending = call.attribute<ops::Axes>().descending;
   const Array<T> x = call.input<T>(0);
   Array<std::int64_t> sorted(x.shape);
@@ -40,7 +40,7 @@ void sort_indices(const Call& call) {
 
 /// Each element of a line becomes what it and those before it add up to, or multiply to.
 template <class T, class Combine>
-void accumulate(const Call& call, Combine&& combine) {
+void accumulate(const PrimitiveRun& call, Combine&& combine) {
   Array<T> result = call.input<T>(0);
   for_each_line(call, result.shape, [&](std::int64_t start, std::int64_t count, std::int64_t stride) {
     for (std::int64_t i = 1; i < count; ++i) {
@@ -53,7 +53,7 @@ void accumulate(const Call& call, Combine&& combine) {
 
 }  // namespace
 
-void run_ordering(const Call& call) {
+void run_ordering(const PrimitiveRun& call) {
   by_kind(call.input_type(0), [&]<class T>(T) {
     if (call.op() == ops::Op::argsort) {
       sort_indices<T>(call);

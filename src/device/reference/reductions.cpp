@@ -9,7 +9,7 @@ namespace {
 using ops::Op;
 
 /// Strides that lead from an index of the input to the result, where reduced axes have size 1.
-Strides result_strides(const Call& call) {
+Strides result_strides(const PrimitiveRun& call) {
   Strides strides = contiguous_strides(call.output_shape());
   const auto& axes = call.attribute<ops::Axes>();
   for (int axis = 0; axis < strides.rank(); ++axis) {
@@ -19,7 +19,7 @@ Strides result_strides(const Call& call) {
 }
 
 template <class T, class Combine>
-Array<T> fold(const Call& call, T start, Combine combine) {
+Array<T> fold(const PrimitiveRun& call, T start, Combine combine) {
   const Array<T> x = call.input<T>(0);
   Array<T> result(call.output_shape(), start);
   walk(x.shape, result_strides(call),
@@ -41,7 +41,7 @@ T highest() {
 
 /// Two sweeps: the mean, then distances from it.
 template <class T>
-Array<T> squared_deviations(const Call& call) {
+Array<T> squared_deviations(const PrimitiveRun& call) {
   const Array<T> x = call.input<T>(0);
   const std::int64_t count = numel(x.shape) / std::max<std::int64_t>(numel(call.output_shape()), 1);
   Array<T> mean = fold<T>(call, 0, [](T a, T b) { return plus(a, b); });
@@ -54,7 +54,7 @@ Array<T> squared_deviations(const Call& call) {
 }
 
 template <class T>
-Array<T> reduce(const Call& call) {
+Array<T> reduce(const PrimitiveRun& call) {
   switch (call.op()) {
     case Op::sum: return fold<T>(call, 0, [](T a, T b) { return plus(a, b); });
     case Op::prod: return fold<T>(call, 1, [](T a, T b) { return times(a, b); });
@@ -68,7 +68,7 @@ Array<T> reduce(const Call& call) {
 
 /// Positions among the reduced axes count up in the order in which elements arrive.
 template <class T>
-Array<std::int64_t> find_extreme(const Call& call) {
+Array<std::int64_t> find_extreme(const PrimitiveRun& call) {
   const bool largest = call.op() == Op::argmax;
   const Array<T> x = call.input<T>(0);
   Array<T> best(call.output_shape());
@@ -87,7 +87,7 @@ Array<std::int64_t> find_extreme(const Call& call) {
 
 }  // namespace
 
-void run_reduction(const Call& call) {
+void run_reduction(const PrimitiveRun& call) {
   by_kind(call.input_type(0), [&]<class T>(T) {
     if (call.op() == Op::argmax || call.op() == Op::argmin) {
       call.output(find_extreme<T>(call));

@@ -8,7 +8,7 @@ namespace {
 using ops::Op;
 
 template <class T>
-T number(const Call& call) {
+T number(const PrimitiveRun& call) {
   if (call.op() == Op::scalar) {
     if constexpr (std::is_same_v<T, double>) {
       return call.real_argument();
@@ -24,7 +24,7 @@ T number(const Call& call) {
   }
 }
 
-void count(const Call& call) {
+void count(const PrimitiveRun& call) {
   Array<std::int64_t> result(call.output_shape());
   for (std::size_t i = 0; i < result.values.size(); ++i) result.values[i] = static_cast<std::int64_t>(i);
   call.output(result);
@@ -32,7 +32,7 @@ void count(const Call& call) {
 
 }  // namespace
 
-void run_source(const Call& call) {
+void run_source(const PrimitiveRun& call) {
   switch (call.op()) {
     case Op::leaf:
     case Op::empty: return;
@@ -42,7 +42,7 @@ void run_source(const Call& call) {
   by_kind(call.output_type(), [&]<class T>(T) { call.output(Array<T>(call.output_shape(), number<T>(call))); });
 }
 
-void run_random(const Call& call) {
+void run_random(const PrimitiveRun& call) {
   const std::uint64_t seed = call.attribute<ops::Seed>().value;
   const std::uint64_t offset = call.argument();
   if (call.op() == Op::random_bits) {

@@ -7,7 +7,7 @@
 namespace russet::reference {
 namespace {
 
-using Run = void (*)(const Call&);
+using Run = void (*)(const PrimitiveRun&);
 
 /// In the order of ops::Family.
 constexpr Run by_family[] = {run_source,   run_random,   run_elementwise, run_reduction, run_contraction,
@@ -18,7 +18,7 @@ class Interpreted final : public compile::Kernel {
   explicit Interpreted(const compile::Primitive& step)
       : step_(step), run_(by_family[static_cast<int>(ops::row(step.op).family)]) {}
 
-  void run(const compile::Bindings& bindings) const override { run_(Call(step_, bindings)); }
+  void run(const compile::Bindings& bindings) const override { run_(PrimitiveRun(step_, bindings)); }
   std::string name() const override { return fmt::format("reference:{}", ops::row(step_.op).name); }
 
  private:

@@ -29,7 +29,7 @@ Array<std::int64_t> first_maxima(const ops::Window& window, const Array<T>& x, c
   return chosen;
 }
 
-Array<std::int64_t> chosen_positions(const Call& call, const Shape& y) {
+Array<std::int64_t> chosen_positions(const PrimitiveRun& call, const Shape& y) {
   const auto& window = call.attribute<ops::Window>();
   Array<std::int64_t> chosen(Shape{0});
   by_kind(call.input_type(0), [&]<class T>(T) { chosen = first_maxima(window, call.input<T>(0), y); });
@@ -37,7 +37,7 @@ Array<std::int64_t> chosen_positions(const Call& call, const Shape& y) {
 }
 
 template <class T>
-void max_pool(const Call& call) {
+void max_pool(const PrimitiveRun& call) {
   const Array<std::int64_t> chosen = chosen_positions(call, call.output_shape());
   const Array<T> values = call.input<T>(1);
   Array<T> result(call.output_shape());
@@ -48,7 +48,7 @@ void max_pool(const Call& call) {
 }
 
 template <class T>
-void max_unpool(const Call& call) {
+void max_unpool(const PrimitiveRun& call) {
   const Array<T> gradient = call.input<T>(1);
   const Array<std::int64_t> chosen = chosen_positions(call, gradient.shape);
   Array<T> result(call.output_shape());
@@ -61,7 +61,7 @@ void max_unpool(const Call& call) {
 }
 
 template <class T>
-void sum_windows(const Call& call) {
+void sum_windows(const PrimitiveRun& call) {
   const auto& window = call.attribute<ops::Window>();
   const Array<T> input = call.input<T>(0);
   Array<T> result(call.output_shape());
@@ -75,7 +75,7 @@ void sum_windows(const Call& call) {
 
 }  // namespace
 
-void run_window(const Call& call) {
+void run_window(const PrimitiveRun& call) {
   by_kind(call.output_type(), [&]<class T>(T) {
     switch (call.op()) {
       case Op::max_pool: return max_pool<T>(call);

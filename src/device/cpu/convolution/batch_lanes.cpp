@@ -173,7 +173,7 @@ class BatchLanes final : public compile::Kernel {
   Operand to_;
   Epilogue epilogue_;
   std::int64_t from_channels_, to_channels_;
-  Tile<float> tile_;
+  RegisterTile<float> tile_;
   std::vector<TapRun> rows_, columns_;
   std::int64_t blocks_, block_;  // of channels of the result: so many blocks, of so many channels
   /// Sums start from a number a channel, the epilogue's first operation.

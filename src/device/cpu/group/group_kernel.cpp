@@ -12,9 +12,9 @@ namespace russet::cpu {
 namespace {
 
 using tiles::Accumulation;
-using tiles::Box;
 using tiles::Nest;
 using tiles::ProgramPart;
+using tiles::TileBounds;
 using tiles::TileInterpreter;
 using tiles::TileProgram;
 using tiles::Tiling;
@@ -54,14 +54,14 @@ class DirectKernel final : public compile::Kernel {
     const Nest& nest = tiling_.nest;
     const std::int64_t rows = nest.rows();
     const std::int64_t columns = nest.columns();
-    TileInterpreter interpreter(program_, no_lines_, bindings, scratch);
+    TileInterpreter interpreter(program_, no_arrays_, bindings, scratch);
     std::int64_t row_tile = begin / column_tiles_;
     std::int64_t column_tile = begin % column_tiles_;
     for (std::int64_t tile = begin; tile < end; ++tile) {
       const std::int64_t row = row_tile * nest.tile_rows;
       const std::int64_t column = column_tile * nest.tile_columns;
       interpreter.run(
-          Box{row, std::min(nest.tile_rows, rows - row), column, std::min(nest.tile_columns, columns - column)});
+          TileBounds{row, std::min(nest.tile_rows, rows - row), column, std::min(nest.tile_columns, columns - column)});
       if (++column_tile == column_tiles_) {
         column_tile = 0;
         ++row_tile;
@@ -73,7 +73,7 @@ class DirectKernel final : public compile::Kernel {
   Tiling tiling_;
   TileProgram program_;
   Workers workers_;
-  std::vector<std::int64_t> no_lines_;
+  std::vector<std::int64_t> no_arrays_;
   std::int64_t row_tiles_ = 0;
   std::int64_t column_tiles_ = 0;
   double cost_ = 0;
@@ -88,8 +88,8 @@ class BundleKernel final : public compile::Kernel {
  public:
   explicit BundleKernel(const compile::Bundle& bundle) {
     std::size_t worker_bytes = 0;
-    for (const compile::Step& work : bundle.works) {
-      const auto& group = std::get<compile::Group>(work);
+    for (const compile::Step& member : bundle.members) {
+      const auto& group = std::get<compile::Group>(member);
       kernels_.emplace_back(tiles::tile_group(group, tiles::full_follows_reduction(group)), group);
       const DirectKernel& kernel = kernels_.back();
       firsts_.push_back(tiles_);
@@ -130,7 +130,7 @@ class AccumulateKernel final : public compile::Kernel {
   AccumulateKernel(Tiling tiling, const compile::Group& group)
       : tiling_(std::move(tiling)),
         accumulators_(tiles::accumulators_of(group)),
-        lines_(tiles::first_lines(accumulators_)),
+        arrays_(tiles::first_arrays(accumulators_)),
         reduce_(tiles::translate(group, tiling_, ProgramPart::reduce)),
         results_(tiles::translate(group, tiling_, ProgramPart::results)) {
     const Nest& nest = tiling_.nest;
@@ -193,26 +193,26 @@ class AccumulateKernel final : public compile::Kernel {
   void reduce(const compile::Bindings& bindings, int worker, std::int64_t tile, std::int64_t part,
               const Accumulation& accumulation) const {
     tiles::clear(accumulators_, accumulation, kept_in(tile));
-    TileInterpreter interpreter(reduce_, lines_, bindings, interpreters_.at(bindings, worker));
+    TileInterpreter interpreter(reduce_, arrays_, bindings, interpreters_.at(bindings, worker));
     const std::int64_t kept = tile * kept_step_;
     const std::int64_t end = std::min((part + 1) * tiling_.steps_per_chunk * reduced_step_, reduced_);
     for (std::int64_t at = part * tiling_.steps_per_chunk * reduced_step_; at < end; at += reduced_step_) {
       const std::int64_t count = std::min(reduced_step_, end - at);
-      const Box box =
-          tiling_.reduces_columns ? Box{kept, kept_in(tile), at, count} : Box{at, count, kept, kept_in(tile)};
+      const TileBounds box = tiling_.reduces_columns ? TileBounds{kept, kept_in(tile), at, count}
+                                                     : TileBounds{at, count, kept, kept_in(tile)};
       interpreter.run(box, accumulation, at);
     }
   }
 
   void finish(const compile::Bindings& bindings, int worker, std::int64_t tile,
               const Accumulation& accumulation) const {
-    TileInterpreter interpreter(results_, lines_, bindings, interpreters_.at(bindings, worker));
-    interpreter.run(Box{0, 1, tile * kept_step_, kept_in(tile)}, accumulation);
+    TileInterpreter interpreter(results_, arrays_, bindings, interpreters_.at(bindings, worker));
+    interpreter.run(TileBounds{0, 1, tile * kept_step_, kept_in(tile)}, accumulation);
   }
 
   Tiling tiling_;
   std::vector<tiles::Accumulator> accumulators_;
-  std::vector<std::int64_t> lines_;
+  std::vector<std::int64_t> arrays_;
   TileProgram reduce_;
   TileProgram results_;
   Workers workers_;

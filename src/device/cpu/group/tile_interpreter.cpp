@@ -107,25 +107,25 @@ void fold_deviations(const T* squares, const double* means, double more, std::in
 
 template <class A>
 A* line(const Accumulation& accumulation, std::int64_t number) {
-  return reinterpret_cast<A*>(accumulation.lines + number * accumulation.stride * 8);
+  return reinterpret_cast<A*>(accumulation.arrays + number * accumulation.stride * 8);
 }
 
 }  // namespace
 
 std::int64_t line_count(const std::vector<Accumulator>& accumulators) {
   std::int64_t count = 0;
-  for (const Accumulator& accumulator : accumulators) count += accumulator.lines();
+  for (const Accumulator& accumulator : accumulators) count += accumulator.arrays();
   return count;
 }
 
-std::vector<std::int64_t> first_lines(const std::vector<Accumulator>& accumulators) {
-  std::vector<std::int64_t> lines;
+std::vector<std::int64_t> first_arrays(const std::vector<Accumulator>& accumulators) {
+  std::vector<std::int64_t> arrays;
   std::int64_t next = 0;
   for (const Accumulator& accumulator : accumulators) {
-    lines.push_back(next);
-    next += accumulator.lines();
+    arrays.push_back(next);
+    next += accumulator.arrays();
   }
-  return lines;
+  return arrays;
 }
 
 void clear(const std::vector<Accumulator>& accumulators, const Accumulation& target, std::int64_t count) {
@@ -138,7 +138,7 @@ void clear(const std::vector<Accumulator>& accumulators, const Accumulation& tar
     if (accumulator.has_means()) {
       for (const std::int64_t more : {next + 1, next + 2}) std::fill_n(line<double>(target, more), count, 0.0);
     }
-    next += accumulator.lines();
+    next += accumulator.arrays();
   }
 }
 
@@ -147,7 +147,7 @@ void combine(const std::vector<Accumulator>& accumulators, const Accumulation& f
   std::int64_t next = 0;
   for (const Accumulator& accumulator : accumulators) {
     const bool finds = accumulator.has_positions();
-    const std::int64_t first = std::exchange(next, next + accumulator.lines());
+    const std::int64_t first = std::exchange(next, next + accumulator.arrays());
     if (accumulator.has_means()) {
       fold_deviations(line<double>(from, first), line<double>(from, first + 1), line<double>(from, first + 2)[0], count,
                       line<double>(to, first), line<double>(to, first + 1), line<double>(to, first + 2));
@@ -165,9 +165,9 @@ std::size_t TileInterpreter::scratch_bytes(const TileProgram& program) {
   return aligned(program.registers.size() * sizeof(std::byte*)) + aligned(program.scratch_bytes);
 }
 
-TileInterpreter::TileInterpreter(const TileProgram& program, const std::vector<std::int64_t>& lines,
+TileInterpreter::TileInterpreter(const TileProgram& program, const std::vector<std::int64_t>& arrays,
                                  const compile::Bindings& bindings, std::byte* scratch)
-    : program_(program), lines_(lines), bindings_(bindings), values_(reinterpret_cast<std::byte**>(scratch)) {
+    : program_(program), arrays_(arrays), bindings_(bindings), values_(reinterpret_cast<std::byte**>(scratch)) {
   std::byte* memory = scratch + aligned(program.registers.size() * sizeof(std::byte*));
   for (std::size_t i = 0; i < program.registers.size(); ++i) {
     const Register& reg = program.registers[i];
@@ -177,21 +177,22 @@ TileInterpreter::TileInterpreter(const TileProgram& program, const std::vector<s
     if (reg.kind == Register::Kind::constant)
       values_[i] = const_cast<std::byte*>(program.constants.data()) + reg.offset;
   }
-  for (const TileOp& op : program.prelude) run(op, Box{0, 1, 0, 1}, {}, 0);
+  for (const TileOp& op : program.prelude) run(op, TileBounds{0, 1, 0, 1}, {}, 0);
 }
 
-void TileInterpreter::run(const Box& box, const Accumulation& accumulation, std::int64_t base) {
+void TileInterpreter::run(const TileBounds& box, const Accumulation& accumulation, std::int64_t base) {
   for (const TileOp& op : program_.body) run(op, box, accumulation, base);
 }
 
 /// Values without a column dimension are boxes of one column.
-Box TileInterpreter::box_for(const TileOp& op, const Box& box) const {
+TileBounds TileInterpreter::box_for(const TileOp& op, const TileBounds& box) const {
   if (op.form == Form::full) return box;
   if (op.form == Form::rows) return {box.row, box.rows, 0, 1};
   return {0, 1, 0, 1};
 }
 
-void TileInterpreter::run(const TileOp& op, const Box& box, const Accumulation& accumulation, std::int64_t base) {
+void TileInterpreter::run(const TileOp& op, const TileBounds& box, const Accumulation& accumulation,
+                          std::int64_t base) {
   const auto value = [&](std::int16_t id) { return id < 0 ? nullptr : values_[id]; };
   switch (op.kind) {
     case TileOp::Kind::compute: {
@@ -218,7 +219,7 @@ void TileInterpreter::run(const TileOp& op, const Box& box, const Accumulation& 
                 value(op.out), value(op.second));
       break;
     case TileOp::Kind::accumulate: {
-      const std::int64_t first = lines_[static_cast<std::size_t>(op.number)];
+      const std::int64_t first = arrays_[static_cast<std::size_t>(op.number)];
       const std::int64_t count = op.form == Form::rows ? box.rows : box.columns;
       const auto reduced = static_cast<double>(op.form == Form::rows ? box.columns : box.rows);
       const bool finds = op.in[1] >= 0;
@@ -236,7 +237,7 @@ void TileInterpreter::run(const TileOp& op, const Box& box, const Accumulation& 
       break;
     }
     case TileOp::Kind::total: {
-      const std::int64_t first = lines_[static_cast<std::size_t>(op.number)];
+      const std::int64_t first = arrays_[static_cast<std::size_t>(op.number)];
       if (op.op == Op::argmax || op.op == Op::argmin) {
         auto* out = reinterpret_cast<std::int64_t*>(value(op.out));
         const auto* positions = line<std::int64_t>(accumulation, first + 1);
@@ -255,25 +256,25 @@ void TileInterpreter::run(const TileOp& op, const Box& box, const Accumulation& 
 
 /// The pieces of an access in its box; axes along which its form does not vary do not count.
 template <class Body>
-void TileInterpreter::for_each_block_of(const TileOp& op, const Box& box, Body&& body) const {
+void TileInterpreter::for_each_block_of(const TileOp& op, const TileBounds& box, Body&& body) const {
   static const Shape none;
   const Nest& nest = *program_.nest;
-  const View& view = nest.views[static_cast<std::size_t>(op.view)];
+  const TileView& view = nest.views[static_cast<std::size_t>(op.view)];
   for_each_block(op.form == Form::uniform ? none : nest.outer, op.form == Form::full ? nest.inner : none, view, box,
                  body);
 }
 
-std::int64_t TileInterpreter::start_of(const View& view) const {
+std::int64_t TileInterpreter::start_of(const TileView& view) const {
   if (view.offset_argument < 0) return view.offset;
   return view.offset + static_cast<std::int64_t>(bindings_.arguments[view.offset_argument]);
 }
 
-std::byte* TileInterpreter::memory_of(const View& view) const {
+std::byte* TileInterpreter::memory_of(const TileView& view) const {
   return bindings_.slots[view.slot] + start_of(view) * static_cast<std::int64_t>(russet::size_of(view.dtype));
 }
 
-void TileInterpreter::load(const TileOp& op, const Box& box) {
-  const View& view = program_.nest->views[static_cast<std::size_t>(op.view)];
+void TileInterpreter::load(const TileOp& op, const TileBounds& box) {
+  const TileView& view = program_.nest->views[static_cast<std::size_t>(op.view)];
   const std::byte* memory = memory_of(view);
   std::byte* tile = values_[op.out];
   const auto element = static_cast<std::int64_t>(russet::size_of(view.dtype));
@@ -290,15 +291,15 @@ void TileInterpreter::load(const TileOp& op, const Box& box) {
   });
 }
 
-void TileInterpreter::load_here(const TileOp& op, const Box& box) {
-  const View& view = program_.nest->views[static_cast<std::size_t>(op.view)];
+void TileInterpreter::load_here(const TileOp& op, const TileBounds& box) {
+  const TileView& view = program_.nest->views[static_cast<std::size_t>(op.view)];
   const std::int64_t start = Cursor(program_.nest->outer, view.outer, box.row).offset() +
                              Cursor(program_.nest->inner, view.inner, box.column).offset();
   values_[op.out] = memory_of(view) + start * static_cast<std::int64_t>(russet::size_of(view.dtype));
 }
 
-void TileInterpreter::store(const TileOp& op, const Box& box) {
-  const View& view = program_.nest->views[static_cast<std::size_t>(op.view)];
+void TileInterpreter::store(const TileOp& op, const TileBounds& box) {
+  const TileView& view = program_.nest->views[static_cast<std::size_t>(op.view)];
   std::byte* memory = memory_of(view);
   const std::byte* tile = values_[op.in[0]];
   const auto element = static_cast<std::int64_t>(russet::size_of(view.dtype));
@@ -315,8 +316,8 @@ void TileInterpreter::store(const TileOp& op, const Box& box) {
   });
 }
 
-void TileInterpreter::index(const TileOp& op, const Box& box) {
-  const View& view = program_.nest->views[static_cast<std::size_t>(op.view)];
+void TileInterpreter::index(const TileOp& op, const TileBounds& box) {
+  const TileView& view = program_.nest->views[static_cast<std::size_t>(op.view)];
   const std::int64_t start = start_of(view);
   auto* tile = reinterpret_cast<std::int64_t*>(values_[op.out]);
   for_each_block_of(op, box, [&](std::int64_t offset, std::int64_t position, const Block& block) {
@@ -324,7 +325,7 @@ void TileInterpreter::index(const TileOp& op, const Box& box) {
   });
 }
 
-void TileInterpreter::random(const TileOp& op, const Box& box) {
+void TileInterpreter::random(const TileOp& op, const TileBounds& box) {
   const std::uint64_t offset = op.number < 0 ? 0 : bindings_.arguments[op.number];
   std::byte* tile = values_[op.out];
   const std::int64_t count = box.rows * box.columns;
@@ -334,7 +335,7 @@ void TileInterpreter::random(const TileOp& op, const Box& box) {
     if (op.form == Form::uniform) splat(TileOp{.tile_type = op.tile_type, .out = op.out, .in = {op.out, -1, -1}});
     return;
   }
-  const View& view = program_.nest->views[static_cast<std::size_t>(op.view)];
+  const TileView& view = program_.nest->views[static_cast<std::size_t>(op.view)];
   const std::int64_t start = start_of(view);
   const auto width = static_cast<std::int64_t>(size_of(op.tile_type));
   if (op.dense) {

@@ -5,16 +5,16 @@
 
 namespace russet::cpu::tiles {
 
-/// Running results of one kept tile: for each accumulator its lines of `stride` numbers of 8 bytes.
+/// Running results of one kept tile: for each accumulator its arrays of `stride` numbers of 8 bytes.
 struct Accumulation {
-  std::byte* lines = nullptr;
+  std::byte* arrays = nullptr;
   std::int64_t stride = 0;
 };
 
-/// The lines that accumulators take.
+/// The arrays that accumulators take.
 std::int64_t line_count(const std::vector<Accumulator>& accumulators);
 /// The first line of each accumulator.
-std::vector<std::int64_t> first_lines(const std::vector<Accumulator>& accumulators);
+std::vector<std::int64_t> first_arrays(const std::vector<Accumulator>& accumulators);
 
 /// Sets `count` numbers of each accumulator to the reduction's identity: such as 0 for a sum.
 void clear(const std::vector<Accumulator>& accumulators, const Accumulation& target, std::int64_t count);
@@ -28,28 +28,28 @@ class TileInterpreter {
   /// Bytes of scratch memory that a worker needs.
   static std::size_t scratch_bytes(const TileProgram& program);
   /// Runs the prelude.
-  TileInterpreter(const TileProgram& program, const std::vector<std::int64_t>& lines, const compile::Bindings& bindings,
-                  std::byte* scratch);
+  TileInterpreter(const TileProgram& program, const std::vector<std::int64_t>& arrays,
+                  const compile::Bindings& bindings, std::byte* scratch);
   /// Runs the body on a tile. `base` is the reduced position at which the tile starts.
-  void run(const Box& box, const Accumulation& accumulation = {}, std::int64_t base = 0);
+  void run(const TileBounds& box, const Accumulation& accumulation = {}, std::int64_t base = 0);
 
  private:
-  void run(const TileOp& op, const Box& box, const Accumulation& accumulation, std::int64_t base);
-  void load(const TileOp& op, const Box& box);
-  void load_here(const TileOp& op, const Box& box);
-  void store(const TileOp& op, const Box& box);
-  void index(const TileOp& op, const Box& box);
-  void random(const TileOp& op, const Box& box);
+  void run(const TileOp& op, const TileBounds& box, const Accumulation& accumulation, std::int64_t base);
+  void load(const TileOp& op, const TileBounds& box);
+  void load_here(const TileOp& op, const TileBounds& box);
+  void store(const TileOp& op, const TileBounds& box);
+  void index(const TileOp& op, const TileBounds& box);
+  void random(const TileOp& op, const TileBounds& box);
   void scalar(const TileOp& op);
   void splat(const TileOp& op);
-  std::int64_t start_of(const View& view) const;
-  std::byte* memory_of(const View& view) const;
-  Box box_for(const TileOp& op, const Box& box) const;
+  std::int64_t start_of(const TileView& view) const;
+  std::byte* memory_of(const TileView& view) const;
+  TileBounds box_for(const TileOp& op, const TileBounds& box) const;
   template <class Body>
-  void for_each_block_of(const TileOp& op, const Box& box, Body&& body) const;
+  void for_each_block_of(const TileOp& op, const TileBounds& box, Body&& body) const;
 
   const TileProgram& program_;
-  const std::vector<std::int64_t>& lines_;
+  const std::vector<std::int64_t>& arrays_;
   const compile::Bindings& bindings_;
   std::byte** values_;
 };

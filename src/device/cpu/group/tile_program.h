@@ -69,7 +69,7 @@ struct Accumulator {
   TileType tile_type = TileType::f32;
   bool has_positions() const { return op == ops::Op::argmax || op == ops::Op::argmin; }
   bool has_means() const { return op == ops::Op::squared_deviations; }
-  std::int64_t lines() const { return has_means() ? 3 : has_positions() ? 2 : 1; }
+  std::int64_t arrays() const { return has_means() ? 3 : has_positions() ? 2 : 1; }
 };
 
 struct TileProgram {

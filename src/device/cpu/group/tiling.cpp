@@ -114,7 +114,7 @@ Nest nest_of(const Group& group, const std::vector<Axis>& outer, const std::vect
   for (const Axis& axis : inner) nest.inner.push_back(axis.size);
   for (std::size_t i = 0; i < group.accesses.size(); ++i) {
     const Access& access = group.accesses[i];
-    View view{access.slot, access.dtype, access.offset, access.offset_argument, {}, {}};
+    TileView view{access.slot, access.dtype, access.offset, access.offset_argument, {}, {}};
     for (const Axis& axis : outer) view.outer.push_back(axis.strides[i]);
     for (const Axis& axis : inner) view.inner.push_back(axis.strides[i]);
     nest.views.push_back(std::move(view));
@@ -198,7 +198,7 @@ void plan_whole_rows(Tiling& tiling) {
   Nest& nest = tiling.nest;
   nest.tile_columns = std::max<std::int64_t>(nest.columns(), 1);
   nest.tile_rows = nest.tile_columns >= long_row ? 1 : tile_target / nest.tile_columns;
-  const bool transposed = std::any_of(nest.views.begin(), nest.views.end(), [](const View& view) {
+  const bool transposed = std::any_of(nest.views.begin(), nest.views.end(), [](const TileView& view) {
     return !view.outer.empty() && !view.inner.empty() && std::abs(view.outer.back()) == 1 &&
            std::abs(view.inner.back()) > 1;
   });

@@ -9,7 +9,7 @@
 namespace russet::cpu::tiles {
 
 /// An access with its strides divided into those along the outer and those along the inner axes of a nest.
-struct View {
+struct TileView {
   std::int32_t slot = -1;
   DType dtype = DType::float32;
   std::int64_t offset = 0;
@@ -22,7 +22,7 @@ struct View {
 struct Nest {
   Shape outer;
   Shape inner;
-  std::vector<View> views;  // one for each access of the group
+  std::vector<TileView> views;  // one for each access of the group
   std::int64_t tile_rows = 1;
   std::int64_t tile_columns = 1;
 
@@ -98,7 +98,7 @@ class Cursor {
 };
 
 /// A rectangle of a nest.
-struct Box {
+struct TileBounds {
   std::int64_t row = 0;
   std::int64_t rows = 0;
   std::int64_t column = 0;
@@ -108,7 +108,8 @@ struct Box {
 /// Calls body(element offset in memory, position in the tile, block) for the affine pieces of a box in a space of
 /// these outer and inner axes.
 template <class Body>
-void for_each_block(const Shape& outer_sizes, const Shape& inner_sizes, const View& view, const Box& box, Body&& body) {
+void for_each_block(const Shape& outer_sizes, const Shape& inner_sizes, const TileView& view, const TileBounds& box,
+                    Body&& body) {
   Cursor outer(outer_sizes, view.outer, box.row);
   for (std::int64_t r = 0; r < box.rows;) {
     const std::int64_t rows = std::min(box.rows - r, outer.room());

@@ -174,7 +174,7 @@ class Translator {
     }
   }
 
-  const View& view_of(const Instruction& instruction) const {
+  const TileView& view_of(const Instruction& instruction) const {
     return program_.nest->views.at(index_of(instruction.access));
   }
 
@@ -182,13 +182,13 @@ class Translator {
     return std::all_of(strides.begin(), strides.end(), [](std::int64_t stride) { return stride == 0; });
   }
 
-  Form form_of(const View& view) const {
+  Form form_of(const TileView& view) const {
     if (!is_constant(view.inner)) return Form::full;
     return is_constant(view.outer) ? Form::uniform : Form::rows;
   }
 
   /// Whether every tile of the nest is one run in the memory of `view`.
-  bool is_dense(const View& view) const {
+  bool is_dense(const TileView& view) const {
     const Nest& nest = *program_.nest;
     const auto contiguous = [](const Shape& sizes, const Strides& strides, std::int64_t& expected) {
       for (int axis = sizes.rank() - 1; axis >= 0; --axis) {
@@ -205,7 +205,7 @@ class Translator {
   }
 
   std::int16_t load(const Instruction& instruction) {
-    const View& view = view_of(instruction);
+    const TileView& view = view_of(instruction);
     TileOp op;
     op.kind = TileOp::Kind::load;
     op.form = form_of(view);
@@ -441,7 +441,7 @@ class Translator {
   }
 
   /// Whether positions rise by one along the last axis, so that they need not be written down.
-  static bool follows_positions(const View& view) { return !view.inner.empty() && view.inner.back() == 1; }
+  static bool follows_positions(const TileView& view) { return !view.inner.empty() && view.inner.back() == 1; }
 
   std::int16_t reduce(const Instruction& instruction) {
     std::int16_t input = results_[index_of(instruction.inputs[0])];
@@ -497,7 +497,7 @@ class Translator {
   }
 
   void store(const Instruction& instruction) {
-    const View& view = view_of(instruction);
+    const TileView& view = view_of(instruction);
     TileOp op;
     op.kind = TileOp::Kind::store;
     // Reduced results of whole rows: one element for each row.

@@ -30,7 +30,8 @@ std::int64_t bits_of(const ops::Number& number, DType dtype) {
   }
 }
 
-/// Finds the values that are moved: at first all that may be, then fewer until each is used by moves alone.
+/// Finds the values that are only moved: starts with all candidates and removes those that something computes with,
+/// until none is left to remove.
 class Moves {
  public:
   explicit Moves(const Group& group) : group_(group), moved_(group.code.size()) {
@@ -62,7 +63,7 @@ class Moves {
     return known;
   }
 
-  /// What is computed with is no move; a selection moves if both that it selects from do.
+  /// Whether the instruction only moves its inputs; a selection does if both of its choices are only moved.
   bool check_inputs(std::size_t i) {
     const Instruction& in = group_.code[i];
     bool changes = false;

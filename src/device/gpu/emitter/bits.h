@@ -1,5 +1,5 @@
 #pragma once
-// What a group moves without computing on it is bits, whatever their type.
+// Values that a group only moves are handled as integers of their size, whatever their type.
 #include "compile/group.h"
 
 namespace russet::gpu {

@@ -14,8 +14,8 @@ using compile::Group;
 constexpr std::uint32_t threads = 256;
 constexpr std::uint32_t simdgroups = threads / 32;
 
-/// What follows the reductions of a group, as a group of its own, whose elements come from nowhere. It says nothing of
-/// how they were computed, so that fewer kernels differ. Before:          After:
+/// The part of a group after its reductions, as a group of its own in which the reductions' inputs are placeholders.
+/// Groups that differ only in how those inputs are computed then share a kernel. Before:          After:
 ///     v0 = load x; v1 = load y; v2 = v0 * v1                                 v0 = ...
 ///     r3 = sum v2; r4 = exp r3; store z, r4                                  r1 = sum v0; r2 = exp r1; store z, r2
 Group results_of(const Group& group) {
@@ -59,15 +59,15 @@ Group results_of(const Group& group) {
 
 class ColumnEmitter {
  public:
-  ColumnEmitter(const Group& group, const Context& context)
-      : group_(group), context_(context), schedule_(make_schedule(group, false)) {
+  ColumnEmitter(const Group& group, const GpuContext& context)
+      : group_(group), context_(context), phases_(make_phases(group, false)) {
     const int rank = group.space.rank();
     for (int axis = 0; axis < group.split; ++axis) rows_ *= group.space[axis];
     for (int axis = group.split; axis < rank; ++axis) columns_ *= group.space[axis];
     const int inner = rank > group.split ? rank - 1 : -1;
     walk_ = {inner, vector_width(group, inner), needs_wide_index(group)};
-    // Lanes without a column are worse than narrow loads; what is reduced differs between columns.
-    if (columns_ < 32 * walk_.width || schedule_.elements_read_reduced) walk_.width = 1;
+    // Idle lanes cost more than narrow loads, so vectors are used only where enough columns are left for all lanes.
+    if (columns_ < 32 * walk_.width || phases_.elements_read_reduced) walk_.width = 1;
     strips_ = divide_up(columns_, 32 * walk_.width);
     constexpr std::int64_t shortest = 64;  // rows
     constexpr std::int64_t enough = 512;   // threadgroups
@@ -82,7 +82,7 @@ class ColumnEmitter {
   }
 
   EmittedCalls run() {
-    const std::vector<Reduction> reductions = reductions_of(group_, schedule_.phases[0].reductions);
+    const std::vector<Reduction> reductions = reductions_of(group_, phases_.list[0].reductions);
     Partials partials(reductions, static_cast<std::size_t>(columns_ * chunks_));
     EmittedCalls emitted;
     if (chunks_ > 1) emitted.scratch_bytes = partials.bytes();
@@ -100,7 +100,7 @@ class ColumnEmitter {
  private:
   Call reduce(const std::vector<Reduction>& reductions, Partials& partials) {
     KernelText kernel("column", threads);
-    GroupText text(group_, schedule_, walk_, kernel, chunks_ > 1 ? Part::elements : Part::all);
+    GroupText text(group_, phases_, walk_, kernel, chunks_ > 1 ? GroupPart::elements : GroupPart::all);
     if (chunks_ > 1) partials.bind(kernel, true);
     ValueList& values = kernel.values();
     values.add_uint("columns", static_cast<std::uint64_t>(columns_));
@@ -111,11 +111,11 @@ class ColumnEmitter {
     define_accumulators(kernel, reductions);
     kernel.line("if (live) {");
     open_column(text);
-    if (schedule_.elements_read_reduced) text.run_reduced(schedule_.phases[0].reduced);
+    if (phases_.elements_read_reduced) text.run_reduced(phases_.list[0].reduced);
     kernel.line("const uint end = min((group_id.y + 1u) * values.chunk, values.rows);");
     kernel.line("for (uint row = group_id.y * values.chunk + simdgroup_id; row < end; row += {}u) {{", simdgroups);
     text.define_places(0, group_.split, "row", true);
-    const Phase& phase = schedule_.phases[0];
+    const Phase& phase = phases_.list[0];
     text.run_full(phase, [&] {
       for (const Reduction& reduction : reductions) {
         const std::int16_t input = text.at(reduction.position()).inputs[0];
@@ -129,7 +129,7 @@ class ColumnEmitter {
     if (chunks_ > 1) {
       store_partials(kernel, partials);
     } else {
-      finish_column(kernel, text, reductions, schedule_);
+      finish_column(kernel, text, reductions, phases_);
     }
     kernel.line("}");
     return kernel.finish(context_, {static_cast<std::uint32_t>(strips_), static_cast<std::uint32_t>(chunks_), 1});
@@ -199,24 +199,24 @@ class ColumnEmitter {
 
   /// What follows the reductions of one column.
   void finish_column(KernelText& kernel, GroupText& text, const std::vector<Reduction>& reductions,
-                     const Schedule& schedule) const {
+                     const Phases& phases) const {
     for (const Reduction& reduction : reductions) reduction.define_result(kernel);
     open_column(text);
-    for (const Phase& phase : schedule.phases) text.run_reduced(phase.reduced);
-    for (const int store : schedule.reduced_stores) text.store_reduced(store);
+    for (const Phase& phase : phases.list) text.run_reduced(phase.reduced);
+    for (const int store : phases.reduced_stores) text.store_reduced(store);
   }
 
   /// A simdgroup for 32 columns; of many chunks each of a threadgroup's simdgroups takes every eighth.
   Call finish() {
     const Group group = results_of(group_);
-    const Schedule schedule = make_schedule(group, false);
-    const std::vector<Reduction> reductions = reductions_of(group, schedule.phases[0].reductions);
+    const Phases phases = make_phases(group, false);
+    const std::vector<Reduction> reductions = reductions_of(group, phases.list[0].reductions);
     Partials partials(reductions, static_cast<std::size_t>(columns_ * chunks_));
     constexpr std::int64_t many = 128;
     const bool several = chunks_ > many;
     KernelText kernel("results", several ? threads : 32);
     walk_.width = 1;
-    GroupText text(group, schedule, walk_, kernel, Part::results);
+    GroupText text(group, phases, walk_, kernel, GroupPart::results);
     partials.bind(kernel, false);
     kernel.values().add_uint("columns", static_cast<std::uint64_t>(columns_));
     kernel.values().add_uint("chunks", static_cast<std::uint64_t>(chunks_));
@@ -231,14 +231,14 @@ class ColumnEmitter {
     kernel.line("}");
     for (std::size_t i = 0; several && i < reductions.size(); ++i) across_simdgroups(kernel, reductions[i], i > 0);
     kernel.line("if ({}live) {{", several ? "simdgroup_id == 0u && " : "");
-    finish_column(kernel, text, reductions, schedule);
+    finish_column(kernel, text, reductions, phases);
     kernel.line("}");
     return kernel.finish(context_, {static_cast<std::uint32_t>(divide_up(columns_, 32)), 1, 1});
   }
 
   const Group& group_;
-  const Context& context_;
-  Schedule schedule_;
+  const GpuContext& context_;
+  Phases phases_;
   std::int64_t rows_ = 1;
   std::int64_t columns_ = 1;
   std::int64_t strips_ = 1;
@@ -249,9 +249,9 @@ class ColumnEmitter {
 
 }  // namespace
 
-EmittedCalls emit_column(const Group& group, const Context& context) { return ColumnEmitter(group, context).run(); }
+EmittedCalls emit_column(const Group& group, const GpuContext& context) { return ColumnEmitter(group, context).run(); }
 
-Call column_results(const Group& group, std::int64_t parts, const Context& context) {
+Call column_results(const Group& group, std::int64_t parts, const GpuContext& context) {
   return ColumnEmitter(group, context).results(parts);
 }
 

@@ -22,19 +22,19 @@ std::uint32_t blocks_of(const Group& group) {
 void write_item(const Group& group, KernelText& kernel) {
   const Walk walk = walk_of(group);
   const auto items = static_cast<std::uint64_t>(numel(group.space) / walk.width);
-  const Schedule schedule = make_schedule(group, false);
-  GroupText text(group, schedule, walk, kernel, Part::all);
+  const Phases phases = make_phases(group, false);
+  GroupText text(group, phases, walk, kernel, GroupPart::all);
   const std::string count =
       walk.wide ? kernel.values().add_ulong("items", items) : kernel.values().add_uint("items", items);
   kernel.line("if (item >= {}) return;", count);
   text.define_bases();
   text.define_places(0, group.space.rank(), "item", true);
-  text.run_full(schedule.phases[0], [] {});
+  text.run_full(phases.list[0], [] {});
 }
 
 }  // namespace
 
-EmittedCalls emit_elementwise(const Group& group, const Context& context) {
+EmittedCalls emit_elementwise(const Group& group, const GpuContext& context) {
   KernelText kernel("elementwise", threads);
   kernel.line("const {0} item = {0}(group_id.x) * {1}u + thread_id;", walk_of(group).wide ? "ulong" : "uint", threads);
   write_item(group, kernel);

@@ -30,7 +30,7 @@ std::string why_not_emitted(const Group& group) {
   return {};
 }
 
-EmittedCalls emit(const Group& group, const Context& context) {
+EmittedCalls emit(const Group& group, const GpuContext& context) {
   switch (group.kind) {
     case Group::Kind::elementwise: return emit_elementwise(group, context);
     case Group::Kind::row: return emit_row(group, context);

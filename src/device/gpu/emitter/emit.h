@@ -16,16 +16,16 @@ struct EmittedCalls {
 std::string why_not_emitted(const compile::Group& group);
 
 /// The launches that run a group. Its axes must be merged already (compile::merge_axes).
-EmittedCalls emit(const compile::Group& group, const Context& context);
+EmittedCalls emit(const compile::Group& group, const GpuContext& context);
 
 // Of each kind of group.
-EmittedCalls emit_elementwise(const compile::Group& group, const Context& context);
-EmittedCalls emit_row(const compile::Group& group, const Context& context);
-EmittedCalls emit_column(const compile::Group& group, const Context& context);
+EmittedCalls emit_elementwise(const compile::Group& group, const GpuContext& context);
+EmittedCalls emit_row(const compile::Group& group, const GpuContext& context);
+EmittedCalls emit_column(const compile::Group& group, const GpuContext& context);
 
 /// The second launch of a column group whose rows were reduced to `parts` elsewhere, laid out as Partials lays them
 /// out.
-Call column_results(const compile::Group& group, std::int64_t parts, const Context& context);
+Call column_results(const compile::Group& group, std::int64_t parts, const GpuContext& context);
 
 constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 

@@ -78,9 +78,9 @@ int vector_width(const Group& group, int inner) {
   return any ? width : 1;
 }
 
-GroupText::GroupText(const Group& group, const Schedule& schedule, const Walk& walk, KernelText& kernel, Part part)
-    : group_(group), schedule_(schedule), walk_(walk), kernel_(kernel), names_(group.code.size()) {
-  place_accesses(part);
+GroupText::GroupText(const Group& group, const Phases& phases, const Walk& walk, KernelText& kernel, GroupPart part)
+    : group_(group), phases_(phases), walk_(walk), kernel_(kernel), names_(group.code.size()) {
+  find_offsets(part);
   for (std::size_t i = 0; i < group.code.size(); ++i) {
     const Instruction& in = group.code[i];
     if (is_uniform(in)) {
@@ -103,7 +103,7 @@ bool GroupText::is_contraction(const Instruction& in) const {
   return in.kind == Kind::load && group_.accesses[index_of(in.access)].slot < 0;
 }
 
-std::vector<bool> GroupText::used_accesses(Part part) const {
+std::vector<bool> GroupText::used_accesses(GroupPart part) const {
   std::vector<bool> used(group_.accesses.size(), false);
   const auto use = [&](const std::vector<int>& instructions) {
     for (const int position : instructions) {
@@ -111,28 +111,28 @@ std::vector<bool> GroupText::used_accesses(Part part) const {
       if (access >= 0 && !is_contraction(at(position))) used[index_of(access)] = true;
     }
   };
-  for (const Phase& phase : schedule_.phases) {
-    if (part != Part::results) {
+  for (const Phase& phase : phases_.list) {
+    if (part != GroupPart::results) {
       use(phase.full);
       use(phase.stores);
     }
-    if (part != Part::elements || schedule_.elements_read_reduced) use(phase.reduced);
+    if (part != GroupPart::elements || phases_.elements_read_reduced) use(phase.reduced);
   }
-  if (part != Part::elements) use(schedule_.reduced_stores);
+  if (part != GroupPart::elements) use(phases_.reduced_stores);
   return used;
 }
 
-void GroupText::place_accesses(Part part) {
+void GroupText::find_offsets(GroupPart part) {
   const std::vector<bool> written = find_written(group_);
   const std::vector<bool> used = used_accesses(part);
   for (std::size_t i = 0; i < group_.accesses.size(); ++i) {
     const Access& access = group_.accesses[i];
     if (!used[i]) {
       pointers_.emplace_back();
-      place_of_.push_back(-1);
+      offset_of_access_.push_back(-1);
       continue;
     }
-    Place place;
+    Offset place;
     place.strides = access.strides;
     if (access.slot >= 0) {
       const Placed placed = gpu::place(access, group_.space, written[i]);
@@ -144,29 +144,29 @@ void GroupText::place_accesses(Part part) {
       place.position = true;
       if (access.offset != 0 || access.offset_argument >= 0) {
         place.base =
-            kernel_.values().add_offset(fmt::format("start{}", places_.size()), access.offset, access.offset_argument);
+            kernel_.values().add_offset(fmt::format("start{}", offsets_.size()), access.offset, access.offset_argument);
       }
     }
     share_or_add(std::move(place));
   }
 }
 
-/// Accesses to memory that lies alike share a place; where the text says nothing of how it lies only results do, which
+/// Accesses with equal strides and origin share an offset; where the strides are run-time values only results do, which
 /// all lie alike as a rule.
-void GroupText::share_or_add(Place place) {
+void GroupText::share_or_add(Offset place) {
   const bool any_layout = walk_.width == 1;
-  const auto same = std::find_if(places_.begin(), places_.end(), [&](const Place& other) {
+  const auto same = std::find_if(offsets_.begin(), offsets_.end(), [&](const Offset& other) {
     return !place.position && !other.position && other.first == place.first && other.strides == place.strides &&
            (!any_layout || (place.written && other.written));
   });
-  place_of_.push_back(static_cast<int>(same - places_.begin()));
-  if (same != places_.end()) return;
+  offset_of_access_.push_back(static_cast<int>(same - offsets_.begin()));
+  if (same != offsets_.end()) return;
   if (!place.position && (any_layout || place.first != 0)) {
-    const std::string name = fmt::format("first{}", places_.size());
+    const std::string name = fmt::format("first{}", offsets_.size());
     place.base =
         walk_.wide ? kernel_.values().add_long(name, place.first) : kernel_.values().add_int(name, place.first);
   }
-  places_.push_back(std::move(place));
+  offsets_.push_back(std::move(place));
 }
 
 void GroupText::bind_uniform(int position) {
@@ -235,7 +235,7 @@ void GroupText::define_indices(int first, int last, std::string_view item) {
 }
 
 std::string GroupText::stride_member(std::size_t number, int axis) {
-  Place& place = places_[number];
+  Offset& place = offsets_[number];
   std::string& member = place.members[index_of(axis)];
   if (member.empty()) {
     const std::string name = fmt::format("stride{}_{}", number, axis);
@@ -246,8 +246,8 @@ std::string GroupText::stride_member(std::size_t number, int axis) {
 }
 
 void GroupText::define_bases() {
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    kernel_.line("const {} b{} = {};", type_of(places_[i]), i, places_[i].base.empty() ? "0" : places_[i].base);
+  for (std::size_t i = 0; i < offsets_.size(); ++i) {
+    kernel_.line("const {} b{} = {};", type_of(offsets_[i]), i, offsets_[i].base.empty() ? "0" : offsets_[i].base);
   }
 }
 
@@ -264,14 +264,15 @@ void GroupText::define_places(int first, int last, std::string_view item, bool i
 
 /// Along these very axes.
 void GroupText::define_offsets(int first, int last, bool inner) {
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    Place& place = places_[i];
+  for (std::size_t i = 0; i < offsets_.size(); ++i) {
+    Offset& place = offsets_[i];
     const std::string_view type = type_of(place);
     std::string sum = inner ? fmt::format("b{}", i) : place.base;
     for (int axis = first; axis < last; ++axis) {
       if (place.strides[axis] == 0) continue;
       if (!sum.empty()) sum += " + ";
-      // That memory is contiguous is structure; how far apart its rows lie is not.
+      // Whether memory is contiguous is part of the text; the distance between rows is a run-time value, so that plans
+      // of other sizes share the kernel.
       sum += axis == walk_.inner && place.strides[axis] == 1
                  ? fmt::format("{}(i{})", type, axis)
                  : fmt::format("{}(i{}) * {}", type, axis, stride_member(i, axis));
@@ -282,8 +283,8 @@ void GroupText::define_offsets(int first, int last, bool inner) {
 
 /// Along one axis, or none.
 void GroupText::define_line(int first, int last, std::string_view item, bool inner) {
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    const Place& place = places_[i];
+  for (std::size_t i = 0; i < offsets_.size(); ++i) {
+    const Offset& place = offsets_[i];
     const std::string_view type = type_of(place);
     const std::int64_t stride = first < last ? place.strides[first] : 0;
     const std::string name = fmt::format("{}_stride{}", inner ? "inner" : "outer", i);
@@ -313,16 +314,16 @@ void GroupText::define_axes(int first, int last, std::string_view item, bool inn
   const std::string sizes = array(item_type(), "sizes", size);
   const std::string rank_member = values.add_uint(fmt::format("{}_rank", side), static_cast<std::uint64_t>(rank));
   std::vector<std::string> strides;
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    const Place& place = places_[i];
+  for (std::size_t i = 0; i < offsets_.size(); ++i) {
+    const Offset& place = offsets_[i];
     const auto stride = [&](int axis) { return place.strides[axis]; };
     strides.push_back(array(type_of(place), fmt::format("strides{}", i), stride));
     const std::string base = inner ? fmt::format("b{}", i) : place.base.empty() ? "0" : place.base;
     kernel_.line("{} {}{} = {};", type_of(place), inner ? 'o' : 'b', i, base);
   }
   const auto add = [&](std::string_view index, std::string_view axis) {
-    for (std::size_t i = 0; i < places_.size(); ++i) {
-      kernel_.line("{}{} += {}({}) * {}[{}];", inner ? 'o' : 'b', i, type_of(places_[i]), index, strides[i], axis);
+    for (std::size_t i = 0; i < offsets_.size(); ++i) {
+      kernel_.line("{}{} += {}({}) * {}[{}];", inner ? 'o' : 'b', i, type_of(offsets_[i]), index, strides[i], axis);
     }
   };
   kernel_.line("{} {}_rest = {};", item_type(), side, item);
@@ -350,19 +351,19 @@ bool GroupText::is_vector(int access) const {
 }
 
 std::string GroupText::offset_of(int access, bool inner) const {
-  return fmt::format("{}{}", inner ? 'o' : 'b', place_of_[index_of(access)]);
+  return fmt::format("{}{}", inner ? 'o' : 'b', offset_of_access_[index_of(access)]);
 }
 
 std::string GroupText::value(int position) const {
-  if (schedule_.kept[index_of(position)]) {
+  if (phases_.kept[index_of(position)]) {
     return walk_.width > 1 ? fmt::format("k{}[j * {}u + k]", position, walk_.width) : fmt::format("k{}[j]", position);
   }
   return names_[index_of(position)];
 }
 
 void GroupText::declare_kept(int items) {
-  for (std::size_t i = 0; i < schedule_.kept.size(); ++i) {
-    if (!schedule_.kept[i]) continue;
+  for (std::size_t i = 0; i < phases_.kept.size(); ++i) {
+    if (!phases_.kept[i]) continue;
     kernel_.line("{} k{}[{}];", register_type(group_.code[i].dtype), i, items * walk_.width);
   }
 }
@@ -386,10 +387,10 @@ std::string GroupText::compute(int position) const {
   switch (in.kind) {
     case Kind::load: return load(position);
     case Kind::index: {
-      const auto place = index_of(place_of_[index_of(in.access)]);
+      const auto place = index_of(offset_of_access_[index_of(in.access)]);
       if (!is_full(in)) return fmt::format("b{}", place);
       if (walk_.width == 1 || inner_stride(in.access) == 0) return fmt::format("o{}", place);
-      const std::string& member = places_[place].members[index_of(walk_.inner)];
+      const std::string& member = offsets_[place].members[index_of(walk_.inner)];
       return fmt::format("o{} + long(k){}", place, member.empty() ? "" : " * " + member);
     }
     case Kind::random: {
@@ -429,7 +430,7 @@ void GroupText::open_lanes(const Phase& phase) {
   }
   for (const int position : phase.full) {
     const DType dtype = at(position).dtype;
-    if (schedule_.kept[index_of(position)]) {
+    if (phases_.kept[index_of(position)]) {
       kernel_.line("{} = {};", value(position), compute(position));
     } else {
       kernel_.line("const {} {} = {};", register_type(dtype), names_[index_of(position)], compute(position));

@@ -24,15 +24,16 @@ bool needs_wide_index(const compile::Group& group);
 /// aligned.
 int vector_width(const compile::Group& group, int inner);
 
-/// What a kernel runs of a group: all of it, what comes before and in the first reductions, or what follows them.
-enum class Part : std::uint8_t { all, elements, results };
+/// The part of a group that a kernel runs: all of it, everything up to and including the first reductions, or what
+/// follows them.
+enum class GroupPart : std::uint8_t { all, elements, results };
 
 class GroupText {
  public:
   /// Binds the memory that this part of the group touches.
-  GroupText(const compile::Group& group, const Schedule& schedule, const Walk& walk, KernelText& kernel, Part part);
+  GroupText(const compile::Group& group, const Phases& phases, const Walk& walk, KernelText& kernel, GroupPart part);
 
-  /// Defines where accesses begin: what the first definition of their places adds to.
+  /// Defines the base offset of each access, to which define_offsets adds.
   void define_bases();
   /// Defines where accesses lie along axes [first, last), whose elements a linear `item` counts; along the inner axis
   /// an item is `width` elements. What an inner definition gives is added to the outer one.
@@ -64,7 +65,7 @@ class GroupText {
 
  private:
   /// Accesses with the same strides and origin share their offset.
-  struct Place {
+  struct Offset {
     Strides strides;
     std::int64_t first = 0;
     bool position = false;  // a value of its own (index), not an address
@@ -73,8 +74,8 @@ class GroupText {
     std::array<std::string, max_rank> members{};
   };
 
-  void place_accesses(Part part);
-  std::vector<bool> used_accesses(Part part) const;
+  void find_offsets(GroupPart part);
+  std::vector<bool> used_accesses(GroupPart part) const;
   void open_lanes(const Phase& phase);
   void close_lanes(const Phase& phase);
   void bind_uniform(int position);
@@ -88,21 +89,21 @@ class GroupText {
   std::int64_t inner_stride(int access) const;
   bool is_vector(int access) const;
   std::string stride_member(std::size_t place, int axis);
-  std::string_view type_of(const Place& place) const {
+  std::string_view type_of(const Offset& place) const {
     return place.position ? std::string_view("long") : index_type();
   }
-  void share_or_add(Place place);
+  void share_or_add(Offset place);
   void define_indices(int first, int last, std::string_view item);
   void define_offsets(int first, int last, bool inner);
   void define_line(int first, int last, std::string_view item, bool inner);
   void define_axes(int first, int last, std::string_view item, bool inner);
 
   const compile::Group& group_;
-  const Schedule& schedule_;
+  const Phases& phases_;
   Walk walk_;
   KernelText& kernel_;
-  std::vector<Place> places_;
-  std::vector<int> place_of_;          // of each access; -1: not used here
+  std::vector<Offset> offsets_;
+  std::vector<int> offset_of_access_;  // of each access; -1: not used here
   std::vector<std::string> pointers_;  // of each access
   std::vector<std::string> names_;     // of each instruction
 };

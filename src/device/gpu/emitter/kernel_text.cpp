@@ -7,7 +7,7 @@ namespace russet::gpu {
 
 void ValueList::add(std::string declaration, std::vector<std::uint64_t> bits, bool wide) {
   const bool known = std::any_of(members_.begin(), members_.end(),
-                                 [&](const Member& member) { return member.declaration == declaration; });
+                                 [&](const NamedValue& member) { return member.declaration == declaration; });
   if (!known) members_.push_back({std::move(declaration), std::move(bits), wide, -1, Patch::Form::bits});
 }
 
@@ -53,7 +53,7 @@ std::string ValueList::add_offset(std::string_view name, std::int64_t value, std
 std::string ValueList::members() const {
   std::string text;
   for (const bool wide : {true, false}) {
-    for (const Member& member : members_) {
+    for (const NamedValue& member : members_) {
       if (member.wide == wide) text += member.declaration + "; ";
     }
   }
@@ -63,7 +63,7 @@ std::string ValueList::members() const {
 Values ValueList::values() const {
   Values values;
   for (const bool wide : {true, false}) {
-    for (const Member& member : members_) {
+    for (const NamedValue& member : members_) {
       if (member.wide != wide) continue;
       if (member.argument >= 0) {
         values.add_argument(member.argument, member.form);
@@ -80,7 +80,7 @@ Values ValueList::values() const {
 }
 
 bool ValueList::wide() const {
-  return std::any_of(members_.begin(), members_.end(), [](const Member& member) { return member.wide; });
+  return std::any_of(members_.begin(), members_.end(), [](const NamedValue& member) { return member.wide; });
 }
 
 void KernelText::line(std::string_view text) {
@@ -107,7 +107,7 @@ void KernelText::use(std::string_view file) {
   if (std::find(files_.begin(), files_.end(), file) == files_.end()) files_.emplace_back(file);
 }
 
-Call KernelText::finish(const Context& context, std::array<std::uint32_t, 3> groups) const {
+Call KernelText::finish(const GpuContext& context, std::array<std::uint32_t, 3> groups) const {
   Piece piece;
   piece.stem = stem_;
   piece.threads = threads_;

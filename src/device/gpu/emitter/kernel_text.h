@@ -33,7 +33,7 @@ class ValueList {
   bool wide() const;
 
  private:
-  struct Member {
+  struct NamedValue {
     std::string declaration;
     std::vector<std::uint64_t> bits;  // of its elements
     bool wide = false;
@@ -43,7 +43,7 @@ class ValueList {
   void add(std::string declaration, std::vector<std::uint64_t> bits, bool wide);
   std::string add(std::string_view type, std::string_view name, std::uint64_t bits, bool wide);
 
-  std::vector<Member> members_;
+  std::vector<NamedValue> members_;
 };
 
 /// Text, indented by braces, and everything else that a call needs.
@@ -68,7 +68,7 @@ class KernelText {
   std::uint32_t threads() const { return threads_; }
   std::size_t bindings() const { return regions_.size(); }
 
-  Call finish(const Context& context, std::array<std::uint32_t, 3> groups) const;
+  Call finish(const GpuContext& context, std::array<std::uint32_t, 3> groups) const;
 
   // For kernels that are put together from several texts: the parts.
   const std::vector<Region>& regions() const { return regions_; }

@@ -13,7 +13,7 @@ using Kind = Instruction::Kind;
 class Planner {
  public:
   Planner(const Group& group, bool keep) : group_(group), keep_(keep), levels_(group.code.size(), 0) {
-    schedule_.kept.assign(group.code.size(), false);
+    phases_.kept.assign(group.code.size(), false);
     int last = 0;
     for (std::size_t i = 0; i < group.code.size(); ++i) {
       for (const std::int16_t input : group.code[i].inputs) {
@@ -23,46 +23,46 @@ class Planner {
       }
       last = std::max(last, levels_[i]);
     }
-    schedule_.phases.resize(static_cast<std::size_t>(last) + 1);
-    wanted_.assign(schedule_.phases.size(), std::vector<bool>(group.code.size(), false));
+    phases_.list.resize(static_cast<std::size_t>(last) + 1);
+    wanted_.assign(phases_.list.size(), std::vector<bool>(group.code.size(), false));
     wanted_reduced_.assign(group.code.size(), false);
   }
 
-  Schedule run() {
+  Phases run() {
     for (std::size_t i = 0; i < group_.code.size(); ++i) {
       const Instruction& in = group_.code[i];
       if (in.kind != Kind::store) continue;
       if (is_full(in)) {
         phase_of(i).stores.push_back(static_cast<int>(i));
       } else {
-        schedule_.reduced_stores.push_back(static_cast<int>(i));
-        want(in.inputs[0], static_cast<int>(schedule_.phases.size()) - 1, false);
+        phases_.reduced_stores.push_back(static_cast<int>(i));
+        want(in.inputs[0], static_cast<int>(phases_.list.size()) - 1, false);
       }
     }
     // What later phases keep must be computed in earlier ones.
-    for (int phase = static_cast<int>(schedule_.phases.size()) - 1; phase >= 0; --phase) collect(phase);
+    for (int phase = static_cast<int>(phases_.list.size()) - 1; phase >= 0; --phase) collect(phase);
     for (std::size_t i = 0; i < group_.code.size(); ++i) {
       if (wanted_reduced_[i] && group_.code[i].kind != Kind::reduce) phase_of(i).reduced.push_back(static_cast<int>(i));
       for (std::size_t phase = 0; phase < wanted_.size(); ++phase) {
-        if (wanted_[phase][i]) schedule_.phases[phase].full.push_back(static_cast<int>(i));
+        if (wanted_[phase][i]) phases_.list[phase].full.push_back(static_cast<int>(i));
       }
     }
-    return std::move(schedule_);
+    return std::move(phases_);
   }
 
  private:
   bool is_full(const Instruction& in) const {
     return group_.kind == Group::Kind::elementwise || in.extent == Extent::full;
   }
-  Phase& phase_of(std::size_t i) { return schedule_.phases[static_cast<std::size_t>(levels_[i])]; }
+  Phase& phase_of(std::size_t i) { return phases_.list[static_cast<std::size_t>(levels_[i])]; }
 
   void collect(int phase) {
-    for (const int store : schedule_.phases[static_cast<std::size_t>(phase)].stores) {
+    for (const int store : phases_.list[static_cast<std::size_t>(phase)].stores) {
       want(group_.code[static_cast<std::size_t>(store)].inputs[0], phase);
     }
     for (std::size_t i = 0; i < group_.code.size(); ++i) {
       if (group_.code[i].kind != Kind::reduce || !wanted_reduced_[i] || levels_[i] != phase) continue;
-      schedule_.phases[static_cast<std::size_t>(phase)].reductions.push_back(static_cast<int>(i));
+      phases_.list[static_cast<std::size_t>(phase)].reductions.push_back(static_cast<int>(i));
       want(group_.code[i].inputs[0], phase);
     }
   }
@@ -73,7 +73,7 @@ class Planner {
     const Instruction& in = group_.code[i];
     if (is_uniform(in)) return;
     if (!is_full(in)) {
-      if (reader_is_full && levels_[i] == 0 && in.kind != Kind::reduce) schedule_.elements_read_reduced = true;
+      if (reader_is_full && levels_[i] == 0 && in.kind != Kind::reduce) phases_.elements_read_reduced = true;
       if (wanted_reduced_[i]) return;
       wanted_reduced_[i] = true;
       if (in.kind == Kind::reduce) return;  // its phase takes its input
@@ -82,8 +82,8 @@ class Planner {
     }
     int at = phase;
     if (keep_ && levels_[i] < phase && in.kind != Kind::index) {
-      if (!schedule_.kept[i]) ++schedule_.kept_count;
-      schedule_.kept[i] = true;
+      if (!phases_.kept[i]) ++phases_.kept_count;
+      phases_.kept[i] = true;
       at = levels_[i];
     }
     if (wanted_[static_cast<std::size_t>(at)][i]) return;
@@ -96,7 +96,7 @@ class Planner {
   std::vector<int> levels_;
   std::vector<std::vector<bool>> wanted_;
   std::vector<bool> wanted_reduced_;
-  Schedule schedule_;
+  Phases phases_;
 };
 
 }  // namespace
@@ -105,6 +105,6 @@ bool is_uniform(const Instruction& instruction) {
   return instruction.kind == Kind::constant || instruction.kind == Kind::scalar;
 }
 
-Schedule make_schedule(const Group& group, bool keep) { return Planner(group, keep).run(); }
+Phases make_phases(const Group& group, bool keep) { return Planner(group, keep).run(); }
 
 }  // namespace russet::gpu

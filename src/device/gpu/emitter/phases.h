@@ -6,7 +6,7 @@
 
 namespace russet::gpu {
 
-/// What reductions of one phase give is known when the next one starts.
+/// One sweep over the elements. The results of its reductions are available to the phases after it.
 struct Phase {
   std::vector<int> full;        // instructions to run for each element, in order; loads and kept values included
   std::vector<int> stores;      // full stores
@@ -14,8 +14,8 @@ struct Phase {
   std::vector<int> reduced;     // instructions on what reductions gave (or on nothing), before the phase starts
 };
 
-struct Schedule {
-  std::vector<Phase> phases;        // at least one; the last may have nothing but `reduced`
+struct Phases {
+  std::vector<Phase> list;          // at least one; the last may have nothing but `reduced`
   std::vector<bool> kept;           // full values that a later phase reads: held in registers
   std::vector<int> reduced_stores;  // after the last phase
   int kept_count = 0;
@@ -23,9 +23,9 @@ struct Schedule {
 };
 
 /// `keep`: values that a later phase reads are kept; otherwise each phase computes them again.
-Schedule make_schedule(const compile::Group& group, bool keep);
+Phases make_phases(const compile::Group& group, bool keep);
 
-/// A number that is the same everywhere: it has no place in a phase.
+/// Whether the instruction is a constant or scalar: the same for all elements, so it belongs to no phase.
 bool is_uniform(const compile::Instruction& instruction);
 
 }  // namespace russet::gpu

@@ -32,7 +32,7 @@ int power_of_two_from(std::int64_t count) {
 
 class RowEmitter {
  public:
-  RowEmitter(const Group& group, const Context& context) : group_(group), context_(context) {
+  RowEmitter(const Group& group, const GpuContext& context) : group_(group), context_(context) {
     for (int axis = 0; axis < group.split; ++axis) rows_ *= group.space[axis];
     for (int axis = group.split; axis < group.space.rank(); ++axis) columns_ *= group.space[axis];
     const int rank = group.space.rank();
@@ -41,16 +41,16 @@ class RowEmitter {
   }
 
   EmittedCalls run() {
-    const Schedule kept = make_schedule(group_, true);
+    const Phases kept = make_phases(group_, true);
     divide(kept);
     if (division_.chunks > 1) return run_chunks();
     const bool keep = division_.items > 0;
     KernelText kernel("row", division_.threads);
-    const Schedule schedule = keep ? kept : make_schedule(group_, false);
-    GroupText text(group_, schedule, walk_, kernel, Part::all);
+    const Phases phases = keep ? kept : make_phases(group_, false);
+    GroupText text(group_, phases, walk_, kernel, GroupPart::all);
     open_row(kernel, text);
     if (keep) text.declare_kept(division_.items);
-    for (const Phase& phase : schedule.phases) {
+    for (const Phase& phase : phases.list) {
       text.run_reduced(phase.reduced);
       if (phase.full.empty() && phase.stores.empty() && phase.reductions.empty()) continue;
       const std::vector<Reduction> reductions = reductions_of(group_, phase.reductions);
@@ -58,18 +58,18 @@ class RowEmitter {
       sweep(kernel, text, phase, reductions);
       for (const Reduction& reduction : reductions) combine(kernel, reduction);
     }
-    store_results(kernel, text, schedule);
+    store_results(kernel, text, phases);
     const std::int64_t rows_a_group = division_.threads / division_.lanes;
     return {{kernel.finish(context_, {static_cast<std::uint32_t>(divide_up(rows_, rows_a_group)), 1, 1})}, 0};
   }
 
  private:
-  void divide(const Schedule& kept) {
+  void divide(const Phases& kept) {
     const std::int64_t items = divide_up(columns_, walk_.width);
     const std::uint32_t most = context_.properties.max_threads;
     const int per_item = walk_.width * std::max(kept.kept_count, 1);
     const int room = std::max(1, std::min(16 / walk_.width, most_kept / per_item));  // items of a thread
-    const bool several = kept.phases.size() > 1 && kept.kept_count > 0;
+    const bool several = kept.list.size() > 1 && kept.kept_count > 0;
     if (columns_ <= 8 && rows_ >= 2048) {
       division_.lanes = 1;
     } else if (items > 32 * std::int64_t{room} || (rows_ < 16 && items > 32)) {
@@ -94,10 +94,10 @@ class RowEmitter {
     division_.chunks = divide_up(columns_, division_.chunk);
   }
 
-  /// Whether a later phase than the first looks at elements.
+  /// Whether any phase after the first reads elements.
   bool full_follows() const {
-    const Schedule schedule = make_schedule(group_, false);
-    return std::any_of(schedule.phases.begin() + 1, schedule.phases.end(), [](const Phase& phase) {
+    const Phases phases = make_phases(group_, false);
+    return std::any_of(phases.list.begin() + 1, phases.list.end(), [](const Phase& phase) {
       return !phase.full.empty() || !phase.stores.empty() || !phase.reductions.empty();
     });
   }
@@ -154,16 +154,16 @@ class RowEmitter {
     reduction.define_result(kernel);
   }
 
-  void store_results(KernelText& kernel, GroupText& text, const Schedule& schedule) const {
-    if (schedule.reduced_stores.empty()) return;
+  void store_results(KernelText& kernel, GroupText& text, const Phases& phases) const {
+    if (phases.reduced_stores.empty()) return;
     if (division_.lanes > 1) kernel.line("if ({} == 0u) {{", lane());
-    for (const int store : schedule.reduced_stores) text.store_reduced(store);
+    for (const int store : phases.reduced_stores) text.store_reduced(store);
     if (division_.lanes > 1) kernel.line("}");
   }
 
   EmittedCalls run_chunks() {
-    const Schedule schedule = make_schedule(group_, false);
-    const Phase& phase = schedule.phases[0];
+    const Phases phases = make_phases(group_, false);
+    const Phase& phase = phases.list[0];
     const std::vector<Reduction> reductions = reductions_of(group_, phase.reductions);
     Partials partials(reductions, static_cast<std::size_t>(rows_ * division_.chunks));
     EmittedCalls emitted;
@@ -171,13 +171,13 @@ class RowEmitter {
 
     KernelText first("chunks", division_.threads);
     {
-      GroupText text(group_, schedule, walk_, first, Part::elements);
+      GroupText text(group_, phases, walk_, first, GroupPart::elements);
       partials.bind(first, true);
       open_row(first, text);
       first.values().add_uint("chunk", static_cast<std::uint64_t>(division_.chunk));
       first.line("const uint begin = group_id.y * values.chunk;");
       first.line("const uint end = min(begin + values.chunk, values.columns);");
-      if (schedule.elements_read_reduced) text.run_reduced(phase.reduced);
+      if (phases.elements_read_reduced) text.run_reduced(phase.reduced);
       for (const Reduction& reduction : reductions) reduction.define(first);
       sweep(first, text, phase, reductions);
       for (const Reduction& reduction : reductions) {
@@ -194,7 +194,7 @@ class RowEmitter {
     // The chunks of a row are the elements of a short row.
     KernelText second("results", 32);
     {
-      GroupText text(group_, schedule, {walk_.inner, 1, walk_.wide}, second, Part::results);
+      GroupText text(group_, phases, {walk_.inner, 1, walk_.wide}, second, GroupPart::results);
       partials.bind(second, false);
       const Division whole = std::exchange(division_, {32, 32, 0, 1, 0});
       open_row(second, text);
@@ -207,15 +207,15 @@ class RowEmitter {
         reduction.across_lanes(second);
         reduction.define_result(second);
       }
-      for (const Phase& later : schedule.phases) text.run_reduced(later.reduced);
-      store_results(second, text, schedule);
+      for (const Phase& later : phases.list) text.run_reduced(later.reduced);
+      store_results(second, text, phases);
     }
     emitted.calls.push_back(second.finish(context_, {static_cast<std::uint32_t>(rows_), 1, 1}));
     return emitted;
   }
 
   const Group& group_;
-  const Context& context_;
+  const GpuContext& context_;
   std::int64_t rows_ = 1;
   std::int64_t columns_ = 1;
   int inner_ = -1;
@@ -225,6 +225,6 @@ class RowEmitter {
 
 }  // namespace
 
-EmittedCalls emit_row(const Group& group, const Context& context) { return RowEmitter(group, context).run(); }
+EmittedCalls emit_row(const Group& group, const GpuContext& context) { return RowEmitter(group, context).run(); }
 
 }  // namespace russet::gpu

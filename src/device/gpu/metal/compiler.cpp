@@ -26,11 +26,11 @@ const base::Log& log() {
   return channel;
 }
 
-std::string source_of(const gpu::Unit& unit) {
+std::string source_of(const gpu::CompilationUnit& unit) {
   return fmt::format("{}{}{}", gpu::kernel_text("prelude/metal.h"), end_of_prelude, unit.text);
 }
 
-/// Numbers as written: no reordering, no approximations, no flushing that Metal can be told to leave.
+/// Strict arithmetic: no reassociation, no approximate functions, and subnormals kept where Metal can be told to.
 NS::SharedPtr<MTL::CompileOptions> compile_options(const Gpu& gpu) {
   auto options = NS::TransferPtr(MTL::CompileOptions::alloc()->init());
   options->setLanguageVersion(MTL::LanguageVersion3_1);
@@ -88,12 +88,12 @@ std::filesystem::path archive_folder() {
 Compiler::Compiler(const Gpu& gpu, std::filesystem::path archives)
     : gpu_(gpu), archives_(std::move(archives), most_bytes) {}
 
-std::vector<PipelinePtr> Compiler::build(std::span<const gpu::Unit> units) {
+std::vector<PipelinePtr> Compiler::build(std::span<const gpu::CompilationUnit> units) {
   std::vector<std::vector<PipelinePtr>> built(units.size());
   std::vector<std::size_t> missing;
   for (std::size_t i = 0; i < units.size(); ++i) {
     built[i] = find(units[i]);
-    if (built[i].size() < units[i].entries.size()) missing.push_back(i);
+    if (built[i].size() < units[i].entry_points.size()) missing.push_back(i);
   }
   side_by_side(missing.size(), [&](std::size_t i) { built[missing[i]] = compile(units[missing[i]]); });
   for (const std::size_t i : missing) remember(units[i], built[i]);
@@ -102,21 +102,21 @@ std::vector<PipelinePtr> Compiler::build(std::span<const gpu::Unit> units) {
   return result;
 }
 
-std::vector<PipelinePtr> Compiler::find(const gpu::Unit& unit) {
+std::vector<PipelinePtr> Compiler::find(const gpu::CompilationUnit& unit) {
   const std::lock_guard lock(mutex_);
   const auto [first, last] = known_.equal_range(std::hash<std::string>{}(unit.text));
   for (auto it = first; it != last; ++it) {
-    if (it->second.unit.text != unit.text || it->second.unit.entries != unit.entries) continue;
+    if (it->second.unit.text != unit.text || it->second.unit.entry_points != unit.entry_points) continue;
     std::vector<PipelinePtr> pipelines;
     for (const auto& pipeline : it->second.pipelines) {
       if (PipelinePtr alive = pipeline.lock()) pipelines.push_back(std::move(alive));
     }
-    if (pipelines.size() == unit.entries.size()) return pipelines;
+    if (pipelines.size() == unit.entry_points.size()) return pipelines;
   }
   return {};
 }
 
-void Compiler::remember(const gpu::Unit& unit, const std::vector<PipelinePtr>& pipelines) {
+void Compiler::remember(const gpu::CompilationUnit& unit, const std::vector<PipelinePtr>& pipelines) {
   const std::lock_guard lock(mutex_);
   std::erase_if(known_, [](const auto& entry) {
     return std::all_of(entry.second.pipelines.begin(), entry.second.pipelines.end(),
@@ -125,31 +125,31 @@ void Compiler::remember(const gpu::Unit& unit, const std::vector<PipelinePtr>& p
   known_.emplace(std::hash<std::string>{}(unit.text), Known{unit, {pipelines.begin(), pipelines.end()}});
 }
 
-std::vector<PipelinePtr> Compiler::compile(const gpu::Unit& unit) const {
+std::vector<PipelinePtr> Compiler::compile(const gpu::CompilationUnit& unit) const {
   const std::string source = source_of(unit);
   const auto library = library_of(unit, source);
   const std::string name = archive_name(gpu_, source);
   bool fresh = false;
   const auto archive = archives_.keeps() ? open_archive(name, fresh) : NS::SharedPtr<MTL::BinaryArchive>();
   std::vector<PipelinePtr> pipelines;
-  for (const gpu::Entry& entry : unit.entries)
+  for (const gpu::EntryPoint& entry : unit.entry_points)
     pipelines.push_back(pipeline_of(*library.get(), entry, archive.get(), fresh));
   if (archive && fresh) keep_archive(*archive.get(), name);
   return pipelines;
 }
 
-NS::SharedPtr<MTL::Library> Compiler::library_of(const gpu::Unit& unit, const std::string& source) const {
+NS::SharedPtr<MTL::Library> Compiler::library_of(const gpu::CompilationUnit& unit, const std::string& source) const {
   NS::Error* error = nullptr;
   auto library = NS::TransferPtr(gpu_.device->newLibrary(string(source), compile_options(gpu_).get(), &error));
   if (library) return library;
   std::string names;
-  for (const gpu::Entry& entry : unit.entries) names += (names.empty() ? "" : ", ") + entry.name;
+  for (const gpu::EntryPoint& entry : unit.entry_points) names += (names.empty() ? "" : ", ") + entry.name;
   throw DeviceError(fmt::format("mps: Metal's compiler refuses the kernels {}: {}", names, text(error)));
 }
 
 namespace {
 
-NS::SharedPtr<MTL::Function> function_of(MTL::Library& library, const gpu::Entry& entry) {
+NS::SharedPtr<MTL::Function> function_of(MTL::Library& library, const gpu::EntryPoint& entry) {
   auto function = NS::TransferPtr(library.newFunction(string(entry.name)));
   if (function) return function;
   throw DeviceError(fmt::format("mps: the text of the kernel {} does not define it", entry.name));
@@ -157,7 +157,7 @@ NS::SharedPtr<MTL::Function> function_of(MTL::Library& library, const gpu::Entry
 
 }  // namespace
 
-PipelinePtr Compiler::pipeline_of(MTL::Library& library, const gpu::Entry& entry, MTL::BinaryArchive* archive,
+PipelinePtr Compiler::pipeline_of(MTL::Library& library, const gpu::EntryPoint& entry, MTL::BinaryArchive* archive,
                                   bool add) const {
   const auto function = function_of(library, entry);
   const auto descriptor = NS::TransferPtr(MTL::ComputePipelineDescriptor::alloc()->init());

@@ -28,19 +28,20 @@ class Compiler {
   Compiler(const Gpu& gpu, std::filesystem::path archives);
 
   /// Pipelines of all entries of all units, in order; at most 8 units are compiled at once. Throws DeviceError.
-  std::vector<PipelinePtr> build(std::span<const gpu::Unit> units);
+  std::vector<PipelinePtr> build(std::span<const gpu::CompilationUnit> units);
 
  private:
   struct Known {
-    gpu::Unit unit;
+    gpu::CompilationUnit unit;
     std::vector<std::weak_ptr<const Pipeline>> pipelines;
   };
 
-  std::vector<PipelinePtr> find(const gpu::Unit& unit);
-  void remember(const gpu::Unit& unit, const std::vector<PipelinePtr>& pipelines);
-  std::vector<PipelinePtr> compile(const gpu::Unit& unit) const;
-  NS::SharedPtr<MTL::Library> library_of(const gpu::Unit& unit, const std::string& source) const;
-  PipelinePtr pipeline_of(MTL::Library& library, const gpu::Entry& entry, MTL::BinaryArchive* archive, bool add) const;
+  std::vector<PipelinePtr> find(const gpu::CompilationUnit& unit);
+  void remember(const gpu::CompilationUnit& unit, const std::vector<PipelinePtr>& pipelines);
+  std::vector<PipelinePtr> compile(const gpu::CompilationUnit& unit) const;
+  NS::SharedPtr<MTL::Library> library_of(const gpu::CompilationUnit& unit, const std::string& source) const;
+  PipelinePtr pipeline_of(MTL::Library& library, const gpu::EntryPoint& entry, MTL::BinaryArchive* archive,
+                          bool add) const;
   /// The archive of a text, empty if there is none on disk; nullptr if archives do not work.
   NS::SharedPtr<MTL::BinaryArchive> open_archive(const std::string& name, bool& fresh) const;
   void keep_archive(MTL::BinaryArchive& archive, const std::string& name) const;

@@ -9,17 +9,17 @@
 #include <cstring>
 #include <mutex>
 
+#include "device/gpu/metal/command_stream.h"
 #include "device/gpu/metal/compiler.h"
 #include "device/gpu/metal/hooks.h"
-#include "device/gpu/metal/memory.h"
-#include "device/gpu/metal/stream.h"
+#include "device/gpu/metal/memory_blocks.h"
 #include "device/gpu/target.h"
 
 namespace russet::metal {
 namespace {
 
-/// Seconds: what the environment says, or what macOS's watchdog and other programs' windows can bear with ease, even
-/// where a kernel is much slower than the model.
+/// The longest launch in seconds: from the environment, or short enough for macOS's watchdog and for the responsiveness
+/// of other programs even where a kernel is much slower than modelled.
 double longest_launch() {
   const char* const wish = std::getenv("RUSSET_METAL_LAUNCH_MS");
   if (wish == nullptr) return gpu::Properties().longest_launch;
@@ -69,7 +69,7 @@ class Driver final : public gpu::Driver {
 
   void release(std::byte* memory, std::size_t bytes) override {
     const std::lock_guard lock(mutex_);
-    stream_.wait_for(base::range_of(memory, bytes), Stream::Access::write);
+    stream_.wait_for(base::range_of(memory, bytes), CommandStream::HostAccess::write);
     stream_.forget(base::range_of(memory, bytes));
     memory_.release(memory, bytes);
   }
@@ -78,7 +78,7 @@ class Driver final : public gpu::Driver {
     if (source.empty()) return;
     const std::lock_guard lock(mutex_);
     const base::ByteRange range = base::range_of(target, source.size());
-    stream_.wait_for(range, Stream::Access::write);
+    stream_.wait_for(range, CommandStream::HostAccess::write);
     std::memcpy(target, source.data(), source.size());
     stream_.forget(range);
     if (hooks != nullptr) hooks->written(target, source.size());
@@ -88,7 +88,7 @@ class Driver final : public gpu::Driver {
     if (target.empty()) return;
     const std::lock_guard lock(mutex_);
     const base::ByteRange range = base::range_of(source, target.size());
-    stream_.wait_for(range, Stream::Access::read);
+    stream_.wait_for(range, CommandStream::HostAccess::read);
     stream_.check(range);
     std::memcpy(target.data(), source, target.size());
   }
@@ -96,7 +96,7 @@ class Driver final : public gpu::Driver {
   bool lend(const std::byte* memory, std::size_t bytes) override {
     const std::lock_guard lock(mutex_);
     const base::ByteRange range = base::range_of(memory, bytes);
-    stream_.wait_for(range, Stream::Access::read);
+    stream_.wait_for(range, CommandStream::HostAccess::read);
     stream_.check(range);
     return true;
   }
@@ -148,7 +148,7 @@ class Driver final : public gpu::Driver {
     return properties;
   }
 
-  std::vector<std::shared_ptr<const gpu::Pipeline>> build(std::span<const gpu::Unit> units) override {
+  std::vector<std::shared_ptr<const gpu::Pipeline>> build(std::span<const gpu::CompilationUnit> units) override {
     const std::vector<PipelinePtr> pipelines = compiler_.build(units);
     return {pipelines.begin(), pipelines.end()};
   }
@@ -169,11 +169,11 @@ class Driver final : public gpu::Driver {
     stream_.commit();
   }
 
-  /// In command buffers of a stream that lives only for this: whatever becomes of them is no one else's business.
+  /// Uses a command stream of its own, so that a failure affects nothing else.
   double time(std::span<const gpu::Launch> launches) override {
     const std::lock_guard lock(mutex_);
     stream_.finish();
-    Stream timed(gpu_, memory_);
+    CommandStream timed(gpu_, memory_);
     for (const gpu::Launch& launch : launches) {
       timed.launch(launch);
       timed.barrier();
@@ -185,11 +185,11 @@ class Driver final : public gpu::Driver {
  private:
   Gpu gpu_;
   double longest_launch_;
-  Memory memory_;
+  MemoryBlocks memory_;
   Compiler compiler_;
   mutable std::mutex mutex_;
   Capture capture_;
-  Stream stream_;
+  CommandStream stream_;
   mutable std::once_flag target_once_;
   mutable std::unique_ptr<const compile::Target> target_;
 };

@@ -8,7 +8,7 @@
 
 namespace russet::metal {
 
-/// What shares memory with the CPU is made of whole ones.
+/// Memory shared with the CPU consists of whole pages of this size.
 using runtime::page;
 
 struct Gpu {

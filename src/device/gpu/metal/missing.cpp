@@ -1,4 +1,4 @@
-// In the place of the driver where the build lacks what it needs.
+// Stands in for the driver where the build lacks what Metal or the simulator needs.
 #include <russet/error.h>
 
 #include "runtime/device.h"

@@ -96,14 +96,14 @@ std::string identity(const std::string& program) {
                      fs::last_write_time(real, error).time_since_epoch().count());
 }
 
-bool belongs_to_prelude(const gpu::KernelText& text) {
+bool belongs_to_prelude(const gpu::KernelFile& text) {
   return text.name.starts_with("prelude/simulator") || text.name.starts_with("prelude/shared");
 }
 
 std::string prelude_key(const std::string& program, const Words& flags) {
   std::string content = identity(program);
   for (const std::string& flag : flags) content += "\n" + flag;
-  for (const gpu::KernelText& text : gpu::kernel_texts()) {
+  for (const gpu::KernelFile& text : gpu::kernel_files()) {
     if (belongs_to_prelude(text)) content += fmt::format("\n{}\n{}", text.name, text.text);
   }
   return fmt::format("{:016x}", base::digest(content));
@@ -113,7 +113,7 @@ fs::path precompiled(const fs::path& folder) { return folder / "prelude.pch"; }
 
 /// Writes the prelude's files, those alone that are not there yet: clang looks at their age.
 void write_texts(const fs::path& folder) {
-  for (const gpu::KernelText& text : gpu::kernel_texts()) {
+  for (const gpu::KernelFile& text : gpu::kernel_files()) {
     if (!belongs_to_prelude(text)) continue;
     const fs::path path = folder / text.name;
     if (cache().read(path) != text.text) cache().put(path, text.text);

@@ -81,7 +81,7 @@ struct Blocks {
 
 class Writer {
  public:
-  Writer(const Primitive& primitive, const Context& context)
+  Writer(const Primitive& primitive, const GpuContext& context)
       : primitive_(primitive),
         context_(context),
         attributes_(attribute<ops::Attention>(primitive)),
@@ -225,7 +225,7 @@ class Writer {
   }
 
   const Primitive& primitive_;
-  const Context& context_;
+  const GpuContext& context_;
   const ops::Attention& attributes_;
   Operands at_;
   Sizes sizes_;
@@ -244,7 +244,7 @@ std::string why_not(const Primitive& primitive) {
 
 }  // namespace
 
-Verdict judge_attention_blocks(const Primitive& primitive, const Context& context) {
+Verdict judge_attention_blocks(const Primitive& primitive, const GpuContext& context) {
   if (std::string reason = why_not(primitive); !reason.empty()) return decline(reason);
   const Sizes sizes{Operands(primitive)};
   if (std::max(sizes.width, sizes.values) > widest_head) {
@@ -254,7 +254,7 @@ Verdict judge_attention_blocks(const Primitive& primitive, const Context& contex
   return accept([&primitive, &context] { return Writer(primitive, context).blocks(); });
 }
 
-Verdict judge_attention_elements(const Primitive& primitive, const Context& context) {
+Verdict judge_attention_elements(const Primitive& primitive, const GpuContext& context) {
   if (std::string reason = why_not(primitive); !reason.empty()) return decline(reason);
   return accept([&primitive, &context] { return Writer(primitive, context).elements(); });
 }

@@ -59,7 +59,7 @@ bool sums_rows(const Primitive& primitive) {
 /// Everything that the launches of a contraction have in common.
 class Writer {
  public:
-  Writer(const Primitive& primitive, const Context& context)
+  Writer(const Primitive& primitive, const GpuContext& context)
       : primitive_(primitive),
         context_(context),
         c_(describe_contraction(primitive)),
@@ -327,7 +327,7 @@ class Writer {
   }
 
   const Primitive& primitive_;
-  const Context& context_;
+  const GpuContext& context_;
   Contraction c_;
   Placed left_, right_, result_;
   SourceText left_source_, right_source_;
@@ -386,7 +386,7 @@ std::string why_no_sums(const Primitive& primitive, const Contraction& c) {
 
 }  // namespace
 
-Verdict judge_tiles(const Primitive& primitive, const Context& context) {
+Verdict judge_tiles(const Primitive& primitive, const GpuContext& context) {
   if (std::string reason = why_not(primitive); !reason.empty()) return decline(reason);
   if (!is_floating(primitive.inputs[0].access.dtype)) return decline("the matrices of simdgroups are floating");
   const Contraction c = describe_contraction(primitive);
@@ -398,7 +398,7 @@ Verdict judge_tiles(const Primitive& primitive, const Context& context) {
   return accept([&primitive, &context] { return Writer(primitive, context).tiled(); });
 }
 
-Verdict judge_elements(const Primitive& primitive, const Context& context) {
+Verdict judge_elements(const Primitive& primitive, const GpuContext& context) {
   if (std::string reason = why_not(primitive); !reason.empty()) return decline(reason);
   if (sums_rows(primitive)) return decline("tiles alone add up what they hold");
   if (has_storing_prologue(primitive)) return decline("tiles alone know which of them stores what they read");

@@ -66,14 +66,14 @@ Group ordered_epilogue(const Primitive& primitive) {
 }
 
 /// How a kernel tells its visitor about an element.
-struct Place {
+struct VisitedElement {
   std::string_view values;     // the type of the kernel's own values
   std::string_view arguments;  // of visit, before the result
   std::string_view state;      // members that visit reads; {}: what else happens at the start
   std::string item;            // the element's number in the order of ordered_epilogue
 };
 
-Place place_in(const Primitive& primitive, std::string_view item) {
+VisitedElement visited_element(const Primitive& primitive, std::string_view item) {
   if (ops::row(primitive.op).family == ops::Family::window) {
     return {"PoolValues", "thread const Pixel& pixel", "",
             fmt::format("(({0}(pixel.image) * {0}(values->product.small_sizes[2]) + {0}(pixel.y)) * "
@@ -101,7 +101,7 @@ std::string why_no_epilogue(const Primitive& primitive) {
   } else {
     if (ops::row(primitive.op).family == ops::Family::window) return "sums of a pool's results";
     if (!sums_columns(primitive)) return "sums that run along other axes than the rows";
-    for (const Reduction& reduction : reductions_of(group, make_schedule(group, false).phases[0].reductions)) {
+    for (const Reduction& reduction : reductions_of(group, make_phases(group, false).list[0].reductions)) {
       if (reduction.has_position()) return "positions among the results";
       parts += reduction.parts().size();
     }
@@ -118,10 +118,10 @@ std::size_t EpilogueSums::parts_bytes() const { return Partials(reductions, coun
 std::optional<EpilogueSums> epilogue_sums(const Primitive& primitive, std::int64_t parts, std::int64_t columns) {
   if (primitive.epilogue.code.empty() || primitive.epilogue.kind == Group::Kind::elementwise) return std::nullopt;
   const Group group = ordered_epilogue(primitive);
-  return EpilogueSums{reductions_of(group, make_schedule(group, false).phases[0].reductions), parts, columns};
+  return EpilogueSums{reductions_of(group, make_phases(group, false).list[0].reductions), parts, columns};
 }
 
-Call epilogue_results(const Primitive& primitive, const EpilogueSums& sums, const Context& context) {
+Call epilogue_results(const Primitive& primitive, const EpilogueSums& sums, const GpuContext& context) {
   return column_results(ordered_epilogue(primitive), sums.parts, context);
 }
 
@@ -185,11 +185,11 @@ VisitorText epilogue_visitor(const Primitive& primitive, std::size_t first, cons
   KernelText kernel("epilogue", 32);
   for (std::size_t i = 0; i < first; ++i) kernel.bind("char", {});
   const Walk walk{group.space.rank() - 1, 1, needs_wide_index(group)};
-  const Schedule schedule = make_schedule(group, false);
-  GroupText text(group, schedule, walk, kernel, sums != nullptr ? Part::elements : Part::all);
+  const Phases phases = make_phases(group, false);
+  GroupText text(group, phases, walk, kernel, sums != nullptr ? GroupPart::elements : GroupPart::all);
   text.define_bases();
   text.define_places(0, group.space.rank(), "item", true);
-  text.run_full(schedule.phases[0], [&] {
+  text.run_full(phases.list[0], [&] {
     if (sums == nullptr) return;
     for (const Reduction& reduction : sums->reductions) {
       reduction.add(kernel, reduction.element(text.value(text.at(reduction.position()).inputs[0])), "0u");
@@ -210,7 +210,7 @@ VisitorText epilogue_visitor(const Primitive& primitive, std::size_t first, cons
   const std::string members = pointer_text(kernel, first, kernel.bindings()).members;
   const std::string_view item = text.item_type();
   const std::string_view sum = sum_type(primitive.inputs[0].access.dtype);
-  const Place place = place_in(primitive, item);
+  const VisitedElement place = visited_element(primitive, item);
   visitor.declarations = fmt::format(
       R"(struct Values_@ {{ {values} product; {members}}};
 inline void epilogue_@({sum} sum, {type} item, {parameters}constant Values_@& values) {{

@@ -26,7 +26,7 @@ struct EpilogueSums {
 std::optional<EpilogueSums> epilogue_sums(const compile::Primitive& primitive, std::int64_t parts,
                                           std::int64_t columns);
 /// The launch that makes results of the parts.
-Call epilogue_results(const compile::Primitive& primitive, const EpilogueSums& sums, const Context& context);
+Call epilogue_results(const compile::Primitive& primitive, const EpilogueSums& sums, const GpuContext& context);
 
 /// Why the epilogue cannot be a part of a kernel; empty if it can.
 std::string why_no_epilogue(const compile::Primitive& primitive);

@@ -16,7 +16,7 @@ using ops::Op;
 struct IndexTensor {
   DType type;
   Region region;
-  DimList entries;  // from an entry to the tensor's element
+  StridedAxes entries;  // from an entry to the tensor's element
   std::int64_t size = 0, step = 0;
 
   /// IndexedAxis of indexing.metal.
@@ -28,9 +28,10 @@ struct IndexTensor {
   std::string name(std::size_t number) const { return fmt::format("index{}", number); }
 };
 
-/// What an index names, added up along the named axes of an array of `sizes`, by `steps`.
+/// Computes the offset that an index entry refers to: the sum, over the indexed axes of an array of `sizes`, of index
+/// times step.
 struct Index {
-  DimList along;  // what an entry's own place adds
+  StridedAxes along;  // what an entry's own place adds
   std::vector<IndexTensor> tensors;
   std::int64_t count = 1;  // entries
   bool from_end = false;
@@ -58,7 +59,8 @@ struct Index {
     for (int i = 0; i < lead.rank() && !adds_nothing; ++i) along.add_axis(lead[i], along_steps[i]);
   }
 
-  /// Statements that add to `sum` what entry `entry` names, and say in `inside` whether all of it is there.
+  /// Statements that add the offset of entry `entry` to `sum`, and set `inside` to whether all of its indices are
+  /// valid.
   std::string sum_text(std::string_view entry) const {
     std::string text = fmt::format("  long sum = locate(values.fixed.along, {});\n  bool inside = true;\n", entry);
     for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -82,7 +84,7 @@ Shape leading_sizes(const Operand& operand, int axes) {
 
 class Writer {
  public:
-  Writer(const Primitive& primitive, const Context& context)
+  Writer(const Primitive& primitive, const GpuContext& context)
       : primitive_(primitive),
         context_(context),
         axes_(attribute<ops::Indexing>(primitive).axes),
@@ -94,7 +96,7 @@ class Writer {
     const Index index(primitive_, 1, leading_sizes(x, axes_), leading(x, axes_));
     const std::int64_t piece_size = piece_size_of(x);
     Values values;
-    DimList along = index.along;
+    StridedAxes along = index.along;
     along.start = place(x, false).first;
     along.add_to(values);
     axes_of(result, 0, lead_, place(result, true).first).add_to(values);
@@ -234,7 +236,7 @@ class Writer {
     axes_of(base, axes_, base.sizes.rank()).add_to(values);
     axes_of(x, 0, lead_, place(x, false).first).add_to(values);
     axes_of(x, lead_, x.sizes.rank()).add_to(values);
-    DimList line;
+    StridedAxes line;
     line.start = keys.start;
     line.add_axis(count, keys.stride);
     line.add_to(values);
@@ -278,14 +280,14 @@ class Writer {
   }
 
   const Primitive& primitive_;
-  const Context& context_;
+  const GpuContext& context_;
   int axes_;  // of the array that are named
   int lead_;  // axes of the index
 };
 
 }  // namespace
 
-Verdict judge_indexing(const Primitive& primitive, const Context& context) {
+Verdict judge_indexing(const Primitive& primitive, const GpuContext& context) {
   if (std::string reason = why_no_type(primitive); !reason.empty()) return decline(reason);
   const auto& indexing = attribute<ops::Indexing>(primitive);
   if (primitive.op == Op::put && numel(indexing.lead) >= std::int64_t{1} << 30) {

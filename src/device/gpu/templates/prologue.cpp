@@ -27,14 +27,14 @@ SourceText prologue_source(std::string_view name, const Group& prologue, std::st
   KernelText kernel("prologue", 32);
   for (std::size_t i = 0; i < first; ++i) kernel.bind("char", {});
   const Walk walk{prologue.space.rank() - 1, 1, needs_wide_index(prologue)};
-  Schedule schedule = make_schedule(prologue, false);
-  std::vector<int>& stores = schedule.phases[0].stores;
+  Phases phases = make_phases(prologue, false);
+  std::vector<int>& stores = phases.list[0].stores;
   // The element is returned, and stored only if others read it.
   if (prologue.accesses[static_cast<std::size_t>(prologue.code.back().access)].slot < 0) stores.pop_back();
-  GroupText text(prologue, schedule, walk, kernel, Part::all);
+  GroupText text(prologue, phases, walk, kernel, GroupPart::all);
   text.define_bases();
   text.define_places(0, prologue.space.rank(), "item", true);
-  text.run_full(schedule.phases[0], [&] {
+  text.run_full(phases.list[0], [&] {
     if (!stores.empty()) kernel.line("if (stores) {{");
   });
   if (!stores.empty()) kernel.line("}}");

@@ -12,7 +12,7 @@ bool line_a_thread(const OrderedLines& lines) {
   return lines.length <= 32 || (lines.count >= 1024 && (lines.length <= 256 || lines.stride != 1));
 }
 
-KernelPtr make_scan(const Primitive& primitive, const Context& context) {
+KernelPtr make_scan(const Primitive& primitive, const GpuContext& context) {
   const OrderedLines lines = ordered_lines(primitive);
   const bool by_thread = line_a_thread(lines);
   const DType type = primitive.output.access.dtype;
@@ -53,7 +53,7 @@ KernelPtr make_scan(const Primitive& primitive, const Context& context) {
 
 }  // namespace
 
-Verdict judge_scan(const Primitive& primitive, const Context& context) {
+Verdict judge_scan(const Primitive& primitive, const GpuContext& context) {
   if (std::string reason = why_no_type(primitive); !reason.empty()) return decline(reason);
   if (ordered_lines(primitive).length >= std::int64_t{1} << 31) return decline("lines beyond 2^31 elements");
   return accept([&primitive, &context] { return make_scan(primitive, context); });

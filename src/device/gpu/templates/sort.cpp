@@ -26,7 +26,7 @@ int merge_count(const SortLines& lines) {
 /// Where a pass writes: an order [line, length] in scratch memory, or the result.
 struct Target {
   Region region;
-  DimList lines;
+  StridedAxes lines;
   std::int64_t stride = 1;
   std::string_view type;
 };
@@ -72,7 +72,7 @@ Piece piece_of(std::string stem, std::uint32_t threads, std::vector<Piece::Argum
   return piece;
 }
 
-Call block_call(const SortLines& lines, const Target& target, const Context& context) {
+Call block_call(const SortLines& lines, const Target& target, const GpuContext& context) {
   const std::int64_t threads = block_threads(lines);
   const std::string type(element_type(lines.type));
   const std::string length = std::to_string(2 * threads);
@@ -85,7 +85,7 @@ Call block_call(const SortLines& lines, const Target& target, const Context& con
 }
 
 Call merge_call(const SortLines& lines, Region order, const Target& target, std::int64_t width,
-                const Context& context) {
+                const GpuContext& context) {
   const std::string type(element_type(lines.type));
   Piece piece = piece_of("merge_blocks", 256, {{type, "x"}, {"uint", "order"}}, target);
   piece.body = fmt::format("  merge_blocks<{}, {}>(x, order, result, values, ulong(group_id.x) * 256u + thread_id);\n",
@@ -103,7 +103,7 @@ std::size_t sort_scratch_bytes(const SortLines& lines) {
   return order_bytes(lines) * static_cast<std::size_t>(std::min(merge_count(lines), 2));
 }
 
-void add_sort(std::vector<Call>& calls, const SortLines& lines, std::size_t scratch, const Context& context) {
+void add_sort(std::vector<Call>& calls, const SortLines& lines, std::size_t scratch, const GpuContext& context) {
   Target result;
   result.region = lines.to;
   result.lines = lines.result_lines;
@@ -122,7 +122,7 @@ void add_sort(std::vector<Call>& calls, const SortLines& lines, std::size_t scra
   }
 }
 
-Verdict judge_sort(const Primitive& primitive, const Context& context) {
+Verdict judge_sort(const Primitive& primitive, const GpuContext& context) {
   if (std::string reason = why_no_type(primitive); !reason.empty()) return decline(reason);
   const OrderedLines ordered = ordered_lines(primitive);
   if (ordered.length >= std::int64_t{1} << 30) return decline("lines beyond 2^30 elements");

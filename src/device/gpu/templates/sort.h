@@ -9,10 +9,10 @@ namespace russet::gpu {
 struct SortLines {
   DType type = DType::float32;
   Region from;
-  DimList lines;
+  StridedAxes lines;
   std::int64_t stride = 0;
   Region to;
-  DimList result_lines;
+  StridedAxes result_lines;
   std::int64_t result_stride = 1;
   bool to_scratch = false;
   std::int64_t line_count = 1, length = 0;
@@ -23,6 +23,6 @@ struct SortLines {
 /// Bytes of scratch memory that the sort takes.
 std::size_t sort_scratch_bytes(const SortLines& lines);
 /// Adds the launches. Their scratch memory starts at `scratch`.
-void add_sort(std::vector<Call>& calls, const SortLines& lines, std::size_t scratch, const Context& context);
+void add_sort(std::vector<Call>& calls, const SortLines& lines, std::size_t scratch, const GpuContext& context);
 
 }  // namespace russet::gpu

@@ -28,7 +28,7 @@ std::string why_no_type(const compile::Primitive& primitive) {
   return wide ? "the GPU has no float64" : "";
 }
 
-void DimList::add_to(Values& values) const {
+void StridedAxes::add_to(Values& values) const {
   for (int axis = 0; axis < max_rank; ++axis) values.add(axis < sizes.rank() ? strides[axis] : std::int64_t{0});
   values.add(start);
   for (int axis = 0; axis < max_rank; ++axis) {
@@ -38,7 +38,7 @@ void DimList::add_to(Values& values) const {
   values.add(std::uint32_t{0});
 }
 
-void DimList::add_axis(std::int64_t size, std::int64_t stride) {
+void StridedAxes::add_axis(std::int64_t size, std::int64_t stride) {
   if (size == 1) return;
   const int rank = sizes.rank();
   if (rank > 0 && strides[rank - 1] == size * stride) {
@@ -50,8 +50,8 @@ void DimList::add_axis(std::int64_t size, std::int64_t stride) {
   strides.push_back(stride);
 }
 
-DimList axes_of(const compile::Operand& operand, int first, int last, std::int64_t start) {
-  DimList list;
+StridedAxes axes_of(const compile::Operand& operand, int first, int last, std::int64_t start) {
+  StridedAxes list;
   list.start = start;
   for (int axis = first; axis < last; ++axis) list.add_axis(operand.sizes[axis], operand.access.strides[axis]);
   return list;

@@ -27,7 +27,7 @@ const Attribute& attribute(const compile::Primitive& primitive) {
 }
 
 /// Axes of a strided array, neighbours merged where the strides allow it: `Axes` of element.metal.
-struct DimList {
+struct StridedAxes {
   Shape sizes;
   Strides strides;
   std::int64_t start = 0;
@@ -37,11 +37,11 @@ struct DimList {
   void add_to(Values& values) const;
 };
 /// Axes first to last - 1 of an operand.
-DimList axes_of(const compile::Operand& operand, int first, int last, std::int64_t start = 0);
+StridedAxes axes_of(const compile::Operand& operand, int first, int last, std::int64_t start = 0);
 
 /// The lines of an operator that goes along one axis (argsort, cumsum).
 struct OrderedLines {
-  DimList from, to;  // without the axis
+  StridedAxes from, to;  // without the axis
   std::int64_t stride = 0, result_stride = 0, count = 1, length = 1;
 };
 OrderedLines ordered_lines(const compile::Primitive& primitive);

@@ -38,7 +38,7 @@ Values values_of(const ops::Window& window, const Pool& pool, bool channels_last
 
 class Writer {
  public:
-  Writer(const Primitive& primitive, const Context& context) : primitive_(primitive), context_(context) {}
+  Writer(const Primitive& primitive, const GpuContext& context) : primitive_(primitive), context_(context) {}
 
   KernelPtr make() const {
     const Operand& first = primitive_.inputs[0];
@@ -177,7 +177,7 @@ class Writer {
   }
 
   const Primitive& primitive_;
-  const Context& context_;
+  const GpuContext& context_;
 };
 
 /// Maxima are found among what prologues compute; what is added up lies in memory.
@@ -193,7 +193,7 @@ std::string why_no_pool_prologue(const Primitive& primitive) {
 
 }  // namespace
 
-Verdict judge_windows(const Primitive& primitive, const Context& context) {
+Verdict judge_windows(const Primitive& primitive, const GpuContext& context) {
   if (std::string reason = why_no_type(primitive); !reason.empty()) return decline(reason);
   if (!primitive.epilogue.code.empty() && primitive.op != Op::sum_pool) return decline("it takes no epilogue");
   if (std::string reason = why_no_epilogue(primitive); !reason.empty()) return decline(reason);

@@ -43,8 +43,8 @@ Tensor laid_out_as(const graph::Geometry& leaf, const Tensor& gradient) {
 }
 
 Tensor own_tensor(const Tensor& gradient) {
-  graph::Image image = graph::image_of(gradient);
-  return graph::wrap(std::move(image.node), std::move(image.geometry));
+  graph::PackedTensor packed = graph::packed(gradient);
+  return graph::wrap(std::move(packed.node), std::move(packed.geometry));
 }
 
 /// What a pass has changed, to be changed back if it fails.

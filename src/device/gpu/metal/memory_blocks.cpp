@@ -1,4 +1,4 @@
-#include "device/gpu/metal/memory.h"
+#include "device/gpu/metal/memory_blocks.h"
 
 #include <fmt/format.h>
 #include <russet/error.h>
@@ -23,7 +23,7 @@ constexpr auto shared_memory = MTL::ResourceStorageModeShared;
 
 }  // namespace
 
-Memory::Memory(const Gpu& gpu) : gpu_(gpu) {
+MemoryBlocks::MemoryBlocks(const Gpu& gpu) : gpu_(gpu) {
   if (gpu.macos >= 15) {
     const PoolScope pool;
     const auto descriptor = NS::TransferPtr(MTL::ResidencySetDescriptor::alloc()->init());
@@ -34,11 +34,11 @@ Memory::Memory(const Gpu& gpu) : gpu_(gpu) {
   spare_ = allocate(line);
 }
 
-Memory::~Memory() {
+MemoryBlocks::~MemoryBlocks() {
   while (!blocks_.empty()) drop_block(blocks_.begin());
 }
 
-std::byte* Memory::allocate(std::size_t bytes) {
+std::byte* MemoryBlocks::allocate(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   if (bytes > gpu_.working_set) throw_out_of_memory(bytes);
   const std::size_t unit = unit_of(bytes);
@@ -47,7 +47,7 @@ std::byte* Memory::allocate(std::size_t bytes) {
   return make_block(rounded(bytes, page)).begin;
 }
 
-void Memory::release(std::byte* memory, std::size_t bytes) {
+void MemoryBlocks::release(std::byte* memory, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   auto found = blocks_.upper_bound(memory);
   if (found == blocks_.begin()) throw InternalError("mps: memory is given back that was never granted");
@@ -59,7 +59,7 @@ void Memory::release(std::byte* memory, std::size_t bytes) {
   if (block.free.covers({0, block.bytes})) drop_block(found);
 }
 
-bool Memory::borrow(std::byte* memory, std::size_t bytes) {
+bool MemoryBlocks::borrow(std::byte* memory, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   const auto known = blocks_.find(memory);
   if (known != blocks_.end()) {
@@ -81,14 +81,14 @@ bool Memory::borrow(std::byte* memory, std::size_t bytes) {
   return true;
 }
 
-void Memory::end_borrowing(const std::byte* memory) {
+void MemoryBlocks::end_borrowing(const std::byte* memory) {
   const std::lock_guard lock(mutex_);
   const auto found = blocks_.find(memory);
   if (found == blocks_.end()) throw InternalError("mps: memory is given back that was never borrowed");
   if (--found->second.borrowers == 0) drop_block(found);
 }
 
-Place Memory::find(const std::byte* address, std::size_t bytes) const {
+BufferOffset MemoryBlocks::find(const std::byte* address, std::size_t bytes) const {
   const std::lock_guard lock(mutex_);
   auto found = blocks_.upper_bound(address);
   if (found == blocks_.begin()) throw InternalError("mps: a kernel is given memory that is not the GPU's");
@@ -110,14 +110,14 @@ Place Memory::find(const std::byte* address, std::size_t bytes) const {
                   bytes, gpu_.max_buffer));
 }
 
-std::size_t Memory::large_block() const {
+std::size_t MemoryBlocks::large_block() const {
   const std::size_t wanted = std::max(least_large_block, granted_ / 8);
   const std::size_t left = gpu_.working_set > granted_ ? gpu_.working_set - granted_ : 0;
   return std::min({wanted, left, gpu_.max_buffer}) / page * page;
 }
 
 // First fit: blocks are few, and the pool above asks for each size once.
-std::byte* Memory::cut(std::size_t bytes, std::size_t unit, std::size_t block_bytes) {
+std::byte* MemoryBlocks::cut(std::size_t bytes, std::size_t unit, std::size_t block_bytes) {
   const auto take = [&](Block& block) -> std::byte* {
     const auto fits = [&](const base::ByteRange& gap) { return gap.bytes() >= bytes; };
     const auto gap = std::find_if(block.free.begin(), block.free.end(), fits);
@@ -136,7 +136,7 @@ std::byte* Memory::cut(std::size_t bytes, std::size_t unit, std::size_t block_by
   return take(block);
 }
 
-Memory::Block& Memory::make_block(std::size_t bytes) {
+MemoryBlocks::Block& MemoryBlocks::make_block(std::size_t bytes) {
   const PoolScope pool;
   if (granted_ + bytes > gpu_.working_set) throw_out_of_memory(bytes);
   Block block;
@@ -152,14 +152,14 @@ Memory::Block& Memory::make_block(std::size_t bytes) {
   return add_block(std::move(block));
 }
 
-Memory::Block& Memory::add_block(Block block) {
+MemoryBlocks::Block& MemoryBlocks::add_block(Block block) {
   for (const auto& buffer : block.buffers) set_resident(buffer.get(), true);
   if (residency_) residency_->commit();
   granted_ += block.bytes;
   return blocks_[block.begin] = std::move(block);
 }
 
-void Memory::map_windows(Block& block) {
+void MemoryBlocks::map_windows(Block& block) {
   void* const memory = mmap(nullptr, block.bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw_out_of_memory(block.bytes);
   block.mapping = memory;
@@ -179,7 +179,7 @@ void Memory::map_windows(Block& block) {
   overlapping_ = true;
 }
 
-void Memory::drop_block(std::map<const std::byte*, Block>::iterator found) {
+void MemoryBlocks::drop_block(std::map<const std::byte*, Block>::iterator found) {
   const PoolScope pool;
   Block& block = found->second;
   for (const auto& buffer : block.buffers) set_resident(buffer.get(), false);
@@ -190,7 +190,7 @@ void Memory::drop_block(std::map<const std::byte*, Block>::iterator found) {
   blocks_.erase(found);
 }
 
-void Memory::set_resident(MTL::Buffer* buffer, bool resident) {
+void MemoryBlocks::set_resident(MTL::Buffer* buffer, bool resident) {
   if (!residency_) return;
   if (resident) {
     residency_->addAllocation(buffer);
@@ -199,7 +199,7 @@ void Memory::set_resident(MTL::Buffer* buffer, bool resident) {
   }
 }
 
-void Memory::throw_out_of_memory(std::size_t bytes) const {
+void MemoryBlocks::throw_out_of_memory(std::size_t bytes) const {
   throw OutOfMemoryError(fmt::format(
       "mps: {} bytes are needed, {} are in use, and the GPU grants {} (Metal's recommended working set). Use "
       "a smaller batch?",

@@ -1,5 +1,5 @@
 #pragma once
-// Memory: shared MTLBuffers, cut into pieces, and which of them an address lies in.
+// MemoryBlocks: shared MTLBuffers, cut into pieces, and which of them an address lies in.
 #include <map>
 #include <mutex>
 #include <vector>
@@ -10,7 +10,7 @@
 namespace russet::metal {
 
 /// Where the GPU finds an address.
-struct Place {
+struct BufferOffset {
   MTL::Buffer* buffer = nullptr;
   std::size_t offset = 0;
 };
@@ -18,25 +18,25 @@ struct Place {
 /// Pieces up to a page come from blocks of 4 MiB, larger ones from blocks of 64 MiB or of an eighth of all that there
 /// is, if that is more: a launch over many tensors binds blocks, so they must be few. Pieces above half a block have
 /// memory of their own: several buffers over one range of addresses if it is longer than a buffer may be. Thread-safe.
-class Memory {
+class MemoryBlocks {
  public:
-  explicit Memory(const Gpu& gpu);
-  ~Memory();
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
+  explicit MemoryBlocks(const Gpu& gpu);
+  ~MemoryBlocks();
+  MemoryBlocks(const MemoryBlocks&) = delete;
+  MemoryBlocks& operator=(const MemoryBlocks&) = delete;
 
   /// 64-byte aligned, page-aligned above a page. Throws OutOfMemoryError.
   std::byte* allocate(std::size_t bytes);
   void release(std::byte* memory, std::size_t bytes);
-  /// Takes whole pages of the CPU's into use, as a buffer over them, until end_borrowing() has been called as often as
-  /// this. False if they are no whole pages, or more than a buffer or the working set may be.
+  /// Wraps whole pages of CPU memory in a buffer until end_borrowing() has been called as often as this. False if they
+  /// are not whole pages, or are more than a buffer or the working set may hold.
   bool borrow(std::byte* memory, std::size_t bytes);
   void end_borrowing(const std::byte* memory);
   /// The buffer that holds [address, address + bytes). Throws InternalError if that is not memory of this device, and
   /// DeviceError if no one buffer holds it.
-  Place find(const std::byte* address, std::size_t bytes) const;
-  /// Some place, for a binding of no bytes.
-  Place anywhere() const { return find(spare_, 1); }
+  BufferOffset find(const std::byte* address, std::size_t bytes) const;
+  /// An arbitrary valid address, to bind for an empty buffer.
+  BufferOffset anywhere() const { return find(spare_, 1); }
 
   /// Every buffer that there is and will be: bound to a queue so that Metal keeps them resident. nullptr before
   /// macOS 15.

@@ -1,5 +1,5 @@
 #pragma once
-// Call: what one run of a primitive sees, its operands as dense arrays.
+// PrimitiveRun: what one run of a primitive sees, its operands as dense arrays.
 #include <russet/error.h>
 #include <cmath>
 
@@ -9,9 +9,9 @@
 
 namespace russet::reference {
 
-class Call {
+class PrimitiveRun {
  public:
-  Call(const compile::Primitive& step, const compile::Bindings& bindings) : step_(step), bindings_(bindings) {}
+  PrimitiveRun(const compile::Primitive& step, const compile::Bindings& bindings) : step_(step), bindings_(bindings) {}
 
   ops::Op op() const { return step_.op; }
   DType input_type(int i) const { return operand(i).access.dtype; }

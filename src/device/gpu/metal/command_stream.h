@@ -1,5 +1,6 @@
 #pragma once
-// Stream: launches become command buffers, command buffers run one after another, and what fails is known by address.
+// CommandStream: launches become command buffers, command buffers run one after another, and what fails is known by
+// address.
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -14,7 +15,7 @@
 #include "device/gpu/metal/capture.h"
 #include "device/gpu/metal/compiler.h"
 #include "device/gpu/metal/hooks.h"
-#include "device/gpu/metal/memory.h"
+#include "device/gpu/metal/memory_blocks.h"
 #include "graph/buffer.h"
 
 namespace russet::metal {
@@ -34,20 +35,21 @@ struct Batch {
   std::vector<Ref<graph::Buffer>> lenders;  // whose memory its launches are the last to read
   int launches = 0;
   double modelled = 0;  // seconds that the launches take at least
-  // Guarded by Stream's completions:
+  // Guarded by CommandStream's completions:
   bool done = false;
   double seconds = 0;  // on the GPU
   std::string failure;
 };
 
-/// Not thread-safe: the driver locks. Memory handed to it may be overwritten or freed by the host only after wait_for.
-class Stream {
+/// Not thread-safe: the driver locks. Memory handed to it may be overwritten or freed by the host only after
+/// wait_for.
+class CommandStream {
  public:
   /// `capture` counts the command buffers, if there is one.
-  Stream(const Gpu& gpu, Memory& memory, Capture* capture = nullptr);
-  ~Stream();
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
+  CommandStream(const Gpu& gpu, MemoryBlocks& memory, Capture* capture = nullptr);
+  ~CommandStream();
+  CommandStream(const CommandStream&) = delete;
+  CommandStream& operator=(const CommandStream&) = delete;
 
   /// Encodes a launch, and commits when the command buffer is long enough. Throws DeviceError if it would read, or
   /// continue, what a failed command buffer left undefined.
@@ -61,12 +63,12 @@ class Stream {
     births_.add(range);
   }
 
-  enum class Access : std::uint8_t { read, write };
+  enum class HostAccess : std::uint8_t { read, write };
   /// Waits until the host may read or write the range: until no work that was launched touches it in conflict.
-  void wait_for(base::ByteRange range, Access access);
+  void wait_for(base::ByteRange range, HostAccess access);
   /// Whether the host may read the range at once: no work that was launched writes it, and none that failed did.
   bool is_idle(base::ByteRange range);
-  /// Nothing that comes will read the lender's memory: it is given back when what was launched is done with it.
+  /// No later launch reads the lender's memory: it is released when the launches so far have completed.
   void end_borrowing(const Ref<graph::Buffer>& lender);
   /// Waits for everything.
   void finish();
@@ -97,7 +99,7 @@ class Stream {
   void encode(const gpu::Launch& launch);
   void bind(MTL::Buffer* buffer, std::size_t offset, std::size_t index);
   void bind_buffers(const gpu::Launch& launch);
-  /// Binds the blocks that the buffers lie in, and the table with the places filled in.
+  /// Binds the blocks of memory that the buffers lie in, and the table, after writing the buffers' addresses into it.
   void bind_bases(const gpu::Launch& launch);
   void bind_parameters(std::span<const std::byte> parameters, std::size_t index);
   /// Memory that comes back when the command buffer that is being written has completed.
@@ -112,7 +114,7 @@ class Stream {
   [[noreturn]] void tell_failure();
 
   const Gpu& gpu_;
-  Memory& memory_;
+  MemoryBlocks& memory_;
   Capture* capture_;
   NS::SharedPtr<MTL::CommandQueue> queue_;
   NS::SharedPtr<MTL::Fence> fence_;
@@ -121,7 +123,7 @@ class Stream {
   NS::SharedPtr<MTL::ComputeCommandEncoder> encoder_;
   std::shared_ptr<Batch> batch_;
   const gpu::Pipeline* pipeline_ = nullptr;
-  std::vector<Place> bound_;
+  std::vector<BufferOffset> bound_;
   bool launched_since_barrier_ = false;
   base::RangeSet births_;
   std::vector<Chunk> chunks_;     // that no command buffer reads

@@ -1,4 +1,4 @@
-#include "device/gpu/metal/stream.h"
+#include "device/gpu/metal/command_stream.h"
 
 #include <fmt/format.h>
 #include <russet/error.h>
@@ -20,35 +20,35 @@ constexpr int longest = 1024;
 /// More command buffers in flight bring nothing; Metal allows 64.
 constexpr std::size_t most_in_flight = 16;
 
-/// Whether what the launch makes of the memory depends on what lies there.
+/// Whether the launch reads the memory, or adds to what an earlier launch wrote there.
 bool reads(const gpu::Binding& binding) { return !binding.writes || binding.continues; }
 
-bool conflicts(const Batch& batch, base::ByteRange range, Stream::Access access) {
-  return batch.writes.overlaps(range) || (access == Stream::Access::write && batch.reads.overlaps(range));
+bool conflicts(const Batch& batch, base::ByteRange range, CommandStream::HostAccess access) {
+  return batch.writes.overlaps(range) || (access == CommandStream::HostAccess::write && batch.reads.overlaps(range));
 }
 
 }  // namespace
 
-Stream::Stream(const Gpu& gpu, Memory& memory, Capture* capture)
+CommandStream::CommandStream(const Gpu& gpu, MemoryBlocks& memory, Capture* capture)
     : gpu_(gpu), memory_(memory), capture_(capture), length_(first_length) {
   make_queue();
 }
 
-Stream::~Stream() {
+CommandStream::~CommandStream() {
   if (buffer_) commit();
   for (const auto& batch : in_flight_) wait(batch);
   for (const auto& batch : in_flight_) take_back(*batch);
   for (const Chunk& chunk : chunks_) memory_.release(chunk.begin, chunk.bytes);
 }
 
-void Stream::make_queue() {
+void CommandStream::make_queue() {
   const PoolScope pool;
   queue_ = NS::TransferPtr(gpu_.device->newCommandQueue());
   if (!queue_) throw DeviceError("mps: Metal makes no command queue");
   if (memory_.residency() != nullptr) queue_->addResidencySet(memory_.residency());
 }
 
-void Stream::launch(const gpu::Launch& launch) {
+void CommandStream::launch(const gpu::Launch& launch) {
   const PoolScope pool;
   if (!buffer_) begin();
   if (!lost_.empty()) {
@@ -64,7 +64,7 @@ void Stream::launch(const gpu::Launch& launch) {
   if (batch_->launches >= length_ || batch_->modelled >= wanted_seconds) commit();
 }
 
-void Stream::begin() {
+void CommandStream::begin() {
   settle();
   if (in_flight_.size() >= most_in_flight) wait(in_flight_[in_flight_.size() - most_in_flight]);
   settle();
@@ -82,7 +82,7 @@ void Stream::begin() {
   launched_since_barrier_ = false;
 }
 
-void Stream::encode(const gpu::Launch& launch) {
+void CommandStream::encode(const gpu::Launch& launch) {
   const auto& pipeline = static_cast<const Pipeline&>(*launch.pipeline);
   if (pipeline_ != launch.pipeline) {
     encoder_->setComputePipelineState(pipeline.state.get());
@@ -93,7 +93,7 @@ void Stream::encode(const gpu::Launch& launch) {
   } else {
     bind_buffers(launch);
   }
-  // No sooner than it is touched: launches beside this one may still read what lay there.
+  // Only now that a launch touches it: earlier launches may still read the previous value.
   for (const gpu::Binding& binding : launch.buffers) {
     if (births_.empty()) break;
     const base::ByteRange range = base::range_of(binding.address, binding.bytes);
@@ -106,31 +106,31 @@ void Stream::encode(const gpu::Launch& launch) {
                                  MTL::Size(launch.threads, 1, 1));
 }
 
-void Stream::bind(MTL::Buffer* buffer, std::size_t offset, std::size_t index) {
+void CommandStream::bind(MTL::Buffer* buffer, std::size_t offset, std::size_t index) {
   if (bound_.size() <= index) bound_.resize(index + 1);
   if (bound_[index].buffer == buffer && bound_[index].offset == offset) return;
   encoder_->setBuffer(buffer, offset, index);
   bound_[index] = {buffer, offset};
 }
 
-void Stream::bind_buffers(const gpu::Launch& launch) {
+void CommandStream::bind_buffers(const gpu::Launch& launch) {
   for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
     const gpu::Binding& binding = launch.buffers[i];
-    const Place place = binding.bytes == 0 ? memory_.anywhere() : memory_.find(binding.address, binding.bytes);
+    const BufferOffset place = binding.bytes == 0 ? memory_.anywhere() : memory_.find(binding.address, binding.bytes);
     bind(place.buffer, place.offset, i);
     if (hooks != nullptr) hooks->plan(encoder_.get(), static_cast<unsigned>(i), binding.bytes, binding.writes);
   }
   if (!launch.parameters.empty()) bind_parameters(launch.parameters, launch.buffers.size());
 }
 
-void Stream::bind_bases(const gpu::Launch& launch) {
+void CommandStream::bind_bases(const gpu::Launch& launch) {
   constexpr int base_shift = 56;
   std::vector<MTL::Buffer*> bases;
   table_.assign(launch.parameters.begin(), launch.parameters.end());
   for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
     const gpu::Binding& binding = launch.buffers[i];
     if (binding.bytes == 0) continue;
-    const Place place = memory_.find(binding.address, binding.bytes);
+    const BufferOffset place = memory_.find(binding.address, binding.bytes);
     const auto base = static_cast<std::size_t>(std::find(bases.begin(), bases.end(), place.buffer) - bases.begin());
     if (base == bases.size()) bases.push_back(place.buffer);
     const std::uint64_t entry = std::uint64_t{base} << base_shift | place.offset;
@@ -148,7 +148,7 @@ void Stream::bind_bases(const gpu::Launch& launch) {
   bind_parameters(table_, launch.bases);
 }
 
-void Stream::bind_parameters(std::span<const std::byte> parameters, std::size_t index) {
+void CommandStream::bind_parameters(std::span<const std::byte> parameters, std::size_t index) {
   constexpr std::size_t inline_limit = 4096;
   if (bound_.size() <= index) bound_.resize(index + 1);
   if (parameters.size() <= inline_limit) {
@@ -158,12 +158,12 @@ void Stream::bind_parameters(std::span<const std::byte> parameters, std::size_t 
   }
   std::byte* const memory = take_memory(parameters.size());
   std::copy(parameters.begin(), parameters.end(), memory);
-  const Place place = memory_.find(memory, parameters.size());
+  const BufferOffset place = memory_.find(memory, parameters.size());
   bind(place.buffer, place.offset, index);
   if (hooks != nullptr) hooks->plan(encoder_.get(), static_cast<unsigned>(index), parameters.size(), false);
 }
 
-std::byte* Stream::take_memory(std::size_t bytes) {
+std::byte* CommandStream::take_memory(std::size_t bytes) {
   constexpr std::size_t alignment = 256;
   constexpr std::size_t usual = std::size_t{128} << 10;
   for (Chunk& chunk : batch_->chunks) {
@@ -183,17 +183,17 @@ std::byte* Stream::take_memory(std::size_t bytes) {
   return take_memory(bytes);
 }
 
-void Stream::end_borrowing(const Ref<graph::Buffer>& lender) {
+void CommandStream::end_borrowing(const Ref<graph::Buffer>& lender) {
   settle();
   const base::ByteRange range = base::range_of(lender->data(), lender->bytes());
-  if (buffer_ && conflicts(*batch_, range, Access::write)) return batch_->lenders.push_back(lender);
+  if (buffer_ && conflicts(*batch_, range, HostAccess::write)) return batch_->lenders.push_back(lender);
   for (auto batch = in_flight_.rbegin(); batch != in_flight_.rend(); ++batch) {
-    if (conflicts(**batch, range, Access::write)) return (*batch)->lenders.push_back(lender);
+    if (conflicts(**batch, range, HostAccess::write)) return (*batch)->lenders.push_back(lender);
   }
   memory_.end_borrowing(lender->data());
 }
 
-void Stream::take_back(Batch& batch) {
+void CommandStream::take_back(Batch& batch) {
   for (const Ref<graph::Buffer>& lender : batch.lenders) memory_.end_borrowing(lender->data());
   batch.lenders.clear();
   constexpr std::size_t kept = 8;
@@ -208,7 +208,7 @@ void Stream::take_back(Batch& batch) {
   batch.chunks.clear();
 }
 
-void Stream::note(const gpu::Launch& launch) {
+void CommandStream::note(const gpu::Launch& launch) {
   for (const gpu::Binding& binding : launch.buffers) {
     const base::ByteRange range = base::range_of(binding.address, binding.bytes);
     if (binding.writes) batch_->writes.add(range);
@@ -219,13 +219,13 @@ void Stream::note(const gpu::Launch& launch) {
   launched_since_barrier_ = true;
 }
 
-void Stream::barrier() {
+void CommandStream::barrier() {
   if (!launched_since_barrier_) return;
   encoder_->memoryBarrier(MTL::BarrierScopeBuffers);
   launched_since_barrier_ = false;
 }
 
-void Stream::commit() {
+void CommandStream::commit() {
   if (!buffer_) return;
   const PoolScope pool;
   if (memory_.overlapping() && fence_) encoder_->updateFence(fence_.get());
@@ -254,12 +254,12 @@ void Stream::commit() {
   if (capture_ != nullptr) capture_->count();
 }
 
-void Stream::wait(const std::shared_ptr<Batch>& batch) {
+void CommandStream::wait(const std::shared_ptr<Batch>& batch) {
   std::unique_lock lock(completions_->mutex);
   completions_->changed.wait(lock, [&] { return batch->done; });
 }
 
-void Stream::wait_for(base::ByteRange range, Access access) {
+void CommandStream::wait_for(base::ByteRange range, HostAccess access) {
   if (buffer_ && conflicts(*batch_, range, access)) commit();
   for (std::size_t i = in_flight_.size(); i-- > 0;) {
     if (!conflicts(*in_flight_[i], range, access)) continue;
@@ -269,33 +269,33 @@ void Stream::wait_for(base::ByteRange range, Access access) {
   settle();
 }
 
-bool Stream::is_idle(base::ByteRange range) {
+bool CommandStream::is_idle(base::ByteRange range) {
   settle();
-  const auto writes = [&](const Batch& batch) { return conflicts(batch, range, Access::read); };
+  const auto writes = [&](const Batch& batch) { return conflicts(batch, range, HostAccess::read); };
   const bool pending = (buffer_ && writes(*batch_)) ||
                        std::ranges::any_of(in_flight_, [&](const auto& batch) { return writes(*batch); });
   return !pending && !lost_.overlaps(range);
 }
 
-void Stream::finish() {
+void CommandStream::finish() {
   commit();
   for (const auto& batch : in_flight_) wait(batch);
   settle();
 }
 
-void Stream::synchronize() {
+void CommandStream::synchronize() {
   finish();
   for (const base::ByteRange birth : births_) hooks->grant(birth.address(), birth.bytes());
   births_.clear();
   if (failure_is_new_) tell_failure();
 }
 
-void Stream::tell_failure() {
+void CommandStream::tell_failure() {
   failure_is_new_ = false;
   std::rethrow_exception(failure_);
 }
 
-void Stream::settle() {
+void CommandStream::settle() {
   while (!in_flight_.empty()) {
     Batch& batch = *in_flight_.front();
     {
@@ -310,7 +310,7 @@ void Stream::settle() {
 }
 
 // Command buffers that were cut short by a commit say as much about a launch's time as long ones.
-void Stream::adapt(const Batch& batch) {
+void CommandStream::adapt(const Batch& batch) {
   seconds_ += batch.seconds;
   if (batch.launches == 0 || batch.seconds <= 0) return;
   const double measured = batch.seconds / batch.launches;
@@ -320,7 +320,7 @@ void Stream::adapt(const Batch& batch) {
 
 // The first failure is the reason; what was committed after it ran on its results or not at all. The queue takes no
 // more work after an error (Metal ignores what a process sends after it), so there is a new one.
-void Stream::fail(const std::string& reason) {
+void CommandStream::fail(const std::string& reason) {
   failure_ = std::make_exception_ptr(DeviceError(
       fmt::format("mps: the GPU gave up on work that had been started: {}. Values that it should have written are lost "
                   "until they are set again.",
@@ -343,7 +343,7 @@ void Stream::fail(const std::string& reason) {
   make_queue();
 }
 
-void Stream::check(base::ByteRange range) const {
+void CommandStream::check(base::ByteRange range) const {
   if (!lost_.empty() && lost_.overlaps(range)) std::rethrow_exception(failure_);
 }
 
