@@ -240,8 +240,9 @@ Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands) {
   for (std::size_t i = 1; i < all.size(); ++i) {
     std::string wanted = output;
     for (std::size_t later = i + 1; later < all.size(); ++later) wanted += all[later].axes;
-    std::string others = wanted + all[i].axes;
-    result = multiplied(summed(std::move(result), others), summed(all[i], wanted + result.axes), wanted);
+    Named right = summed(all[i], wanted + result.axes);
+    Named left = summed(std::move(result), wanted + all[i].axes);
+    result = multiplied(left, right, wanted);
   }
   return arranged(summed(std::move(result), output), output);
 }
