@@ -18,10 +18,10 @@ set(RUSSET_METAL_CPP ${russet_user_cache}/russet/metal-cpp-${russet_metal_cpp_ve
 set(russet_metal_missing "")
 if(NOT EXISTS ${RUSSET_METAL_CPP}/Metal/Metal.hpp)
   set(russet_metal_missing "metal-cpp's headers were not there when russet was built (scripts/fetch_metal_cpp.sh)")
+elseif(NOT APPLE AND NOT russet_simulator)
+  set(russet_metal_missing "the simulator runs on x86-64 alone")
 elseif(NOT APPLE AND NOT RUSSET_SIMULATOR_CLANG)
   set(russet_metal_missing "clang was not there when russet was built")
-elseif(NOT APPLE AND NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  set(russet_metal_missing "the simulator runs on x86-64 alone")
 endif()
 
 # russet_metal_objects(VARIABLE SOURCE...): object files of sources that include metal-cpp, compiled by clang (Linux).

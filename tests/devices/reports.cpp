@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#ifndef __APPLE__  // where the library holds the simulator
+#ifdef RUSSET_HAS_SIMULATOR  // which the library does not have on every system
 #include "device/gpu/simulator/machine.h"
 #include "device/gpu/simulator/objects/metal.h"
 
