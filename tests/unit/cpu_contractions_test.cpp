@@ -195,6 +195,15 @@ struct EpilogueCode {
   }
 };
 
+/// Whether oneDNN has kernels for products and the gradients of convolutions, not just reference loops: elsewhere it
+/// wants Arm's library for them, which distributions build it without. BLAS computes such products then, or our own
+/// kernels.
+#ifdef __x86_64__
+constexpr bool onednn_computes = true;
+#else
+constexpr bool onednn_computes = false;
+#endif
+
 TEST(CpuEpilogue, BiasScaleAddAndRelu) {
   for (const DType type : {DType::float32, DType::bfloat16}) {
     for (const std::int64_t m : {7, 200}) {
@@ -220,7 +229,8 @@ TEST(CpuEpilogue, BiasScaleAddAndRelu) {
         primitive.inputs = {{{0, type, 0, -1, a.strides}, a.shape}, {{1, type, 0, -1, b.strides}, b.shape}};
         primitive.output = {{2, type, 0, -1, c.strides}, c.shape};
         if (!cpu::target().accepts_epilogue(primitive)) {
-          ADD_FAILURE() << "declined for " << name_of(type);
+          EXPECT_FALSE(onednn_computes) << "declined for " << name_of(type);
+          EXPECT_EQ(type, DType::float32) << "BLAS has no other type of these";
           continue;
         }
         primitive.inputs.clear();
@@ -237,6 +247,7 @@ TEST(CpuEpilogue, BiasScaleAddAndRelu) {
 }
 
 TEST(CpuEpilogue, ActivationsAreAccurateAndKeepNan) {
+  if (!onednn_computes) GTEST_SKIP() << "only oneDNN takes functions as epilogues, and it has no products here";
   const auto gelu = [](double x) { return x * (1 + std::erf(x * std::sqrt(0.5))) / 2; };
   const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
   struct Case {
@@ -339,7 +350,7 @@ TEST(CpuEpilogue, NoProductGetsSlowerForAnEpilogue) {
   EpilogueCode code(sizes);
   code.store(2, DType::float32, last, code.compute(Op::mul, code.load(0), code.operand(3, DType::float32, last)));
   primitive.epilogue = code.group;
-  EXPECT_FALSE(cpu::target().accepts_epilogue(primitive));
+  EXPECT_EQ(cpu::target().accepts_epilogue(primitive), !onednn_computes);
   primitive.inputs[0].access.dtype = primitive.inputs[1].access.dtype = primitive.output.access.dtype = DType::float64;
   primitive.epilogue.accesses.back().dtype = DType::float64;
   EXPECT_TRUE(cpu::target().accepts_epilogue(primitive));
