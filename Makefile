@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 60
 # The command that `make demo` ends with.
 DEMO = build/bin/russet train lenet5 --data shapes --batch 32 --epochs 5 --out demo
 
-.PHONY: help setup build demo test test-all bench check asan tsan clang fuzz macos clean
+.PHONY: help setup build demo test test-all bench check asan tsan clang fuzz macos aarch64 clean
 
 help:
 	@echo 'make demo      sets everything up, builds the command line, trains a small network on the embedded data set'
@@ -22,6 +22,7 @@ help:
 	@echo 'make clang     all tests, built with clang'
 	@echo 'make fuzz      each fuzz target for FUZZ_SECONDS=60'
 	@echo 'make macos     on Linux: compiles and links the library and the command line for macOS; nothing runs'
+	@echo 'make aarch64   on Debian: builds for aarch64 Linux, runs unit and conformance tests of it under qemu'
 	@echo 'make clean     removes what was built'
 
 setup:
@@ -44,6 +45,9 @@ test-all: build
 
 macos: setup
 	@scripts/macos.sh $(JOBS)
+
+aarch64: setup
+	@scripts/aarch64.sh $(JOBS)
 
 bench: build
 	@for program in build/bench/*_bench; do echo "== $$program"; $$program || exit 1; done

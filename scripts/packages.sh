@@ -8,6 +8,7 @@ apt_format="python3 python3-pip"  # for the formatter itself: fetch_clang_format
 apt_check="python3 python3-pip clang clang-tidy"
 apt_fuzz="clang libclang-rt-dev"
 apt_data="zstd"
+apt_aarch64="g++-aarch64-linux-gnu qemu-user"
 
 brew_build="cmake ninja ccache python3 onednn highway fmt cli11 nlohmann-json jpeg-turbo libpng zlib libomp
   googletest google-benchmark"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing, and nothing when all is there.
-#   scripts/setup.sh [build|format|check|fuzz|data]...     (build if none is named)
+#   scripts/setup.sh [build|format|check|fuzz|data|aarch64]...     (build if none is named)
 set -euo pipefail
 . "$(dirname "$0")/packages.sh"
 kinds=${*:-build}
@@ -10,7 +10,7 @@ names_of() {  # the packages of all kinds under one manager
   for kind in $kinds; do
     list=$1_$kind
     if [ -z "${!list:-}" ]; then
-      echo "setup: there is no kind '$kind' (build, format, check, fuzz, data)" >&2
+      echo "setup: there is no kind '$kind' (build, format, check, fuzz, data, aarch64)" >&2
       exit 2
     fi
     printf '%s ' ${!list}
