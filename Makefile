@@ -1,8 +1,10 @@
 # What a person types. `make help` lists it.
 JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
-# More options for CMake (-DNAME=VALUE), and a pattern of ctest's names for `test`, `asan`, `tsan` and `clang`.
+# More options for CMake (-DNAME=VALUE), a pattern of ctest's names for `test`, `asan`, `tsan` and `clang`, and more
+# options for ctest in `test-all`.
 CMAKE_FLAGS ?=
 TESTS ?=
+CTEST_FLAGS ?=
 FUZZ_SECONDS ?= 60
 # The command that `make demo` ends with.
 DEMO = build/bin/russet train lenet5 --data shapes --batch 32 --epochs 5 --out demo
@@ -12,7 +14,7 @@ DEMO = build/bin/russet train lenet5 --data shapes --batch 32 --epochs 5 --out d
 help:
 	@echo 'make demo      sets everything up, builds the command line, trains a small network on the embedded data set'
 	@echo 'make test      sets everything up, builds, runs the tests (TESTS=conformance: those of such names)'
-	@echo 'make test-all  the tests that take minutes, too'
+	@echo 'make test-all  the tests that take minutes, too; on Linux they include what `make macos aarch64` does'
 	@echo 'make setup     installs what is missing: apt on Debian and Ubuntu, brew on macOS'
 	@echo 'make build     builds the library, the command line (build/bin/russet), tests, benchmarks, examples'
 	@echo 'make bench     builds and runs the benchmark programs'
@@ -39,9 +41,8 @@ demo: setup
 test: build
 	@scripts/test.sh build '$(TESTS)'
 
-# What Linux can show of macOS.
 test-all: build
-	@scripts/test.sh build --all
+	@scripts/test.sh build --all $(CTEST_FLAGS)
 
 macos: setup
 	@scripts/macos.sh $(JOBS)

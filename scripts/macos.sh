@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # scripts/macos.sh [JOBS]: cross-compiles the library and the command line for macOS on Apple silicon, with warnings as
-# errors, and checks what they were linked with. Nothing runs: this shows that russet compiles and links there.
+# errors, and checks what they were linked with. Nothing runs: this shows that russet compiles and links there. Exit
+# status 77 if what it needs cannot be loaded.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jobs=${1:-$(nproc)}
@@ -9,13 +10,25 @@ prefix=$PWD/build/macos-prefix
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
+leave_out() {
+  echo "macos: left out: $1"
+  exit 77
+}
 # load FILE TARGET PREFIX PARTS: a pinned wheel, into the user's cache.
 load() {
-  [ -e "$cache/$2" ] || scripts/fetch_wheel.sh "scripts/$1" "$cache/$2" "$3" "$4" "${@:5}"
+  local status=0
+  [ -e "$cache/$2" ] || scripts/fetch_wheel.sh "scripts/$1" "$cache/$2" "$3" "$4" "${@:5}" || status=$?
+  case $status in
+    0) ;;
+    1) leave_out "the wheel that scripts/$1 names cannot be loaded from PyPI" ;;
+    *) exit "$status" ;;
+  esac
 }
 version_of() { sed -n 's/^[a-z-]*==\([0-9.]*\) .*/\1/p' "scripts/$1"; }
 
+metal_cpp=metal-cpp-$(version_of metal_cpp.txt)
 scripts/fetch_metal_cpp.sh
+[ -e "$cache/$metal_cpp" ] || leave_out "the wheel that scripts/metal_cpp.txt names cannot be loaded from PyPI"
 zig=zig-$(version_of zig.txt)
 load zig.txt "$zig" ziglang/ "zig lib LICENSE"
 onednn=onednn-headers-$(version_of onednn_headers.txt)
@@ -49,5 +62,5 @@ if ! cmp -s "$log" "$prefix/bin/clang++"; then
   chmod +x "$prefix/bin/clang++"
 fi
 
-scripts/build.sh macos "$jobs" all -DRUSSET_METAL_CPP="$cache/metal-cpp-$(version_of metal_cpp.txt)"
+scripts/build.sh macos "$jobs" all -DRUSSET_METAL_CPP="$cache/$metal_cpp"
 scripts/check_macho.py cmake/macos "$cache/$zig/lib/libc/darwin" build/macos/lib/librusset.dylib build/macos/bin/russet

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# scripts/test.sh BUILD_FOLDER [--all | PATTERN]: runs the tests of a build and sums them up: those that are not labelled
-# `long`, or all, or all whose name matches.
+# scripts/test.sh BUILD_FOLDER [--all | PATTERN] [CTEST_OPTION]...: runs the tests of a build and sums them up: those that
+# are not labelled `long`, or all, or all whose name matches.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$(cd "$1" && pwd)
@@ -9,6 +9,7 @@ case "${2:-}" in
   --all) choice=() ;;
   *) choice=(--tests-regex "$2") ;;
 esac
+[ $# -le 2 ] || choice+=("${@:3}")
 rm -rf "$build/test-results"
 mkdir -p "$build/test-results"
 status=0

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """The project's own scripts: each violation of a rule is found, each kind of result is counted."""
+import os
 import pathlib
+import re
 import struct
 import subprocess
 import sys
@@ -135,9 +137,48 @@ class Selection(Tree):
     def test_all_are_all(self):
         self.assertTrue(self.ran("--all").endswith("3 passed, 0 failed, 0 skipped\n"))
 
+    def test_options_are_passed_on(self):
+        self.assertTrue(self.ran("--all", "--exclude-regex", "longer").endswith("2 passed, 0 failed, 0 skipped\n"))
+
     def test_a_name_finds_long_ones_too(self):
         self.assertTrue(self.ran("kernels").endswith("2 passed, 0 failed, 0 skipped\n"))
         self.assertTrue(self.ran("unit").endswith("1 passed, 0 failed, 0 skipped\n"))
+
+
+@unittest.skipUnless(sys.platform == "linux", "they cross-compile on Linux")
+class OtherSystems(Tree):
+    """What scripts/macos.sh and scripts/aarch64.sh say where what they need cannot be had: programs that fail stand in the
+    place of those that load it."""
+
+    def run_without(self, script, programs, complaint="no network"):
+        for program in programs:
+            self.write(f"bin/{program}", f"#!/bin/sh\necho {complaint} >&2\nexit 1\n")
+            (self.root / "bin" / program).chmod(0o755)
+        environment = os.environ | {"PATH": f"{self.root}/bin:{os.environ['PATH']}", "XDG_CACHE_HOME": str(self.root)}
+        return subprocess.run([SCRIPTS / script], capture_output=True, text=True, check=False, env=environment)
+
+    def check_left_out(self, answer, reason):
+        self.assertEqual(answer.returncode, 77, answer.stdout + answer.stderr)
+        self.assertIn(f"left out: {reason}", answer.stdout.splitlines()[-1])  # which the summary shows
+
+    def make_metal_cpp(self):
+        version = re.search("^mlx-metal==([0-9.]+)", (SCRIPTS / "metal_cpp.txt").read_text(), re.MULTILINE)[1]
+        self.write(f"russet/metal-cpp-{version}/Metal/Metal.hpp", "")
+
+    def test_macos_is_left_out_without_headers(self):
+        self.check_left_out(self.run_without("macos.sh", ["python3"]), "the wheel that scripts/metal_cpp.txt names")
+
+    def test_macos_is_left_out_without_its_compiler(self):
+        self.make_metal_cpp()
+        self.check_left_out(self.run_without("macos.sh", ["python3"]), "the wheel that scripts/zig.txt names")
+
+    def test_macos_fails_with_another_compiler(self):
+        self.make_metal_cpp()
+        answer = self.run_without("macos.sh", ["python3"], "THESE PACKAGES DO NOT MATCH THE HASHES")
+        self.assertEqual(answer.returncode, 2, answer.stdout + answer.stderr)
+
+    def test_aarch64_is_left_out_without_packages(self):
+        self.check_left_out(self.run_without("aarch64.sh", ["dpkg-query", "apt-get", "sudo"]), "")
 
 
 class MachO(Tree):
