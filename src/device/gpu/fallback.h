@@ -7,8 +7,8 @@
 
 namespace russet::gpu {
 
-/// The CPU's kernel for a step, run after the stream has come to rest. Says so once an operator and type on standard
-/// error, and counts each run. Throws DeviceError where RUSSET_FALLBACK=error forbids it.
+/// The CPU's kernel for a step, run after all launches have completed. Announces each operator and type once on
+/// standard error, and counts each run. Throws DeviceError where RUSSET_FALLBACK=error forbids it.
 compile::KernelPtr make_fallback(const compile::Step& step, const std::string& reason, Stream& stream, DeviceType type);
 
 }  // namespace russet::gpu

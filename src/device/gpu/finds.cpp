@@ -20,7 +20,7 @@ constexpr std::size_t most_finds = 4096;
 constexpr std::size_t most_bytes = std::size_t{4} << 20;  // of a file
 constexpr std::uint64_t all_bytes = 16 * most_bytes;
 
-/// Changes with the hand-written kernels, and with each version of russet.
+/// A digest of all hand-written kernels and russet's version: finds of another digest are not used.
 std::string version_of_kernels() {
   std::uint64_t state = base::digest(version_string);
   for (const KernelFile& file : kernel_files()) state = base::digest(file.text, base::digest(file.name, state));

@@ -15,7 +15,7 @@ Placed place(const compile::Access& access, const Shape& sizes, bool writes) {
   std::int64_t high = 0;
   bool empty = false;
   for (int axis = 0; axis < sizes.rank(); ++axis) {
-    empty |= sizes[axis] == 0 && access.strides[axis] != 0;  // the sum of nothing is something
+    empty |= sizes[axis] == 0 && access.strides[axis] != 0;  // a broadcast access touches one element even so
     (access.strides[axis] < 0 ? low : high) += access.strides[axis] * (sizes[axis] - 1);
   }
   const auto size = static_cast<std::int64_t>(size_of(access.dtype));

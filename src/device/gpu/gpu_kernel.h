@@ -20,7 +20,7 @@ inline constexpr std::size_t max_value_bytes = 4096;
 
 class TileAdviser;
 
-/// What those who make kernels know of the device.
+/// What the emitter and the templates need of the device.
 struct GpuContext {
   Library& library;
   Stream& stream;
@@ -120,7 +120,7 @@ struct Call {
   std::array<std::uint32_t, 3> groups{1, 1, 1};
   std::vector<Region> regions;
   Values values;
-  /// What the function is made of, if it can share a launch.
+  /// The text of the function as a piece, if it can share a launch; else nullptr.
   std::shared_ptr<const Piece> piece;
   /// If there are any, the launch is theirs: `regions`, `values` and `groups` say nothing. Where members lie in more
   /// blocks of memory than the table's kernel reaches, there are several launches.
@@ -155,9 +155,9 @@ Call make_call(Piece piece, std::array<std::uint32_t, 3> groups, std::vector<Reg
 bool can_share(const Call& call);
 /// Calls that do not touch each other's results as one launch, or as few as there can be.
 std::vector<Call> share_launch(std::vector<Call> calls, const GpuContext& context);
-/// Calls of pieces as one launch that finds them in a table. They fit its grid.
+/// Calls of pieces as one launch, whose kernel finds its member in a table. All threadgroups must fit one grid.
 Call shared_call(const std::vector<Call>& calls, const GpuContext& context);
-/// Lets launches of members whose tables have a piece in common have one kernel.
+/// Gives shared launches whose tables have pieces in common one kernel with the pieces of all.
 void share_tables(std::span<Call* const> calls, const GpuContext& context);
 /// The calls, but for those that take longer than the device's `longest_launch` launches of ranges of their
 /// threadgroups.
@@ -169,8 +169,8 @@ class GpuKernel final : public compile::Kernel {
   /// `scratch_bytes` lie behind Region::scratch. A call with an empty grid is left out.
   GpuKernel(const GpuContext& context, std::string name, std::vector<Call> calls, std::size_t scratch_bytes = 0);
 
-  /// Says what each launch takes at least, and cuts those that take too long. The model knows the seconds of the whole
-  /// step: the launch that reaches most memory is held to take them all, others in proportion.
+  /// Sets the modelled time of each launch, and cuts those that take too long. The model gives the time of the whole
+  /// step: the launch that touches most memory is assumed to take all of it, others in proportion to their memory.
   void model(double seconds, const GpuContext& context);
 
   /// Before each run the host waits for the step's indices, and checks them.

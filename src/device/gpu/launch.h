@@ -78,9 +78,10 @@ class Driver : public runtime::DeviceDriver {
   /// cache. Throws DeviceError with the compiler's words.
   virtual std::vector<std::shared_ptr<const Pipeline>> build(std::span<const CompilationUnit> units) = 0;
   virtual void launch(const Launch& launch) = 0;
-  /// The block of memory that is bound where a launch reaches these bytes through a base: equal for equal ones.
+  /// The block of memory that holds these bytes, by which a launch with bases binds them. Equal pointers: the same
+  /// block.
   virtual const void* block_of(const std::byte* address, std::size_t bytes) const = 0;
-  /// What follows sees what the launches before it wrote.
+  /// Later launches see the writes of all earlier ones.
   virtual void barrier() = 0;
   /// Runs launches one after another, apart from all others and after them, and waits: the seconds that the GPU took,
   /// or 0 if it does not tell. What launch() was given is unaffected. Throws DeviceError if the launches fail.

@@ -95,7 +95,7 @@ std::vector<Call> share_launch(std::vector<Call> calls, const GpuContext& contex
 
 namespace {
 
-/// What a launch hands to the stream; kept between runs for its memory.
+/// The buffers of a launch, kept between runs so that a run allocates nothing.
 struct Filling {
   std::vector<Binding> buffers;
   std::vector<std::uint32_t> places;

@@ -99,7 +99,7 @@ class Attention {
     }
   }
 
-  /// Infinity for a row that sees nothing: its probabilities are zeros.
+  /// The logsumexp of a row; infinity if every key is masked, which makes all its probabilities 0.
   static double logsumexp(const std::vector<double>& scores) {
     double largest = -infinity;
     for (const double s : scores) largest = greater(s, largest) ? s : largest;
@@ -109,7 +109,7 @@ class Attention {
     return largest + std::log(sum);
   }
 
-  /// What query `row` and key `column` of probability p give to the result.
+  /// Adds the contribution of query `row` and key `column`, with probability p, to the result.
   void add_pair(std::int64_t batch, std::int64_t row, std::int64_t column, double p) {
     const std::int64_t query_row = batch * rows_ + row;
     const std::int64_t key_row = batch * columns_ + column;

@@ -33,7 +33,7 @@ std::vector<std::int64_t> places(const PrimitiveRun& call, const Shape& array, i
   return places;
 }
 
-/// How many elements each place of the index stands for.
+/// How many elements each entry of the index takes or puts.
 std::int64_t elements_of_a_place(const PrimitiveRun& call, const Shape& array) {
   std::int64_t size = 1;
   for (int axis = call.attribute<ops::Indexing>().axes; axis < array.rank(); ++axis) size *= array[axis];

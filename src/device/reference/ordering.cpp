@@ -38,7 +38,7 @@ void sort_indices(const PrimitiveRun& call) {
   call.output(first);
 }
 
-/// Each element of a line becomes what it and those before it add up to, or multiply to.
+/// Running sums or products along each line.
 template <class T, class Combine>
 void accumulate(const PrimitiveRun& call, Combine&& combine) {
   Array<T> result = call.input<T>(0);

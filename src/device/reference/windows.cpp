@@ -1,4 +1,4 @@
-// Pooling: sums over windows, and what lies at the first maximum of a window; both with their transposes.
+// Pooling: sums over windows, the element at the first maximum of each window, and the transposes of both.
 #include "device/reference/kernels.h"
 #include "device/reference/taps.h"
 

@@ -69,7 +69,7 @@ class Writer {
         left_source_(source_of(primitive, c_.left_input, "left", offset_type(), 0)),
         right_source_(source_of(primitive, c_.right_input, "right", offset_type(), left_source_.regions.size())) {}
 
-  /// The tile is the table's, or what the adviser says.
+  /// Takes the tile from the table, or from the adviser if there is one.
   KernelPtr tiled() const {
     Division division = divide_tiles(c_);
     const TileProblem problem{c_.rows, c_.columns, c_.depth, c_.batches(), division.splits, division.chunk};
@@ -120,7 +120,7 @@ class Writer {
     return std::make_unique<GpuKernel>(context_, std::move(name), std::move(calls), scratch);
   }
 
-  /// The launch of tiles leaves parts of the epilogue's sums, the second one adds them up.
+  /// The first launch stores partial sums of the epilogue's columns, the second one adds them up.
   KernelPtr make(const Division& division, const EpilogueSums& sums, std::string name) const {
     std::vector<Call> calls;
     calls.push_back(tile_call(division, epilogue_visitor(primitive_, source_bindings(), &sums)));

@@ -71,7 +71,7 @@ void add_batch_axis(Contraction& c, std::int64_t size, std::int64_t left, std::i
   c.result_batch.push_back(result);
 }
 
-/// A batch that only the left factor has, and whose rows go on evenly, is more rows.
+/// Merges a batch axis that only the left factor has into its rows, if all of them are evenly spaced.
 void fold_batch_into_rows(Contraction& c) {
   while (!c.batch.empty()) {
     const int last = c.batch.rank() - 1;
@@ -133,7 +133,7 @@ ContractionAxis taps(const Shape& weight, std::int64_t channels, std::int64_t y,
   return axis;
 }
 
-/// A window that never leaves the tensor is strides alone.
+/// Replaces a window that needs no bounds check by plain strides.
 void fold_window(Contraction& c, ContractionAxis& pixel, ContractionAxis& tap) {
   pixel.strides[1] += c.y_stride * pixel.y_strides[1];
   pixel.strides[2] += c.x_stride * pixel.x_strides[1];

@@ -56,7 +56,7 @@ Group ordered_epilogue(const Primitive& primitive) {
     group.space = channels_last(group.space);
     for (Access& access : group.accesses) access.strides = channels_last(access.strides);
   }
-  // The result has no place in memory: it must not keep axes apart.
+  // The contraction's result is not in memory, so its strides must not prevent axes from being merged.
   for (const Instruction& in : group.code) {
     if (in.kind == Instruction::Kind::index) group.accesses[static_cast<std::size_t>(in.access)].slot = -1;
   }
@@ -106,7 +106,7 @@ std::string why_no_epilogue(const Primitive& primitive) {
       parts += reduction.parts().size();
     }
   }
-  // What the sums are read for is the second launch's.
+  // Instructions that read the sums run in the second launch.
   const std::size_t first = input_bindings(primitive) + count_accesses(group, Extent::full) + parts;
   const std::size_t second = parts + count_accesses(group, Extent::reduced);
   if (std::max(first, second) > max_buffers) return "an epilogue with too many buffers";
@@ -127,7 +127,7 @@ Call epilogue_results(const Primitive& primitive, const EpilogueSums& sums, cons
 
 namespace {
 
-/// What a visitor adds up of a column: `visit` a few rows of it, which `fold` then adds to the sums of the part.
+/// The visitor's sums of a column: `visit` adds up a few rows, and `fold` adds those to the sums of the part.
 struct Accumulators {
   std::string members, start, parameters, arguments, methods;
 };

@@ -110,7 +110,7 @@ void add_sort(std::vector<Call>& calls, const SortLines& lines, std::size_t scra
   result.stride = lines.result_stride;
   result.type = lines.to_scratch ? "uint" : "long";
   const int merges = merge_count(lines);
-  // The passes write in turns to two orders in scratch memory, the last one to the result.
+  // Passes alternate between two arrays in scratch memory; the last one writes the result.
   const auto target = [&](int pass) {
     return pass == merges ? result
                           : scratch_target(lines, scratch + static_cast<std::size_t>(pass % 2) * order_bytes(lines));

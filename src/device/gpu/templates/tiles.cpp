@@ -11,7 +11,7 @@
 namespace russet::gpu {
 namespace {
 
-constexpr std::int64_t enough_tiles = 64;  // for the cores of any of these GPUs to have some
+constexpr std::int64_t enough_tiles = 64;  // that each core of any of these GPUs gets at least one
 
 /// TileMemory of tile.metal.
 std::size_t memory_of(const Tile& tile) {

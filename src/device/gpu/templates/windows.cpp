@@ -105,7 +105,7 @@ class Writer {
     return values_of(attribute<ops::Window>(primitive_), pool, channels_last);
   }
 
-  /// First which tap of each window is the maximum, then what falls to each position.
+  /// The first launch finds the tap of each window's maximum, the second one adds up what each position receives.
   std::size_t unpool_maxima(std::vector<Call>& calls) const {
     const Operand& large = primitive_.inputs[0];
     const Operand& small = primitive_.inputs[1];
@@ -123,7 +123,7 @@ class Writer {
     return bytes;
   }
 
-  /// Its two inputs, by which maxima are found and what is taken from there, are one as a rule.
+  /// Maxima are found in one input and taken from the other; usually both are the same tensor.
   Call max_pool() const {
     const Operand& large = primitive_.inputs[0];
     const Operand& chosen = primitive_.inputs[1];
@@ -180,7 +180,7 @@ class Writer {
   const GpuContext& context_;
 };
 
-/// Maxima are found among what prologues compute; what is added up lies in memory.
+/// Prologues apply only where maxima are searched; the values that are added up are read from memory.
 std::string why_no_pool_prologue(const Primitive& primitive) {
   if (!compile::has_prologue(primitive)) return "";
   const bool gradient = primitive.op == Op::max_unpool && !primitive.prologues[1].code.empty();
