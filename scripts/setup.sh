@@ -22,7 +22,9 @@ as_root() {
     "$@"
   elif command -v sudo >/dev/null; then
     echo "setup: asking sudo for: $*"
-    sudo "$@"
+    local options=()
+    [ -t 0 ] || options=(-n)  # where nobody can type a password, asking for one would wait forever
+    sudo "${options[@]}" "$@"
   else
     echo "setup: as root, please run: $*" >&2
     exit 1

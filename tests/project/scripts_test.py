@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -179,6 +180,19 @@ class OtherSystems(Tree):
 
     def test_aarch64_is_left_out_without_packages(self):
         self.check_left_out(self.run_without("aarch64.sh", ["dpkg-query", "apt-get", "sudo"]), "")
+
+
+@unittest.skipUnless(shutil.which("apt-get"), "packages are apt's")
+class Setup(Tree):
+    def test_nobody_is_asked_for_a_password_without_a_terminal(self):
+        for program, text in {"dpkg-query": "exit 1", "id": "echo 1000", "sudo": 'echo "sudo $*"'}.items():
+            self.write(f"bin/{program}", f"#!/bin/sh\n{text}\n")
+            (self.root / "bin" / program).chmod(0o755)
+        environment = os.environ | {"PATH": f"{self.root}/bin:{os.environ['PATH']}"}
+        answer = subprocess.run([SCRIPTS / "setup.sh", "data"], capture_output=True, text=True, check=False,
+                                env=environment, stdin=subprocess.DEVNULL)
+        self.assertEqual(answer.returncode, 0, answer.stdout + answer.stderr)
+        self.assertIn("sudo -n apt-get update", answer.stdout)
 
 
 class MachO(Tree):
