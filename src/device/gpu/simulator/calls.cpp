@@ -2,6 +2,8 @@
 
 #include "checked/hooks.h"
 #include "executor.h"
+#include "functions.h"
+#include "machine.h"
 
 #define RUSSET_SIMULATOR_HOST
 #include "device/gpu/kernels/prelude/simulator/trampolines.h"
@@ -27,6 +29,7 @@ void fill_table(void** table, bool checked) {
 #define RUSSET_FILL(name, index) table[index] = reinterpret_cast<void*>(name);
   RUSSET_CALLS(RUSSET_FILL)
 #undef RUSSET_FILL
+  fill_functions(table, options().coarse);
   if (checked) fill_hooks(table);
 }
 

@@ -29,6 +29,7 @@ Executor& Executor::mine() {
 Executor::Executor() : stacks_(*this) {
   call_.group_memory = reinterpret_cast<char*>(map(GroupShadow::memory_bytes));
   free_stacks_.reserve(max_threads);
+  for (Simdgroup& group : simdgroups_) group.operands.coarse = options().coarse;
 }
 
 Executor::~Executor() { munmap(call_.group_memory, GroupShadow::memory_bytes); }

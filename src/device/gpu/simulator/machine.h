@@ -13,11 +13,14 @@
 namespace russet::simulator {
 
 /// What is simulated. Read once from the environment: RUSSET_SIMULATOR is a comma-separated list of words
-/// (unchecked, flush_subnormals, small_groups).
+/// (unchecked, flush_subnormals, small_groups, coarse).
 struct Options {
   bool checked = true;            // races, bounds, initialisation, divergence, arithmetic
   bool flush_subnormals = false;  // as Apple GPUs may
   std::uint32_t max_threads = 1024;
+  /// Functions of precise:: are no better than Metal documents, and sums of a simdgroup and of its matrices have
+  /// another order.
+  bool coarse = false;
 };
 const Options& options();
 

@@ -15,9 +15,11 @@ void apply(Options& options, std::string_view word) {
     options.flush_subnormals = true;
   } else if (word == "small_groups") {
     options.max_threads = 256;
+  } else if (word == "coarse") {
+    options.coarse = true;
   } else {
-    throw ValueError(
-        fmt::format("RUSSET_SIMULATOR: there is no word '{}' (unchecked, flush_subnormals, small_groups)", word));
+    throw ValueError(fmt::format(
+        "RUSSET_SIMULATOR: there is no word '{}' (unchecked, flush_subnormals, small_groups, coarse)", word));
   }
 }
 

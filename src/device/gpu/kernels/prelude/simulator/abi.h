@@ -56,6 +56,7 @@ struct Call {
 struct Lanes {
   const void* in[lanes];
   void* out[lanes];
+  bool coarse;  // in another order than usual
 };
 
 /// An entry point. A module exports it as russet_kernel_NAME.

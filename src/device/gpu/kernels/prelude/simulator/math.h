@@ -1,12 +1,37 @@
 #pragma once
 // Floating-point functions (Metal Shading Language Specification 6.2, 6.3, 6.5). What is exact is declared in metal;
 // what is rounded, as Metal's precise functions are, in metal::precise alone, so that no kernel depends on the math
-// mode.
+// mode. Those that no processor rounds correctly are the simulator's (simulator/functions.cpp).
 #include "integers.h"
 
 // Metal Shading Language Specification 6.5: constants of single precision.
 #define INFINITY __builtin_inff()
 #define NAN __builtin_nanf("")
+
+extern "C" {
+#define RUSSET_FUNCTION(name) __attribute__((const, visibility("hidden"))) float russet_##name(float x);
+RUSSET_FUNCTION(exp)
+RUSSET_FUNCTION(exp2)
+RUSSET_FUNCTION(exp10)
+RUSSET_FUNCTION(log)
+RUSSET_FUNCTION(log2)
+RUSSET_FUNCTION(log10)
+RUSSET_FUNCTION(sin)
+RUSSET_FUNCTION(cos)
+RUSSET_FUNCTION(tan)
+RUSSET_FUNCTION(asin)
+RUSSET_FUNCTION(acos)
+RUSSET_FUNCTION(atan)
+RUSSET_FUNCTION(sinh)
+RUSSET_FUNCTION(cosh)
+RUSSET_FUNCTION(tanh)
+RUSSET_FUNCTION(asinh)
+RUSSET_FUNCTION(acosh)
+RUSSET_FUNCTION(atanh)
+#undef RUSSET_FUNCTION
+__attribute__((const, visibility("hidden"))) float russet_atan2(float y, float x);
+__attribute__((const, visibility("hidden"))) float russet_pow(float x, float y);
+}
 
 namespace metal {
 
@@ -49,28 +74,28 @@ inline bool isfinite(half x) { return isfinite(float(x)); }
 
 namespace precise {
 
-inline float exp(float x) { return __builtin_expf(x); }
-inline float exp2(float x) { return __builtin_exp2f(x); }
-inline float exp10(float x) { return __builtin_powf(10.0f, x); }
-inline float log(float x) { return __builtin_logf(x); }
-inline float log2(float x) { return __builtin_log2f(x); }
-inline float log10(float x) { return __builtin_log10f(x); }
-inline float sin(float x) { return __builtin_sinf(x); }
-inline float cos(float x) { return __builtin_cosf(x); }
-inline float tan(float x) { return __builtin_tanf(x); }
-inline float asin(float x) { return __builtin_asinf(x); }
-inline float acos(float x) { return __builtin_acosf(x); }
-inline float atan(float x) { return __builtin_atanf(x); }
-inline float atan2(float y, float x) { return __builtin_atan2f(y, x); }
-inline float sinh(float x) { return __builtin_sinhf(x); }
-inline float cosh(float x) { return __builtin_coshf(x); }
-inline float tanh(float x) { return __builtin_tanhf(x); }
-inline float asinh(float x) { return __builtin_asinhf(x); }
-inline float acosh(float x) { return __builtin_acoshf(x); }
-inline float atanh(float x) { return __builtin_atanhf(x); }
-inline float pow(float x, float y) { return __builtin_powf(x, y); }
+inline float exp(float x) { return russet_exp(x); }
+inline float exp2(float x) { return russet_exp2(x); }
+inline float exp10(float x) { return russet_exp10(x); }
+inline float log(float x) { return russet_log(x); }
+inline float log2(float x) { return russet_log2(x); }
+inline float log10(float x) { return russet_log10(x); }
+inline float sin(float x) { return russet_sin(x); }
+inline float cos(float x) { return russet_cos(x); }
+inline float tan(float x) { return russet_tan(x); }
+inline float asin(float x) { return russet_asin(x); }
+inline float acos(float x) { return russet_acos(x); }
+inline float atan(float x) { return russet_atan(x); }
+inline float atan2(float y, float x) { return russet_atan2(y, x); }
+inline float sinh(float x) { return russet_sinh(x); }
+inline float cosh(float x) { return russet_cosh(x); }
+inline float tanh(float x) { return russet_tanh(x); }
+inline float asinh(float x) { return russet_asinh(x); }
+inline float acosh(float x) { return russet_acosh(x); }
+inline float atanh(float x) { return russet_atanh(x); }
+inline float pow(float x, float y) { return russet_pow(x, y); }
 /// For x >= 0.
-inline float powr(float x, float y) { return x < 0 ? __builtin_nanf("") : __builtin_powf(x, y); }
+inline float powr(float x, float y) { return x < 0 ? __builtin_nanf("") : russet_pow(x, y); }
 inline float sqrt(float x) { return __builtin_sqrtf(x); }
 inline float rsqrt(float x) { return static_cast<float>(1.0 / __builtin_sqrt(static_cast<double>(x))); }
 inline float divide(float x, float y) { return x / y; }

@@ -50,7 +50,8 @@ RUSSET_UNCHECKED void multiply(const Lanes& all) {
   gather(c, cs);
   for (uint row = 0; row < matrix_size; ++row) {
     Row sum = *reinterpret_cast<const Row*>(c[row]);
-    for (uint k = 0; k < matrix_size; ++k) {
+    for (uint step = 0; step < matrix_size; ++step) {
+      const uint k = all.coarse ? matrix_size - 1 - step : step;
       const Row other = *reinterpret_cast<const Row*>(b[k]);
       for (uint column = 0; column < matrix_size; ++column)
         sum[column] = __builtin_fmaf(a[row][k], other[column], sum[column]);
@@ -111,7 +112,7 @@ template <class T>
   }
 }
 
-/// d = a * b + c, each sum in order of k by fused multiply-add.
+/// d = a * b + c, each sum by fused multiply-add, in order of k or (`coarse`) from the last: Metal does not say.
 template <class D, class A, class B, class C>
 [[gnu::always_inline]] inline void simdgroup_multiply_accumulate(simdgroup_matrix<D, 8, 8>& d,
                                                                  const simdgroup_matrix<A, 8, 8>& a,

@@ -1,6 +1,7 @@
 #pragma once
 // SIMD-group functions (Metal Shading Language Specification 6.9.2), for the types that Metal declares them for.
-// The order in which Metal adds is unspecified; here it is a tree over lanes, halved from 16 apart to neighbours.
+// The order in which Metal adds is unspecified; here it is a tree over lanes, halved from 16 apart to neighbours, or
+// lane by lane from the last where that is asked for (`coarse`).
 #include "math.h"
 #include "threads.h"
 
@@ -19,8 +20,12 @@ template <class T, class Join>
 RUSSET_UNCHECKED void reduce(const Lanes& all) {
   T values[lanes];
   for (uint i = 0; i < lanes; ++i) values[i] = *static_cast<const T*>(all.in[i]);
-  for (uint step = lanes / 2; step > 0; step /= 2) {
-    for (uint i = 0; i < step; ++i) values[i] = Join::of(values[i], values[i + step]);
+  if (all.coarse) {
+    for (uint i = lanes - 1; i > 0; --i) values[i - 1] = Join::of(values[i], values[i - 1]);
+  } else {
+    for (uint step = lanes / 2; step > 0; step /= 2) {
+      for (uint i = 0; i < step; ++i) values[i] = Join::of(values[i], values[i + step]);
+    }
   }
   for (uint i = 0; i < lanes; ++i) *static_cast<T*>(all.out[i]) = values[0];
 }

@@ -7,6 +7,15 @@
 #define RUSSET_CALLS(X) \
   X(russet_barrier, 0) X(russet_simdgroup_barrier, 1) X(russet_simdgroup_function, 2) X(russet_lane, 3)
 
+// Functions of precise:: that are rounded.
+// clang-format off
+#define RUSSET_FUNCTIONS(X)                                                                                   \
+  X(russet_exp, 64) X(russet_exp2, 65) X(russet_exp10, 66) X(russet_log, 67) X(russet_log2, 68)               \
+  X(russet_log10, 69) X(russet_sin, 70) X(russet_cos, 71) X(russet_tan, 72) X(russet_asin, 73)                \
+  X(russet_acos, 74) X(russet_atan, 75) X(russet_atan2, 76) X(russet_sinh, 77) X(russet_cosh, 78)             \
+  X(russet_tanh, 79) X(russet_asinh, 80) X(russet_acosh, 81) X(russet_atanh, 82) X(russet_pow, 83)
+// clang-format on
+
 // What clang's instrumentation calls.
 // clang-format off
 #define RUSSET_HOOKS(X)                          \
@@ -57,7 +66,7 @@
 // clang-format on
 
 namespace russet_simulator {
-constexpr unsigned table_size = 64;
+constexpr unsigned table_size = 84;
 /// The entry that is no function: where the shadow of stacks lies, from an eighth of their address.
 constexpr unsigned shadow_offset_index = 63;
 }  // namespace russet_simulator
@@ -83,6 +92,7 @@ __attribute__((visibility("default"), used)) void** russet_table_address = russe
 }
 
 RUSSET_CALLS(RUSSET_TRAMPOLINE)
+RUSSET_FUNCTIONS(RUSSET_TRAMPOLINE)
 #ifdef RUSSET_CHECKED
 RUSSET_HOOKS(RUSSET_TRAMPOLINE)
 /// Called while the module is being loaded, before there is a table.
