@@ -170,6 +170,19 @@ TEST_F(Objects, AMacOSHasWhatItsSDKSays) {
   }
 }
 
+TEST_F(Objects, OnlySharedBuffersShowTheirContents) {
+  const auto contents = [&](unsigned long options) {
+    Object* const made = own(send(device(), "newBufferWithLength:options:", 4096UL, options));
+    return send<void*>(made, "contents");
+  };
+  EXPECT_NE(contents(0), nullptr);
+  expect_none();
+  for (const unsigned long mode : {1UL, 2UL, 3UL}) {  // managed, private, memoryless
+    EXPECT_EQ(contents(mode << 4), nullptr);
+    expect_report("api", "contents of a buffer that is not shared (storage mode " + std::to_string(mode) + ")");
+  }
+}
+
 TEST_F(Objects, OneReleaseTooMany) {
   Object* const fence = send(device(), "newFence");
   objects::retain(fence);

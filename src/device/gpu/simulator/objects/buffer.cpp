@@ -136,20 +136,38 @@ void guard(const void* buffer) { static_cast<Buffer*>(const_cast<void*>(buffer))
 
 constexpr metal::Hooks hooks{&plan, &reach, &begin, &grant, &written, &guard};
 
-Object* new_buffer(Device*, Selector, unsigned long length, unsigned long /*options*/) {
+/// MTLStorageMode, which lies in bits 4 to 7 of MTLResourceOptions.
+constexpr unsigned long shared_mode = 0;
+unsigned long storage_mode(unsigned long options) { return options >> 4 & 15; }
+
+/// The host sees memory of the shared mode alone: private memory has no address, and what is written to managed memory
+/// reaches the GPU when it is told, which russet never does.
+void* contents_of(Buffer* buffer, Selector) {
+  if (buffer->storage_mode == shared_mode) return buffer->host;
+  report("api", fmt::format("contents of a buffer that is not shared (storage mode {})", buffer->storage_mode));
+  return nullptr;
+}
+
+Object* new_buffer(Device*, Selector, unsigned long length, unsigned long options) {
   if (length == 0) {
     report("api", "newBufferWithLength: was asked for 0 bytes");
     return nullptr;
   }
   if (length > settings().max_buffer_length) return nullptr;
   auto* const buffer = make<Buffer>("MTLBuffer", length);
+  buffer->storage_mode = storage_mode(options);
   if (buffer->host != nullptr) return buffer;
   release(buffer);
   return nullptr;
 }
 
-Object* new_buffer_no_copy(Device*, Selector, void* memory, unsigned long length, unsigned long /*options*/,
+Object* new_buffer_no_copy(Device*, Selector, void* memory, unsigned long length, unsigned long options,
                            void* /*deallocator*/) {
+  if (storage_mode(options) != shared_mode) {
+    report("api", fmt::format("newBufferWithBytesNoCopy: the host's memory is shared, not of storage mode {}",
+                              storage_mode(options)));
+    return nullptr;
+  }
   const auto address = reinterpret_cast<std::uintptr_t>(memory);
   if (address % page != 0 || length % page != 0 || length == 0) {
     report("api", fmt::format("newBufferWithBytesNoCopy: takes whole pages of {} bytes, not {} bytes at {:#x}", page,
@@ -303,7 +321,7 @@ std::vector<Row> buffer_rows() {
   return {
       {"MTLDevice", "newBufferWithLength:options:", {10, 11}, &new_buffer},
       {"MTLDevice", "newBufferWithBytesNoCopy:length:options:deallocator:", {10, 11}, &new_buffer_no_copy},
-      {"MTLBuffer", "contents", {10, 11}, +[](Buffer* buffer, Selector) -> void* { return buffer->host; }},
+      {"MTLBuffer", "contents", {10, 11}, &contents_of},
       {"MTLBuffer",
        "length",
        {10, 11},

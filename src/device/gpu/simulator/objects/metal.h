@@ -126,6 +126,7 @@ struct Buffer final : Object {
   std::byte* host = nullptr;  // what contents answers
   std::byte* gpu = nullptr;   // the same memory where the simulated GPU sees it
   std::size_t length = 0;
+  unsigned long storage_mode = 0;  // MTLStorageMode
   std::atomic<int> in_flight{0};
 
   /// Work that reads or writes [begin, end) was committed, or has completed.
