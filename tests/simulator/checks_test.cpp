@@ -201,7 +201,83 @@ constexpr Case cases[] = {
     {"AddedToNothing", "uninitialised: line 2", R"(
       part[thread_id] += 1;
       y[thread_id] = 1;)"},
+    {"ElementOfAThreadUnwritten",
+     "uninitialised: line 4: thread 3 of threadgroup (0, 0, 0) reads 4 bytes at a variable of the thread's own, which",
+     R"(
+      float own[4];
+      for (uint i = 0; i < 4; ++i) if (thread_id != 3 || i != 2) own[i] = x[i];
+      y[thread_id] = own[(thread_id + 3) % 4];)"},
+    {"ElementsOfAThreadWritten", "", R"(
+      float own[4];
+      for (uint i = 0; i < 4; ++i) own[i] = x[i];
+      y[thread_id] = own[(thread_id + 3) % 4];)"},
+    {"ElementOfKnownPlaceUnwritten", "uninitialised: line 4", R"(
+      float own[2];
+      own[0] = x[thread_id];
+      y[thread_id] = own[1];)"},
+    {"MemberUnwritten", "uninitialised: line 4", R"(
+      Pair pair;
+      pair.first = x[thread_id];
+      y[thread_id] = pair.second;)"},
+    {"MembersWritten", "", R"(
+      Pair pair;
+      pair.first = x[thread_id];
+      pair.second = 1;
+      y[thread_id] = pair.first + pair.second;)"},
+    {"MemberUnwrittenByAFunction", "uninitialised: line 4", R"(
+      Pair pair;
+      pair.start(x[thread_id]);
+      y[thread_id] = pair.second;)"},
+    {"MemberWrittenInSomeLanes", "uninitialised: line 4: thread 5 of", R"(
+      Pair one, other;
+      if (thread_id != 5) other.second = 1;
+      y[thread_id] = other.second;
+      one.start(1);)"},
+    {"MembersWithInitialValues", "", R"(
+      Started started[2];
+      y[thread_id] = started[thread_id % 2].first + started[0].second;)"},
+    {"CopyOfAPartlyWrittenStruct", "", R"(
+      Three three;
+      three.a = x[thread_id];
+      Three copy;
+      copy = three;
+      y[thread_id] = copy.a;)"},
+    {"MemberUnwrittenInACopy", "uninitialised: line 6", R"(
+      Three three;
+      three.a = x[thread_id];
+      Three copy;
+      copy = three;
+      y[thread_id] = copy.c;)"},
+    {"ElementOfTheRoundBefore", "uninitialised: line 5", R"(
+      for (uint i = 0; i < 3; ++i) {
+        float own[3];
+        if (i == 0) own[1] = 1;
+        y[thread_id] = own[thread_id % 1 + 1];
+      })"},
+    {"MatrixUnwritten", "uninitialised: line", R"(
+      part[thread_id] = x[thread_id];
+      simdgroup_float8x8 own[2];
+      simdgroup_multiply_accumulate(own[0], own[1], own[1], own[0]);
+      y[thread_id] = own[0].thread_elements()[0];)"},
     // Arithmetic.
+    {"SumBeyondInt", "arithmetic: line 2: a signed number that its type does not hold", R"(
+      y[thread_id] = float(int(x[thread_id]) + 2147483600);)"},
+    {"DifferenceBeyondInt", "arithmetic: line 2: a signed", R"(
+      y[thread_id] = float(-2147483600 - int(x[thread_id]));)"},
+    {"ProductBeyondInt", "arithmetic: line 2: a signed", R"(
+      y[thread_id] = float(int(x[thread_id]) * 100000000);)"},
+    {"ProductBeyondLong", "arithmetic: line 2: a signed", R"(
+      y[thread_id] = float(long(x[thread_id]) * 1000000000000000000l);)"},
+    {"LeastNegated", "arithmetic: line 2: a signed", R"(
+      y[thread_id] = float(-(int(x[thread_id]) - 2147483647 - 1));)"},
+    {"LeastDividedByMinusOne", "arithmetic: line 2: a signed", R"(
+      y[thread_id] = float((int(x[0]) - 2147483647 - 1) / (int(x[thread_id]) - 1));)"},
+    {"ProductInLong", "", R"(
+      y[thread_id] = float(long(x[thread_id]) * 100000000l);)"},
+    {"UnsignedSumsWrap", "", R"(
+      y[thread_id] = float(uint(x[thread_id]) + 4294967290u);)"},
+    {"SumInInt", "", R"(
+      y[thread_id] = float(int(x[thread_id]) + 2147483584);)"},
     {"DivisionByZero", "arithmetic: line 2: an integer division by zero", R"(
       y[thread_id] = float(100 / (int(thread_id) - 5));)"},
     {"RemainderByZero", "arithmetic: line 2", R"(
@@ -260,6 +336,79 @@ constexpr Case cases[] = {
       y[thread_id] = 1;)"},
     {"LanesAtABarrierAndInASum", "divergence", R"(
       if (lane_id < 16) threadgroup_barrier(mem_flags::mem_none); else y[thread_id] = simd_sum(1.0f);)"},
+    // Matrices, which all lanes load and store together.
+    {"MatrixLoadedByHalf", "divergence: 16 of 32 lanes of simdgroup 0 load or store the matrix at line 5", R"(
+      part[thread_id] = x[thread_id];
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      simdgroup_float8x8 own = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+      if (lane_id < 16) simdgroup_load(own, (threadgroup const float*)part, 8);
+      y[thread_id] = own.thread_elements()[0];)"},
+    {"MatrixStoredByHalf", "divergence: 16 of 32 lanes of simdgroup 0 load or store the matrix at line 3", R"(
+      simdgroup_float8x8 own = make_filled_simdgroup_matrix<float, 8, 8>(1.0f);
+      if (lane_id >= 16) simdgroup_store(own, y + simdgroup_id * 64, 8);
+      simdgroup_barrier(mem_flags::mem_none);)"},
+    {"MatrixLoadedFromUnlikePlaces",
+     "divergence: lanes of one simdgroup load or store a matrix at different places, at line 5 and at line 5", R"(
+      part[thread_id] = x[thread_id];
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      simdgroup_float8x8 own;
+      simdgroup_load(own, (threadgroup const float*)part, lane_id == 3 ? 7 : 8);
+      y[thread_id] = own.thread_elements()[0];)"},
+    {"MatrixStoredAtUnlikePlaces",
+     "divergence: lanes of one simdgroup load or store a matrix at different places, at line 3 and at line 3", R"(
+      simdgroup_float8x8 own = make_filled_simdgroup_matrix<float, 8, 8>(1.0f);
+      simdgroup_store(own, y + thread_id / 16 * 8, 8);)"},
+    {"MatrixLoadedInTwoBranches",
+     "divergence: lanes of one simdgroup load or store a matrix at different places, at line 4 and at line 6", R"(
+      simdgroup_float8x8 own;
+      if (lane_id < 16) {
+        simdgroup_load(own, x, 8);
+      } else {
+        simdgroup_load(own, x, 8);
+      }
+      y[thread_id] = own.thread_elements()[0];)"},
+    {"MatricesLoadedAndStoredTogether", "", R"(
+      simdgroup_float8x8 own[2];
+      for (uint i = 0; i < 2; ++i) simdgroup_load(own[i], x + simdgroup_id * 64 + i * 8, 8 + i);
+      simdgroup_multiply_accumulate(own[0], own[0], own[1], own[0]);
+      simdgroup_store(own[0], y + simdgroup_id * 64, 8);)"},
+    {"MatrixOfOneSimdgroup", "", R"(
+      simdgroup_float8x8 own = make_filled_simdgroup_matrix<float, 8, 8>(1.0f);
+      if (simdgroup_id == 1) simdgroup_store(own, y, 8);
+      threadgroup_barrier(mem_flags::mem_device);
+      y[thread_id + 64] = 1;)"},
+    // Shuffles.
+    {"ShuffleBeyond", "divergence: line 2: lane 31 of simdgroup 0 is given 32, which names no lane", R"(
+      y[thread_id] = simd_shuffle(1.0f, ushort(lane_id + 1));)"},
+    {"ShuffleXorBeyond", "divergence: line 2: lane 0 of simdgroup 0 is given 32", R"(
+      y[thread_id] = simd_shuffle_xor(1.0f, 32);)"},
+    {"BroadcastBeyond", "divergence: line 2: lane 0 of simdgroup 0 is given 40", R"(
+      y[thread_id] = simd_broadcast(1.0f, 40);)"},
+    {"ShuffleDownBeyond", "divergence: line 2: lane 0 of simdgroup 0 is given 32", R"(
+      y[thread_id] = simd_shuffle_down(1.0f, 32);)"},
+    {"BroadcastOfUnlikeLanes", "divergence: line 2: lane 1 of simdgroup 0 is given 1", R"(
+      y[thread_id] = simd_broadcast(1.0f, ushort(lane_id));)"},
+    {"ShuffleUpByUnlikeDistances", "divergence: line 2: lane 7 of simdgroup 0 is given 1", R"(
+      y[thread_id] = simd_shuffle_up(1.0f, lane_id == 7 ? 1 : 2);)"},
+    {"ShufflesWithin", "", R"(
+      float sum = simd_shuffle(x[thread_id], ushort(31 - lane_id)) + simd_shuffle_xor(1.0f, 31);
+      sum += simd_broadcast(sum, 31) + simd_broadcast_first(sum);
+      y[thread_id] = sum + simd_shuffle_up(sum, 16) + simd_shuffle_down(sum, 31);)"},
+    // Loops without an end.
+    {"EndlessLoop", "endless: line 3: thread 0 of threadgroup (0, 0, 0) has not come to an end", R"(
+      uint k = uint(x[thread_id]);
+      while (k != 7) k += 2 * uint(x[1]);
+      y[thread_id] = float(k);)",
+     3},
+    {"EndlessLoopOfNothing", "endless: line", R"(
+      for (uint i = 5; i >= 0; --i) y[i % 256] = 1;)"},
+    {"EndlessLoopOfBarriers", "endless: line", R"(
+      while (x[0] == 0.0f) threadgroup_barrier(mem_flags::mem_none);
+      y[thread_id] = 1;)"},
+    {"LongLoop", "", R"(
+      uint k = 0;
+      for (uint i = 0; i < 100000; ++i) k = k * 3 + i;
+      y[thread_id] = float(k);)"},
     // Atomics.
     {"AtomicAndPlain", "atomic: line 3", R"(
       device atomic_uint* count = (device atomic_uint*)y;
@@ -301,7 +450,11 @@ TEST_P(Checks, GivesTheReportItMust) {
   const std::string arrays =
       " GROUP_MEMORY(float, part, 64); GROUP_MEMORY(half, halves, 64); GROUP_MEMORY(uchar, bytes, 64);"
       " GROUP_MEMORY(atomic_uint, counter, 1);";
-  const std::string text = "KERNEL(tested, 64, IN(float, x, 0), OUT(float, y, 1)) {" + arrays + test.body + "\n}\n";
+  const std::string structs =
+      "struct Pair { float first, second; void start(float x) { first = x; } }; struct Three { float a, b, c, d, e; "
+      "}; struct Started { float first = 1, second = 2; }; ";
+  const std::string text =
+      structs + "KERNEL(tested, 64, IN(float, x, 0), OUT(float, y, 1)) {" + arrays + test.body + "\n}\n";
   const Compiled tested(text, "tested", true);
   std::vector<float> x(256), y(256);
   std::iota(x.begin(), x.end(), 0.0f);

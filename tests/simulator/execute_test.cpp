@@ -283,6 +283,47 @@ TEST(Compile, RefusesVariablesThatMayNotBeSet) {
   }
 }
 
+void expect_refused(std::string_view text, std::string_view words) {
+  for (const bool checked : {false, true}) {
+    try {
+      compile(text, checked);
+      ADD_FAILURE() << "was compiled: " << text;
+    } catch (const DeviceError& error) {
+      EXPECT_NE(std::string_view(error.what()).find(words), std::string_view::npos) << error.what();
+    }
+  }
+}
+
+TEST(Compile, AMissingReturnIsRefused) {
+  const auto text = [](const std::string& last) {
+    return "float positive(float x) {\n  if (x > 0.0f) return x;\n" + last +
+           "}\nKERNEL(k, 32, OUT(float, y, 0)) { y[thread_id] = positive(float(thread_id)); }";
+  };
+  EXPECT_NO_THROW(compile(text("  return 0.0f;\n"), true));
+  expect_refused(text(""), "non-void function does not return a value");
+}
+
+TEST(Compile, ThreadgroupVariablesAreThoseOfGroupMemory) {
+  const auto text = [](const std::string& first) {
+    return "KERNEL(k, 32, OUT(float, y, 0)) {\n" + first +
+           "\n  part[thread_id] = 1;\n  y[thread_id] = part[thread_id];\n}";
+  };
+  EXPECT_NO_THROW(compile(text("  GROUP_MEMORY(float, whole, 32); threadgroup float* const part = whole;"), true));
+  EXPECT_NO_THROW(compile(text("  GROUP_MEMORY(float, whole, 32); threadgroup float (&part)[32] = whole;"), true));
+  EXPECT_NO_THROW(
+      compile("template <class Place> struct Line { Place* place; };\n" +
+                  text("  typedef threadgroup float Place; GROUP_MEMORY(float, whole, 32);\n"
+                       "  Line<threadgroup float> line; line.place = whole; Place* const part = line.place;"),
+              true));
+  for (const char* const variable :
+       {"threadgroup float part[32];", "threadgroup float part[32] = {};", "threadgroup\n    float part[1 + 31];",
+        "float one; threadgroup float part[32];"}) {
+    expect_refused(text(std::string("  ") + variable), "error: a variable in threadgroup memory");
+  }
+  expect_refused(text("\n  threadgroup float part[32];"), "kernel:3: error");
+  expect_refused("threadgroup float part[32];\n" + text(""), "kernel:1: error");
+}
+
 TEST(Compile, SideBySideGivesEachItsOwn) {
   std::vector<std::thread> threads;
   std::vector<float> results(8);

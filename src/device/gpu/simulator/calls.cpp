@@ -21,6 +21,12 @@ void russet_simdgroup_function(Combine combine, const void* in, void* out) {
   Executor::running().simdgroup_function(combine, in, out, __builtin_return_address(0));
 }
 
+void russet_matrix_access(const void* corner, unsigned long elements_per_row, bool transpose) {
+  Executor::running().matrix_access({__builtin_return_address(0), corner, elements_per_row, transpose});
+}
+
+void russet_bad_lane(unsigned lane, unsigned given) { Executor::running().report_lane(lane, given); }
+
 unsigned russet_lane() { return Executor::running().call().current % lanes; }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <russet/error.h>
 #include <sys/mman.h>
+#include <algorithm>
 #include <bit>
 #include <memory>
 #include <utility>
@@ -37,12 +38,14 @@ Executor::~Executor() { munmap(call_.group_memory, GroupShadow::memory_bytes); }
 void Executor::reset() {
   call_.next = call_.current = call_.finished = 0;
   abandoned_ = false;
+  steps_ = 0;
   ready_simdgroups_ = 0;
   arrived_ = 0;
   for (std::uint32_t i = 0; i < call_.threads / lanes; ++i) {
     ready_[i] = 0;
     at_barrier_[i] = 0;
     simdgroups_[i].waiting = 0;
+    if (!simdgroups_[i].accesses.empty()) forget_accesses(simdgroups_[i]);
   }
   // After a group that came to its end all stacks are back.
   if (free_stacks_.size() == max_threads) return;
@@ -63,7 +66,9 @@ void Executor::run(const Entry& entry, bool checked) {
   call_.group_bytes = call_.group_arrays = 0;
   reset();
   start_fiber(&main_);
-  if (call_.finished != call_.threads && !abandoned_) report_stall();
+  if (abandoned_) return;
+  if (call_.finished != call_.threads) return report_stall();
+  for (std::uint32_t i = 0; i < call_.threads / lanes; ++i) compare_accesses(i);
 }
 
 void Executor::start_fiber(Context* from) {
@@ -86,6 +91,7 @@ void Executor::fiber() {
 }
 
 void Executor::run_another(Context* from) {
+  steps_ += steps_of_a_switch;
   std::uint32_t group = simdgroup();
   if (ready_[group] == 0) {
     if (call_.next < call_.threads) return start_fiber(from);
@@ -110,6 +116,7 @@ void Executor::barrier(std::uint32_t spaces, const void* site) {
   ++arrived_;
   at_barrier_[simdgroup()] |= lane_bit();
   if (arrived_ < call_.threads) return run_another(&suspended_[me]);
+  for (std::uint32_t i = 0; i < call_.threads / lanes; ++i) compare_accesses(i);
   if (checked_) shadow_.barrier(spaces);
   arrived_ = 0;
   at_barrier_[simdgroup()] &= ~lane_bit();
@@ -135,6 +142,7 @@ bool Executor::wait_in_simdgroup(Combine combine, const void* site) {
     return false;
   }
   group.waiting = 0;
+  compare_accesses(simdgroup());
   if (combine != nullptr) combine(group.operands);
   ready_[simdgroup()] = ~lane_bit();
   ready_simdgroups_ |= 1u << simdgroup();
@@ -151,6 +159,55 @@ void Executor::simdgroup_function(Combine combine, const void* in, void* out, co
 void Executor::simdgroup_barrier(std::uint32_t spaces, const void* site) {
   const bool last = wait_in_simdgroup(nullptr, site);
   if (last && checked_) shadow_.simdgroup_barrier(spaces, simdgroup());
+}
+
+void Executor::matrix_access(const MatrixAccess& access) {
+  Simdgroup& group = simdgroups_[simdgroup()];
+  std::uint32_t& made = group.accessed[call_.current % lanes];
+  if (made == group.accesses.size()) {
+    group.accesses.push_back(access);
+  } else if (group.accesses[made] != access) {
+    report_divergence("lanes of one simdgroup load or store a matrix at different places", group.accesses[made].site,
+                      access.site);
+    abandon();
+  }
+  ++made;
+}
+
+void Executor::compare_accesses(std::uint32_t simdgroup) {
+  Simdgroup& group = simdgroups_[simdgroup];
+  if (group.accesses.empty()) return;
+  const std::uint32_t fewest = *std::ranges::min_element(group.accessed);
+  if (fewest < group.accesses.size()) {
+    const auto others = std::ranges::count_if(group.accessed, [&](std::uint32_t made) { return made > fewest; });
+    add_report({"divergence", entry_->name,
+                fmt::format("{} of 32 lanes of simdgroup {} load or store the matrix at {}, the others do not; "
+                            "threadgroup {}",
+                            others, simdgroup, line_of(group.accesses[fewest].site), group_name(call_))});
+  }
+  forget_accesses(group);
+}
+
+void Executor::forget_accesses(Simdgroup& group) {
+  group.accesses.clear();
+  group.accessed.fill(0);
+}
+
+void Executor::report_lane(std::uint32_t lane, std::uint32_t given) {
+  if (!checked_) return;
+  add_report(
+      {"divergence", entry_->name,
+       fmt::format("{}: lane {} of simdgroup {} is given {}, which names no lane, or not the same for all lanes; "
+                   "threadgroup {}",
+                   line_of(simdgroups_[simdgroup()].site), lane, simdgroup(), static_cast<std::int32_t>(given),
+                   group_name(call_))});
+}
+
+void Executor::report_endless(const void* site) {
+  add_report({"endless", entry_->name,
+              fmt::format("{}: thread {} of threadgroup {} has not come to an end after {} rounds of loops",
+                          line_of(site), call_.current, group_name(call_), max_steps)});
+  abandon();
 }
 
 void Executor::abandon() {

@@ -48,6 +48,22 @@ class Executor {
   void barrier(std::uint32_t spaces, const void* site);
   void simdgroup_barrier(std::uint32_t spaces, const void* site);
   void simdgroup_function(Combine combine, const void* in, void* out, const void* site);
+  /// A lane loads or stores a matrix: all lanes do so together, in one order.
+  struct MatrixAccess {
+    const void* site = nullptr;
+    const void* corner = nullptr;
+    std::uint64_t elements_per_row = 0;
+    bool transpose = false;
+    bool operator==(const MatrixAccess&) const = default;
+  };
+  void matrix_access(const MatrixAccess& access);
+  /// In a shuffle, a lane was given a number that names no lane, or that others were not given.
+  void report_lane(std::uint32_t lane, std::uint32_t given);
+  /// A round of a loop. A threadgroup that takes more than those that come to an end is given up, and so are the next.
+  void step(const void* site) {
+    if (++steps_ > max_steps) report_endless(site);
+  }
+  bool is_endless() const { return steps_ > max_steps; }
   /// Gives the threadgroup up. Does not return.
   [[noreturn]] void abandon();
 
@@ -60,6 +76,8 @@ class Executor {
  private:
   static constexpr std::uint32_t max_threads = russet_simulator::max_group_threads;
   static constexpr std::size_t stack_bytes = 65536;
+  static constexpr std::uint64_t max_steps = 1'000'000'000;
+  static constexpr std::uint64_t steps_of_a_switch = 16;  // which takes as long as so many rounds
   static_assert(stack_bytes * max_threads == Stacks::area);
 
   struct Simdgroup {
@@ -67,6 +85,8 @@ class Executor {
     std::uint32_t waiting = 0;  // lanes in a simdgroup function
     const void* site = nullptr;
     Combine combine = nullptr;
+    std::vector<MatrixAccess> accesses;           // since lanes were last together
+    std::array<std::uint32_t, lanes> accessed{};  // how many of them a lane has made
   };
 
   void run(const Entry& entry, bool checked);
@@ -78,6 +98,10 @@ class Executor {
   /// Whether the caller is the last lane to come, which has then called `combine`.
   bool wait_in_simdgroup(Combine combine, const void* site);
   void report_stall();
+  [[noreturn]] void report_endless(const void* site);
+  /// Lanes are together: they have made the same accesses, or a report says who has not.
+  void compare_accesses(std::uint32_t simdgroup);
+  void forget_accesses(Simdgroup& group);
   void report_divergence(std::string_view what, const void* one, const void* other);
   std::uint32_t simdgroup() const { return call_.current / lanes; }
   std::uint32_t lane_bit() const { return 1u << (call_.current % lanes); }
@@ -89,6 +113,7 @@ class Executor {
   Context main_ = nullptr;
   bool abandoned_ = false;
   bool checked_ = false;
+  std::uint64_t steps_ = 0;  // of the threadgroup
   GroupShadow shadow_;
   std::array<Context, max_threads> suspended_{};
   std::array<std::uint32_t, lanes> ready_{};  // by simdgroup: lanes that may run

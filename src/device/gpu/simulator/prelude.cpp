@@ -51,7 +51,8 @@ Words language_flags(bool checked) {
     // The instrumentation knows accesses of up to 16 bytes, so no wider registers, and loops as they are written.
     flags.insert(flags.end(),
                  {"-O1", "-DRUSSET_CHECKED", "-ftrivial-auto-var-init=pattern", "-fno-vectorize", "-fno-slp-vectorize",
-                  "-fsanitize=thread,shift,integer-divide-by-zero,float-cast-overflow,array-bounds,local-bounds"});
+                  "-fsanitize=thread,signed-integer-overflow,shift,integer-divide-by-zero,float-cast-overflow",
+                  "-fsanitize=array-bounds,local-bounds"});
     // Most kernels run for less time than it takes to compile them: instructions are selected by the quick way. Equal
     // ends of branches stay two: a report tells barriers apart by where they are called.
     for (const char* option : {"-fast-isel", "-disable-lsr", "-enable-tail-merge=false"}) {

@@ -49,6 +49,7 @@ void run_on_this_core(const Dispatch& dispatch, const Bound& bound, std::atomic<
         executor.run_group(*kernel.entry);
       }
       if (group == 0) judge_group_memory(dispatch, call);
+      if (executor.is_endless()) return next.store(last);
     }
   }
 }

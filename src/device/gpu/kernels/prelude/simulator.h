@@ -13,6 +13,7 @@
 #include "simulator/threads.h"
 #include "simulator/trampolines.h"
 #include "simulator/vectors.h"
+#include "simulator/watch.h"
 
 using namespace metal;
 

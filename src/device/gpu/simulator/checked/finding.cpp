@@ -37,7 +37,9 @@ std::string place(const Executor& executor, std::uintptr_t address) {
     return fmt::format("byte {} of '{}' ({}, {} bytes{})", static_cast<std::int64_t>(address - best->begin),
                        best->argument, best->tensor, best->end - best->begin, best->writable ? "" : ", read alone");
   }
-  if (executor.owns_stack(reinterpret_cast<const void*>(address))) return "memory between the thread's variables";
+  if (executor.owns_stack(reinterpret_cast<const void*>(address))) {
+    return Stacks::misses(address, 1) ? "memory between the thread's variables" : "a variable of the thread's own";
+  }
   const Call& call = executor.call();
   const std::uintptr_t offset = address - reinterpret_cast<std::uintptr_t>(call.group_memory);
   if (offset < GroupShadow::memory_bytes) {
@@ -104,7 +106,8 @@ void report_index(const Executor& executor, std::uintptr_t index, std::string_vi
 void report_array(const Executor& executor, const void* site) {
   if (!first_time(site, "bounds")) return;
   add_report({"bounds", executor.entry().name,
-              fmt::format("{}: an access beyond an array of the thread's own, by thread {} of threadgroup {}",
+              fmt::format("{}: an access beyond an array of the thread's own, or a function without an end, by thread "
+                          "{} of threadgroup {}",
                           line_of(site), executor.call().current, group_name(executor.call()))});
 }
 

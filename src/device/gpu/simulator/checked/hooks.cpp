@@ -122,6 +122,11 @@ bool allowed(const Window& window, const Access& access) {
   Executor& executor = Executor::running();
   if (executor.owns_stack(reinterpret_cast<const void*>(access.address))) {
     if (Stacks::misses(access.address, access.bytes)) refuse(access);
+    if (access.write) {
+      Stacks::end_unwritten(access.address, access.bytes);
+    } else if (Stacks::any_unwritten(access.address, access.bytes)) {
+      report_uninitialised(executor, access);
+    }
     return;
   }
   const std::size_t offset = access.address - reinterpret_cast<std::uintptr_t>(executor.call().group_memory);
@@ -197,7 +202,9 @@ template <std::uint32_t bytes, bool write>
 [[gnu::always_inline]] inline bool simple(std::uintptr_t address) {
   if (space->holds(address)) return simple_device<bytes, write>(address);
   Executor& executor = Executor::running();
-  if (executor.owns_stack(reinterpret_cast<const void*>(address))) return !Stacks::misses(address, bytes);
+  if (executor.owns_stack(reinterpret_cast<const void*>(address))) {
+    return !Stacks::misses(address, bytes) && !Stacks::any_unwritten(address, bytes);
+  }
   const std::size_t offset = address - reinterpret_cast<std::uintptr_t>(executor.call().group_memory);
   return offset < GroupShadow::memory_bytes && simple_group<bytes, write>(executor, offset);
 }
@@ -215,7 +222,8 @@ void check_range(const void* begin, std::size_t bytes, bool write, const void* s
   auto address = reinterpret_cast<std::uintptr_t>(begin);
   const Executor& executor = Executor::running();
   if (bytes > 0 && executor.owns_stack(begin) && executor.owns_stack(static_cast<const char*>(begin) + bytes - 1) &&
-      !Stacks::misses(address, bytes)) {
+      !Stacks::misses(address, bytes) && (write || !Stacks::any_unwritten(address, bytes))) {
+    if (write) Stacks::end_unwritten(address, bytes);
     return;
   }
   while (bytes > 0) {
@@ -227,7 +235,22 @@ void check_range(const void* begin, std::size_t bytes, bool write, const void* s
   }
 }
 
+/// A copy of a thread's variable to another one, of which not all may have been written: true if it was one.
+bool copy_on_stack(void* to, const void* from, std::size_t bytes) {
+  const Executor& executor = Executor::running();
+  const auto source = reinterpret_cast<std::uintptr_t>(from);
+  const auto target = reinterpret_cast<std::uintptr_t>(to);
+  const auto whole = [&](const void* begin, std::uintptr_t address) {
+    return executor.owns_stack(begin) && executor.owns_stack(static_cast<const char*>(begin) + bytes - 1) &&
+           !Stacks::misses(address, bytes);
+  };
+  if (bytes == 0 || !whole(from, source) || !whole(to, target)) return false;
+  Stacks::copy_unwritten(target, source, bytes);
+  return true;
+}
+
 void* copy_hook(void* to, const void* from, std::size_t bytes) {
+  if (copy_on_stack(to, from, bytes)) return std::memmove(to, from, bytes);
   check_range(from, bytes, false, __builtin_return_address(0));
   check_range(to, bytes, true, __builtin_return_address(0));
   return std::memmove(to, from, bytes);
@@ -279,19 +302,34 @@ template <int value>
 void mark_hook(void* shadow, std::size_t bytes) {
   std::memset(shadow, value, bytes);
 }
-/// The one thing in a kernel that does not return is the trap of a check: an access beyond an array whose length is in
-/// sight, by whatever way its address was made.
+/// Two things in a kernel do not return: the trap of a check, for an access beyond an array whose length is in sight,
+/// by whatever way its address was made; and a function whose loop has no end.
 void trap_hook() {
   report_array(Executor::running(), __builtin_return_address(0));
   Executor::running().abandon();
+}
+
+void step_hook() { Executor::running().step(__builtin_return_address(0)); }
+
+void* begin_own_hook(void* variable, unsigned long bytes) {
+  Stacks::begin_unwritten(reinterpret_cast<std::uintptr_t>(variable), bytes);
+  return variable;
+}
+void end_own_hook(const void* variable, unsigned long bytes) {
+  Stacks::end_unwritten(reinterpret_cast<std::uintptr_t>(variable), bytes);
 }
 
 void shift_hook(void*, std::uintptr_t, std::uintptr_t) {
   report_arithmetic(Executor::running(), "a shift by the width of the number or more, or by less than 0",
                     __builtin_return_address(0));
 }
-void division_hook(void*, std::uintptr_t, std::uintptr_t) {
-  report_arithmetic(Executor::running(), "an integer division by zero", __builtin_return_address(0));
+void overflow_hook(void*, std::uintptr_t, std::uintptr_t) {
+  report_arithmetic(Executor::running(), "a signed number that its type does not hold", __builtin_return_address(0));
+}
+void division_hook(void*, std::uintptr_t, std::uintptr_t divisor) {
+  report_arithmetic(Executor::running(),
+                    divisor == 0 ? "an integer division by zero" : "a signed number that its type does not hold",
+                    __builtin_return_address(0));
   // The processor would stop the whole program.
   Executor::running().abandon();
 }
@@ -372,6 +410,13 @@ const Named hooks[] = {
     named("__asan_set_shadow_f2", mark_hook<0xf2>),
     named("__asan_set_shadow_f3", mark_hook<0xf3>),
     named("__asan_handle_no_return", trap_hook),
+    named("__ubsan_handle_add_overflow", overflow_hook),
+    named("__ubsan_handle_sub_overflow", overflow_hook),
+    named("__ubsan_handle_mul_overflow", overflow_hook),
+    named("__ubsan_handle_negate_overflow", overflow_hook),
+    named("russet_step", step_hook),
+    named("russet_begin_own", begin_own_hook),
+    named("russet_end_own", end_own_hook),
 };
 
 void* hook_of(std::string_view name) {

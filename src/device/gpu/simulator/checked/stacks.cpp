@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <russet/error.h>
 #include <sys/mman.h>
+#include <algorithm>
+#include <cstring>
 #include <mutex>
 #include <vector>
 
@@ -18,6 +20,7 @@ std::byte* reserve(std::size_t bytes) {
 }  // namespace
 
 std::uintptr_t Stacks::offset_ = 0;
+std::uintptr_t Stacks::unwritten_offset_ = 0;
 std::byte* Stacks::all_ = nullptr;
 std::array<Executor*, Stacks::most> Stacks::owners_{};
 
@@ -25,6 +28,7 @@ std::array<Executor*, Stacks::most> Stacks::owners_{};
 struct Stacks::Room {
   std::byte* stacks = reserve(area * most);
   std::byte* shadow = reserve(area * most / 8);
+  std::byte* unwritten = reserve(area * most / 8 + sizeof(std::uint64_t));
   std::mutex mutex;
   std::vector<std::size_t> free;
 
@@ -32,6 +36,7 @@ struct Stacks::Room {
     for (std::size_t i = most; i > 0; --i) free.push_back(i - 1);
     all_ = stacks;
     offset_ = reinterpret_cast<std::uintptr_t>(shadow) - reinterpret_cast<std::uintptr_t>(stacks) / 8;
+    unwritten_offset_ = reinterpret_cast<std::uintptr_t>(unwritten) - reinterpret_cast<std::uintptr_t>(stacks) / 8;
   }
 };
 
@@ -63,8 +68,26 @@ Stacks::~Stacks() {
 }
 
 void Stacks::forget() {
-  const std::uintptr_t shadow = reinterpret_cast<std::uintptr_t>(begin_) / 8 + offset_;
-  madvise(reinterpret_cast<void*>(shadow), area / 8, MADV_DONTNEED);
+  const std::uintptr_t eighth = reinterpret_cast<std::uintptr_t>(begin_) / 8;
+  madvise(reinterpret_cast<void*>(eighth + offset_), area / 8, MADV_DONTNEED);
+  madvise(reinterpret_cast<void*>(eighth + unwritten_offset_), area / 8, MADV_DONTNEED);
+}
+
+void Stacks::set_unwritten(std::uintptr_t address, std::size_t bytes, bool unwritten) {
+  for (std::size_t count; bytes > 0; address += count, bytes -= count) {
+    count = std::min(bytes, part);
+    void* const at = reinterpret_cast<void*>(address / 8 + unwritten_offset_);
+    const std::uint64_t mask = mask_of(count) << address % 8;
+    std::uint64_t bits;
+    std::memcpy(&bits, at, sizeof(bits));
+    bits = unwritten ? bits | mask : bits & ~mask;
+    std::memcpy(at, &bits, sizeof(bits));
+  }
+}
+
+void Stacks::copy_unwritten(std::uintptr_t to, std::uintptr_t from, std::size_t bytes) {
+  if (!any_unwritten(from, bytes)) return set_unwritten(to, bytes, false);
+  for (std::size_t i = 0; i < bytes; ++i) set_unwritten(to + i, 1, any_unwritten(from + i, 1));
 }
 
 }  // namespace russet::simulator

@@ -1,10 +1,12 @@
 #pragma once
 // Stacks of simulated threads. Checked kernels are compiled so that red zones lie between the variables of a thread
 // (the stack's part of clang's address sanitizer); a function marks its own when it begins, in the shadow of its stack:
-// one byte says of 8 whether all of them are a variable's (0), the first so many (1 to 7) or none (negative).
+// one byte says of 8 whether all of them are a variable's (0), the first so many (1 to 7) or none (negative). Beside it
+// lies a bit for each byte: whether it is of a variable that was declared without a value, and not written since.
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace russet::simulator {
 
@@ -40,16 +42,41 @@ class Stacks {
     }
     return *last != 0 && static_cast<std::int8_t>((address + bytes - 1) % 8) >= *last;
   }
+  /// Begins the life of a variable without a value.
+  static void begin_unwritten(std::uintptr_t address, std::size_t bytes) { set_unwritten(address, bytes, true); }
+  /// It was written, or its life has ended.
+  static void end_unwritten(std::uintptr_t address, std::size_t bytes) {
+    if (any_unwritten(address, bytes)) set_unwritten(address, bytes, false);
+  }
+  /// Whether any byte belongs to a variable and has not been written.
+  static bool any_unwritten(std::uintptr_t address, std::size_t bytes) {
+    for (; bytes > part; address += part, bytes -= part) {
+      if ((unwritten_bits(address) & mask_of(part)) != 0) return true;
+    }
+    return (unwritten_bits(address) & mask_of(bytes)) != 0;
+  }
+  /// What is copied without a value has none there either.
+  static void copy_unwritten(std::uintptr_t to, std::uintptr_t from, std::size_t bytes);
   /// What is known of the bytes at `address` lies at address / 8 + this.
   static std::uintptr_t shadow_offset();
 
  private:
+  /// Bytes whose bits one word holds, wherever they begin.
+  static constexpr std::size_t part = 56;
+  static std::uint64_t mask_of(std::size_t bytes) { return (std::uint64_t{1} << bytes) - 1; }
+  static std::uint64_t unwritten_bits(std::uintptr_t address) {
+    std::uint64_t bits;
+    std::memcpy(&bits, reinterpret_cast<const void*>(address / 8 + unwritten_offset_), sizeof(bits));
+    return bits >> address % 8;
+  }
+  static void set_unwritten(std::uintptr_t address, std::size_t bytes, bool unwritten);
   struct Room;
   static Room& room();
   /// Executors at a time: threads that run kernels.
   static constexpr std::size_t most = 512;
   // Set before the first stack is made.
   static std::uintptr_t offset_;
+  static std::uintptr_t unwritten_offset_;
   static std::byte* all_;
   static std::array<Executor*, most> owners_;
   std::byte* begin_;

@@ -72,7 +72,8 @@ constexpr bool in_order(const Argument (&arguments)[count]) {
   static RUSSET_INLINE void entry_name##_body(RUSSET_EACH(RUSSET_PARAMETER, __VA_ARGS__) uint3 group_id,              \
                                               uint3 group_count, uint thread_id, uint lane_id, uint simdgroup_id,     \
                                               russet_simulator::GroupMemory russet_group_memory);                     \
-  __attribute__((no_sanitize("thread"))) static void entry_name##_run(russet_simulator::Call& russet_call) {          \
+  __attribute__((no_sanitize("thread", "kernel-address"))) static void entry_name##_run(                              \
+      russet_simulator::Call& russet_call) {                                                                          \
     while (russet_call.next < russet_call.threads) {                                                                  \
       const uint russet_thread = russet_call.next++;                                                                  \
       russet_call.current = russet_thread;                                                                            \

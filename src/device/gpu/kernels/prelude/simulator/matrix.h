@@ -3,6 +3,10 @@
 // neighbours of a row; a multiplication is executed once for all lanes.
 #include "simdgroup.h"
 
+extern "C" __attribute__((convergent, nomerge, visibility("hidden"))) void russet_matrix_access(const void* corner,
+                                                                                                ulong elements_per_row,
+                                                                                                bool transpose);
+
 namespace russet_simulator {
 
 constexpr uint matrix_size = 8;
@@ -23,6 +27,15 @@ RUSSET_UNCHECKED inline void gather(float (&matrix)[8][8], const Pair<T>* (&lane
     matrix[row][column] = static_cast<float>(lanes_of[lane]->values[0]);
     matrix[row][column + 1] = static_cast<float>(lanes_of[lane]->values[1]);
   }
+}
+
+/// All lanes of a simdgroup load or store a matrix together, from the same place.
+[[gnu::always_inline]] inline void access_together([[maybe_unused]] const void* corner,
+                                                   [[maybe_unused]] ulong elements_per_row,
+                                                   [[maybe_unused]] bool transpose) {
+#ifdef RUSSET_CHECKED
+  russet_matrix_access(corner, elements_per_row, transpose);
+#endif
 }
 
 template <class A, class B, class C>
@@ -90,9 +103,10 @@ template <class T>
 [[gnu::always_inline]] inline void simdgroup_load(simdgroup_matrix<T, 8, 8>& matrix, const T* source,
                                                   ulong elements_per_row = 8, ulong2 origin = ulong2{0, 0},
                                                   bool transpose = false) {
-  const uint lane = russet_simulator::russet_lane();
+  const uint lane = russet_lane();
   const ulong row = russet_simulator::matrix_row(lane), column = russet_simulator::matrix_column(lane);
   const T* corner = source + origin.y * elements_per_row + origin.x;
+  russet_simulator::access_together(corner, elements_per_row, transpose);
   for (uint i = 0; i < 2; ++i) {
     matrix.pair[i] =
         transpose ? corner[(column + i) * elements_per_row + row] : corner[row * elements_per_row + column + i];
@@ -103,9 +117,10 @@ template <class T>
 [[gnu::always_inline]] inline void simdgroup_store(const simdgroup_matrix<T, 8, 8>& matrix, T* target,
                                                    ulong elements_per_row = 8, ulong2 origin = ulong2{0, 0},
                                                    bool transpose = false) {
-  const uint lane = russet_simulator::russet_lane();
+  const uint lane = russet_lane();
   const ulong row = russet_simulator::matrix_row(lane), column = russet_simulator::matrix_column(lane);
   T* corner = target + origin.y * elements_per_row + origin.x;
+  russet_simulator::access_together(corner, elements_per_row, transpose);
   for (uint i = 0; i < 2; ++i) {
     (transpose ? corner[(column + i) * elements_per_row + row] : corner[row * elements_per_row + column + i]) =
         matrix.pair[i];

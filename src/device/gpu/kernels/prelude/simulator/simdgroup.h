@@ -5,15 +5,23 @@
 #include "math.h"
 #include "threads.h"
 
+extern "C" {
+__attribute__((visibility("hidden"))) uint russet_lane();
+/// A lane was given a number that names no lane, or another one than lane 0.
+__attribute__((visibility("hidden"))) void russet_bad_lane(uint lane, uint given);
+}
+
 namespace russet_simulator {
 
 // Reads of other lanes' stacks are the simulator's own, not the kernel's.
 #define RUSSET_UNCHECKED __attribute__((no_sanitize("thread", "undefined")))
 
+/// What a lane brings to a shuffle: the lane that it reads, and the number that it was given.
 template <class T>
 struct Shuffle {
   T value;
   uint lane;
+  uint given;
 };
 
 template <class T, class Join>
@@ -46,11 +54,18 @@ RUSSET_UNCHECKED void scan(const Lanes& all) {
   }
 }
 
-/// Each lane names the lane that it reads; beyond the simdgroup it gets its own value (Metal: undefined).
-template <class T>
+/// Each lane names the lane that it reads; what it gets beyond the simdgroup, or (`alike`) if lanes were given
+/// different numbers, Metal leaves open, so it is reported.
+template <class T, bool alike>
 RUSSET_UNCHECKED void shuffle(const Lanes& all) {
+  const uint given = static_cast<const Shuffle<T>*>(all.in[0])->given;
+  bool reported = false;
   for (uint i = 0; i < lanes; ++i) {
     const Shuffle<T>& mine = *static_cast<const Shuffle<T>*>(all.in[i]);
+    if (!reported && (mine.lane >= lanes || (alike && mine.given != given))) {
+      russet_bad_lane(i, mine.given);
+      reported = true;
+    }
     const uint from = mine.lane < lanes ? mine.lane : i;
     *static_cast<T*>(all.out[i]) = static_cast<const Shuffle<T>*>(all.in[from])->value;
   }
@@ -97,36 +112,44 @@ template <class T>
   russet_simdgroup_function(combine, &x, &result);
   return result;
 }
-template <class T>
-[[gnu::always_inline]] inline T from_lane(T x, uint lane) {
-  const Shuffle<T> mine{x, lane};
+template <bool alike, class T>
+[[gnu::always_inline]] inline T from_lane(T x, uint lane, uint given) {
+  const Shuffle<T> mine{x, lane, given};
   T result;
-  russet_simdgroup_function(shuffle<T>, &mine, &result);
+  russet_simdgroup_function(shuffle<T, alike>, &mine, &result);
   return result;
+}
+/// `distance` lanes up or down; lanes that would reach beyond the edge keep their own value.
+template <class T>
+[[gnu::always_inline]] inline T from_distance(T x, uint lane, uint distance) {
+  return from_lane<true>(x, distance < lanes && lane >= lanes ? russet_lane() : lane, distance);
 }
 [[gnu::always_inline]] inline uint votes(bool x) {
   uint result;
   russet_simdgroup_function(vote, &x, &result);
   return result;
 }
-extern "C" __attribute__((visibility("hidden"))) uint russet_lane();
 
 }  // namespace russet_simulator
 
 namespace metal {
 
-#define RUSSET_SHUFFLE(T)                                                                                           \
-  [[gnu::always_inline]] inline T simd_shuffle(T x, ushort lane) { return russet_simulator::from_lane(x, lane); }   \
-  [[gnu::always_inline]] inline T simd_broadcast(T x, ushort lane) { return russet_simulator::from_lane(x, lane); } \
-  [[gnu::always_inline]] inline T simd_broadcast_first(T x) { return russet_simulator::from_lane(x, 0); }           \
-  [[gnu::always_inline]] inline T simd_shuffle_xor(T x, ushort mask) {                                              \
-    return russet_simulator::from_lane(x, russet_simulator::russet_lane() ^ mask);                                  \
-  }                                                                                                                 \
-  [[gnu::always_inline]] inline T simd_shuffle_down(T x, ushort delta) {                                            \
-    return russet_simulator::from_lane(x, russet_simulator::russet_lane() + delta);                                 \
-  }                                                                                                                 \
-  [[gnu::always_inline]] inline T simd_shuffle_up(T x, ushort delta) {                                              \
-    return russet_simulator::from_lane(x, russet_simulator::russet_lane() - delta);                                 \
+#define RUSSET_SHUFFLE(T)                                                                    \
+  [[gnu::always_inline]] inline T simd_shuffle(T x, ushort lane) {                           \
+    return russet_simulator::from_lane<false>(x, lane, lane);                                \
+  }                                                                                          \
+  [[gnu::always_inline]] inline T simd_broadcast(T x, ushort lane) {                         \
+    return russet_simulator::from_lane<true>(x, lane, lane);                                 \
+  }                                                                                          \
+  [[gnu::always_inline]] inline T simd_broadcast_first(T x) { return simd_broadcast(x, 0); } \
+  [[gnu::always_inline]] inline T simd_shuffle_xor(T x, ushort mask) {                       \
+    return russet_simulator::from_lane<true>(x, russet_lane() ^ mask, mask);                 \
+  }                                                                                          \
+  [[gnu::always_inline]] inline T simd_shuffle_down(T x, ushort delta) {                     \
+    return russet_simulator::from_distance(x, russet_lane() + delta, delta);                 \
+  }                                                                                          \
+  [[gnu::always_inline]] inline T simd_shuffle_up(T x, ushort delta) {                       \
+    return russet_simulator::from_distance(x, russet_lane() - delta, delta);                 \
   }
 #define RUSSET_REDUCE(name, Join, T)                                                              \
   [[gnu::always_inline]] inline T name(T x) {                                                     \

@@ -4,8 +4,10 @@
 #include "abi.h"
 
 // X(name, index): everything that is called by its own name in compiled code, its place in the table.
-#define RUSSET_CALLS(X) \
-  X(russet_barrier, 0) X(russet_simdgroup_barrier, 1) X(russet_simdgroup_function, 2) X(russet_lane, 3)
+#define RUSSET_CALLS(X)          \
+  X(russet_barrier, 0)           \
+  X(russet_simdgroup_barrier, 1) \
+  X(russet_simdgroup_function, 2) X(russet_lane, 3) X(russet_bad_lane, 4) X(russet_matrix_access, 5)
 
 // Functions of precise:: that are rounded.
 // clang-format off
@@ -62,11 +64,18 @@
   X(__asan_set_shadow_f1, 53)                    \
   X(__asan_set_shadow_f2, 54)                    \
   X(__asan_set_shadow_f3, 55)                    \
-  X(__asan_handle_no_return, 56)
+  X(__asan_handle_no_return, 56)                 \
+  X(__ubsan_handle_add_overflow, 57)             \
+  X(__ubsan_handle_sub_overflow, 58)             \
+  X(__ubsan_handle_mul_overflow, 59)             \
+  X(__ubsan_handle_negate_overflow, 60)          \
+  X(russet_step, 61)                             \
+  X(russet_begin_own, 84)                        \
+  X(russet_end_own, 85)
 // clang-format on
 
 namespace russet_simulator {
-constexpr unsigned table_size = 84;
+constexpr unsigned table_size = 86;
 /// The entry that is no function: where the shadow of stacks lies, from an eighth of their address.
 constexpr unsigned shadow_offset_index = 63;
 }  // namespace russet_simulator
