@@ -24,7 +24,7 @@ class Reports : public testing::EmptyTestEventListener {
     } catch (const Error& error) {
       ADD_FAILURE() << "work that nobody waited for failed: " << error.what();
     }
-    for (const simulator::Report& report : simulator::take_reports()) {
+    for (const simulator::CheckReport& report : simulator::take_reports()) {
       ADD_FAILURE() << "the simulated GPU reports: " << report.check << ": " << report.kernel << ": " << report.message;
     }
   }

@@ -489,7 +489,7 @@ std::string damage(const Operand& operand, const std::vector<std::byte>& bytes, 
 
 std::string reports() {
   std::string text;
-  for (const simulator::Report& report : simulator::take_reports()) {
+  for (const simulator::CheckReport& report : simulator::take_reports()) {
     text += fmt::format("[{}: {}: {}] ", report.check, report.kernel, report.message);
     if (text.size() > 1000) break;
   }

@@ -136,7 +136,7 @@ class DeviceMemory {
 };
 
 inline void expect_no_reports() {
-  for (const simulator::Report& report : simulator::take_reports()) {
+  for (const simulator::CheckReport& report : simulator::take_reports()) {
     ADD_FAILURE() << report.check << " in " << report.kernel << ": " << report.message;
   }
 }

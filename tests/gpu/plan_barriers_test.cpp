@@ -22,7 +22,7 @@ class Saved {
  public:
   explicit Saved(const Dispatches& dispatches) {
     for (const simulator::Dispatch& dispatch : dispatches) {
-      for (const simulator::Range& range : dispatch.buffers) {
+      for (const simulator::BoundMemory& range : dispatch.buffers) {
         if (range.writable) copies_.push_back({range.begin, {range.begin, range.begin + range.bytes}});
       }
     }
@@ -49,7 +49,7 @@ Dispatches joined(const Dispatches& first, const Dispatches& second) {
 }
 
 bool reports_overlap() {
-  const std::vector<simulator::Report> reports = simulator::take_reports();
+  const std::vector<simulator::CheckReport> reports = simulator::take_reports();
   return std::any_of(reports.begin(), reports.end(), [](const auto& report) { return report.check == "overlap"; });
 }
 

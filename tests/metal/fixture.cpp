@@ -12,7 +12,7 @@ namespace russet::metal_test {
 
 std::vector<std::string> reports() {
   std::vector<std::string> lines;
-  for (const simulator::Report& report : simulator::take_reports()) {
+  for (const simulator::CheckReport& report : simulator::take_reports()) {
     lines.push_back(fmt::format("{}: {}", report.check, report.message));
   }
   return lines;

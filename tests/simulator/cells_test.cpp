@@ -14,7 +14,7 @@ constexpr std::uint32_t threads = 96;
 
 /// What is told apart of a record: of reads by many it is of no interest who came last, of reads by lanes of one
 /// simdgroup only which.
-Cell told_apart(Cell cell) {
+ShadowCell told_apart(ShadowCell cell) {
   if ((cell & cell_divided) != 0 || (cell & cell_many) == 0) return cell;
   const std::uint32_t forgotten = (cell & cell_across) != 0 ? 1023u : 31u;
   return cell & ~(forgotten << cell_thread_shift);
@@ -40,7 +40,7 @@ class Time {
   }
   void simdgroup_barrier(std::uint32_t simdgroup) { clock.now[simdgroup] = fresh(); }
 
-  Clock clock;
+  IntervalClock clock;
 
  private:
   std::uint32_t fresh() {
@@ -57,19 +57,19 @@ void run_history(unsigned seed, bool device) {
   const auto pick = [&](std::uint32_t count) { return static_cast<std::uint32_t>(random() % count); };
   Time time(device);
   time.begin_group();
-  std::array<Cell, 3> cells{};
+  std::array<ShadowCell, 3> cells{};
   unsigned quick = 0;
   for (int step = 0; step < 600; ++step) {
     const std::uint32_t what = pick(40);
     if (what == 0) time.begin_group();
     if (what == 1) time.barrier();
     if (what == 2) time.simdgroup_barrier(pick(threads / 32));
-    Cell& cell = cells[pick(3)];
+    ShadowCell& cell = cells[pick(3)];
     const Toucher who{pick(4) == 0 ? pick(threads) : pick(3), pick(3) == 0, pick(8) == 0};
-    const Cell before = cell;
-    Cell now = 0;
+    const ShadowCell before = cell;
+    ShadowCell now = 0;
     const bool common = touch_quickly(before, record_of(time.clock, who), time.clock, who, now);
-    Cell old;
+    ShadowCell old;
     const Conflict conflict = touch(cell, time.clock, who, old);
     if (!common) continue;
     ++quick;

@@ -500,7 +500,8 @@ TEST(Memory, NeighboursInOneArenaAreApart) {
                       "copy", true);
   std::vector<float> arena(64);
   const auto range = [&](std::size_t first, bool writable) {
-    return Range{reinterpret_cast<std::byte*>(arena.data() + first), 128, writable, writable ? "second" : "first"};
+    return BoundMemory{reinterpret_cast<std::byte*>(arena.data() + first), 128, writable,
+                       writable ? "second" : "first"};
   };
   const Strings lines = reports_of(copy.dispatch(1, 32, {range(0, false), range(32, true)}));
   ASSERT_EQ(lines.size(), 1u);
@@ -512,7 +513,7 @@ TEST(Memory, EmptyBindingsAreApartFromOthers) {
                      true);
   std::vector<float> y(32);
   const auto empty = [&](int offset) {
-    return Range{reinterpret_cast<std::byte*>(y.data()) + offset, 0, false, "empty"};
+    return BoundMemory{reinterpret_cast<std::byte*>(y.data()) + offset, 0, false, "empty"};
   };
   for (const int offset : {-512, 0, 64, 512}) {
     EXPECT_EQ(reports_of(two.dispatch(1, 32, {empty(offset), empty(64), out(y)})), Strings{}) << offset;

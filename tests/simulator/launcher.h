@@ -11,12 +11,12 @@
 namespace russet::simulator {
 
 template <class T>
-Range in(const std::vector<T>& data, std::string_view name = "in") {
+BoundMemory in(const std::vector<T>& data, std::string_view name = "in") {
   return {reinterpret_cast<std::byte*>(const_cast<T*>(data.data())), data.size() * sizeof(T), false, name};
 }
 
 template <class T>
-Range out(std::vector<T>& data, std::string_view name = "out") {
+BoundMemory out(std::vector<T>& data, std::string_view name = "out") {
   return {reinterpret_cast<std::byte*>(data.data()), data.size() * sizeof(T), true, name};
 }
 
@@ -35,7 +35,7 @@ class Compiled {
     EXPECT_NE(kernel_, nullptr) << name;
   }
   const Kernel* kernel() const { return kernel_; }
-  Dispatch dispatch(std::uint32_t groups, std::uint32_t threads, std::vector<Range> buffers,
+  Dispatch dispatch(std::uint32_t groups, std::uint32_t threads, std::vector<BoundMemory> buffers,
                     std::vector<std::byte> bytes = {}) const {
     return {kernel_, {groups, 1, 1}, threads, std::move(buffers), std::move(bytes)};
   }
@@ -50,7 +50,7 @@ inline std::vector<std::string> reports_of(std::span<const Dispatch> dispatches)
   take_reports();
   execute(dispatches);
   std::vector<std::string> lines;
-  for (const Report& report : take_reports()) lines.push_back(report.check + ": " + report.message);
+  for (const CheckReport& report : take_reports()) lines.push_back(report.check + ": " + report.message);
   return lines;
 }
 inline std::vector<std::string> reports_of(const Dispatch& dispatch) { return reports_of(std::span(&dispatch, 1)); }

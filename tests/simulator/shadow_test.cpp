@@ -20,7 +20,7 @@ class Shared {
   ~Shared() { munmap(memory_, bytes); }
   Shared(const Shared&) = delete;
   Shared& operator=(const Shared&) = delete;
-  Range range(bool writable) const { return {begin(), bytes, writable, writable ? "out" : "in"}; }
+  BoundMemory range(bool writable) const { return {begin(), bytes, writable, writable ? "out" : "in"}; }
   std::byte* begin() const { return static_cast<std::byte*>(memory_); }
 
  private:
@@ -53,10 +53,10 @@ std::string kernel(std::string_view type, std::string_view arguments, std::strin
 class Shadow : public testing::TestWithParam<std::pair<const char*, std::size_t>> {
  protected:
   /// Bytes that the checks keep of a dispatch over `buffers`.
-  std::size_t cost(const Compiled& compiled, std::vector<Range> buffers) {
+  std::size_t cost(const Compiled& compiled, std::vector<BoundMemory> buffers) {
     const auto groups = static_cast<std::uint32_t>(bytes / GetParam().second / 256);
-    std::vector<Range> few = buffers;
-    for (Range& range : few) range.bytes = 4096;
+    std::vector<BoundMemory> few = buffers;
+    for (BoundMemory& range : few) range.bytes = 4096;
     EXPECT_EQ(reports_of(compiled.dispatch(1, 256, few)), std::vector<std::string>{});  // tables, stacks
     const std::size_t before = own_memory();
     EXPECT_EQ(reports_of(compiled.dispatch(groups, 256, std::move(buffers))), std::vector<std::string>{});

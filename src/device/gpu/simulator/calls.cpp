@@ -27,7 +27,7 @@ void russet_matrix_access(const void* corner, unsigned long elements_per_row, bo
 
 void russet_bad_lane(unsigned lane, unsigned given) { Executor::running().report_lane(lane, given); }
 
-unsigned russet_lane() { return Executor::running().call().current % lanes; }
+unsigned russet_lane() { return Executor::running().threadgroup().current % lanes; }
 
 }  // namespace
 

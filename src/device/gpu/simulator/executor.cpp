@@ -28,20 +28,20 @@ Executor& Executor::mine() {
 }
 
 Executor::Executor() : stacks_(*this) {
-  call_.group_memory = reinterpret_cast<char*>(map(GroupShadow::memory_bytes));
+  threadgroup_.group_memory = reinterpret_cast<char*>(map(GroupShadow::memory_bytes));
   free_stacks_.reserve(max_threads);
   for (Simdgroup& group : simdgroups_) group.operands.coarse = options().coarse;
 }
 
-Executor::~Executor() { munmap(call_.group_memory, GroupShadow::memory_bytes); }
+Executor::~Executor() { munmap(threadgroup_.group_memory, GroupShadow::memory_bytes); }
 
 void Executor::reset() {
-  call_.next = call_.current = call_.finished = 0;
+  threadgroup_.next = threadgroup_.current = threadgroup_.finished = 0;
   abandoned_ = false;
   steps_ = 0;
   ready_simdgroups_ = 0;
   arrived_ = 0;
-  for (std::uint32_t i = 0; i < call_.threads / lanes; ++i) {
+  for (std::uint32_t i = 0; i < threadgroup_.threads / lanes; ++i) {
     ready_[i] = 0;
     at_barrier_[i] = 0;
     simdgroups_[i].waiting = 0;
@@ -54,21 +54,21 @@ void Executor::reset() {
   for (std::uint32_t i = max_threads; i > 0; --i) free_stacks_.push_back(static_cast<std::uint16_t>(i - 1));
 }
 
-void Executor::run_checked_group(const Entry& entry, std::span<const std::byte> module, std::uint32_t serial) {
+void Executor::run_checked_group(const EntryPoint& entry, std::span<const std::byte> module, std::uint32_t serial) {
   module_ = module;
-  shadow_.begin(call_, serial);
+  shadow_.begin(threadgroup_, serial);
   run(entry, true);
 }
 
-void Executor::run(const Entry& entry, bool checked) {
+void Executor::run(const EntryPoint& entry, bool checked) {
   entry_ = &entry;
   checked_ = checked;
-  call_.group_bytes = call_.group_arrays = 0;
+  threadgroup_.group_bytes = threadgroup_.group_arrays = 0;
   reset();
   start_fiber(&main_);
   if (abandoned_) return;
-  if (call_.finished != call_.threads) return report_stall();
-  for (std::uint32_t i = 0; i < call_.threads / lanes; ++i) compare_accesses(i);
+  if (threadgroup_.finished != threadgroup_.threads) return report_stall();
+  for (std::uint32_t i = 0; i < threadgroup_.threads / lanes; ++i) compare_accesses(i);
 }
 
 void Executor::start_fiber(Context* from) {
@@ -83,7 +83,7 @@ void Executor::fiber() {
   Executor& executor = running();
   const std::uint16_t stack = executor.free_stacks_.back();
   executor.free_stacks_.pop_back();
-  executor.entry_->run(executor.call_);
+  executor.entry_->run(executor.threadgroup_);
   executor.free_stacks_.push_back(stack);
   Context nowhere;
   executor.run_another(&nowhere);
@@ -94,19 +94,19 @@ void Executor::run_another(Context* from) {
   steps_ += steps_of_a_switch;
   std::uint32_t group = simdgroup();
   if (ready_[group] == 0) {
-    if (call_.next < call_.threads) return start_fiber(from);
+    if (threadgroup_.next < threadgroup_.threads) return start_fiber(from);
     if (ready_simdgroups_ == 0) return switch_context(from, main_);
     group = static_cast<std::uint32_t>(std::countr_zero(ready_simdgroups_));
   }
   const std::uint32_t lane = static_cast<std::uint32_t>(std::countr_zero(ready_[group]));
   ready_[group] &= ready_[group] - 1;
   if (ready_[group] == 0) ready_simdgroups_ &= ~(1u << group);
-  call_.current = group * lanes + lane;
-  switch_context(from, suspended_[call_.current]);
+  threadgroup_.current = group * lanes + lane;
+  switch_context(from, suspended_[threadgroup_.current]);
 }
 
 void Executor::barrier(std::uint32_t spaces, const void* site) {
-  const std::uint32_t me = call_.current;
+  const std::uint32_t me = threadgroup_.current;
   if (arrived_ == 0) {
     barrier_site_ = site;
   } else if (site != barrier_site_) {
@@ -115,19 +115,19 @@ void Executor::barrier(std::uint32_t spaces, const void* site) {
   }
   ++arrived_;
   at_barrier_[simdgroup()] |= lane_bit();
-  if (arrived_ < call_.threads) return run_another(&suspended_[me]);
-  for (std::uint32_t i = 0; i < call_.threads / lanes; ++i) compare_accesses(i);
+  if (arrived_ < threadgroup_.threads) return run_another(&suspended_[me]);
+  for (std::uint32_t i = 0; i < threadgroup_.threads / lanes; ++i) compare_accesses(i);
   if (checked_) shadow_.barrier(spaces);
   arrived_ = 0;
   at_barrier_[simdgroup()] &= ~lane_bit();
-  for (std::uint32_t i = 0; i < call_.threads / lanes; ++i) {
+  for (std::uint32_t i = 0; i < threadgroup_.threads / lanes; ++i) {
     ready_[i] = std::exchange(at_barrier_[i], 0);
     if (ready_[i] != 0) ready_simdgroups_ |= 1u << i;
   }
 }
 
 bool Executor::wait_in_simdgroup(Combine combine, const void* site) {
-  const std::uint32_t me = call_.current;
+  const std::uint32_t me = threadgroup_.current;
   Simdgroup& group = simdgroups_[simdgroup()];
   if (group.waiting == 0) {
     group.site = site;
@@ -151,8 +151,8 @@ bool Executor::wait_in_simdgroup(Combine combine, const void* site) {
 
 void Executor::simdgroup_function(Combine combine, const void* in, void* out, const void* site) {
   Lanes& operands = simdgroups_[simdgroup()].operands;
-  operands.in[call_.current % lanes] = in;
-  operands.out[call_.current % lanes] = out;
+  operands.in[threadgroup_.current % lanes] = in;
+  operands.out[threadgroup_.current % lanes] = out;
   wait_in_simdgroup(combine, site);
 }
 
@@ -163,7 +163,7 @@ void Executor::simdgroup_barrier(std::uint32_t spaces, const void* site) {
 
 void Executor::matrix_access(const MatrixAccess& access) {
   Simdgroup& group = simdgroups_[simdgroup()];
-  std::uint32_t& made = group.accessed[call_.current % lanes];
+  std::uint32_t& made = group.accessed[threadgroup_.current % lanes];
   if (made == group.accesses.size()) {
     group.accesses.push_back(access);
   } else if (group.accesses[made] != access) {
@@ -183,7 +183,7 @@ void Executor::compare_accesses(std::uint32_t simdgroup) {
     add_report({"divergence", entry_->name,
                 fmt::format("{} of 32 lanes of simdgroup {} load or store the matrix at {}, the others do not; "
                             "threadgroup {}",
-                            others, simdgroup, line_of(group.accesses[fewest].site), group_name(call_))});
+                            others, simdgroup, line_of(group.accesses[fewest].site), group_name(threadgroup_))});
   }
   forget_accesses(group);
 }
@@ -200,13 +200,13 @@ void Executor::report_lane(std::uint32_t lane, std::uint32_t given) {
        fmt::format("{}: lane {} of simdgroup {} is given {}, which names no lane, or not the same for all lanes; "
                    "threadgroup {}",
                    line_of(simdgroups_[simdgroup()].site), lane, simdgroup(), static_cast<std::int32_t>(given),
-                   group_name(call_))});
+                   group_name(threadgroup_))});
 }
 
 void Executor::report_endless(const void* site) {
   add_report({"endless", entry_->name,
               fmt::format("{}: thread {} of threadgroup {} has not come to an end after {} rounds of loops",
-                          line_of(site), call_.current, group_name(call_), max_steps)});
+                          line_of(site), threadgroup_.current, group_name(threadgroup_), max_steps)});
   abandon();
 }
 
@@ -221,23 +221,23 @@ void Executor::abandon() {
 void Executor::report_divergence(std::string_view what, const void* one, const void* other) {
   add_report({"divergence", entry_->name,
               fmt::format("{}, at {} and at {}; thread {} of threadgroup {}", what, line_of(one), line_of(other),
-                          call_.current, group_name(call_))});
+                          threadgroup_.current, group_name(threadgroup_))});
 }
 
 void Executor::report_stall() {
   free_stacks_.clear();
-  for (std::uint32_t i = 0; i < call_.threads / lanes; ++i) {
+  for (std::uint32_t i = 0; i < threadgroup_.threads / lanes; ++i) {
     const Simdgroup& group = simdgroups_[i];
     if (group.waiting == 0) continue;
     add_report({"divergence", entry_->name,
                 fmt::format("{} of 32 lanes of simdgroup {} came to the simdgroup function at {}, the others never; "
                             "threadgroup {}",
-                            std::popcount(group.waiting), i, line_of(group.site), group_name(call_))});
+                            std::popcount(group.waiting), i, line_of(group.site), group_name(threadgroup_))});
   }
   if (arrived_ > 0) {
     add_report({"divergence", entry_->name,
                 fmt::format("{} of {} threads came to the barrier at {}, the others never; threadgroup {}", arrived_,
-                            call_.threads, line_of(barrier_site_), group_name(call_))});
+                            threadgroup_.threads, line_of(barrier_site_), group_name(threadgroup_))});
   }
 }
 

@@ -16,8 +16,8 @@
 
 namespace russet::simulator {
 
-using Call = russet_simulator::Call;
-using Entry = russet_simulator::Entry;
+using Threadgroup = russet_simulator::Threadgroup;
+using EntryPoint = russet_simulator::EntryPoint;
 using Lanes = russet_simulator::Lanes;
 using Combine = void (*)(const Lanes&);
 constexpr std::uint32_t lanes = russet_simulator::lanes;
@@ -36,12 +36,12 @@ class Executor {
   Executor& operator=(const Executor&) = delete;
 
   /// Executes one threadgroup of `entry`. The caller has filled in `call`'s bindings, group and number of threads.
-  void run_group(const Entry& entry) { run(entry, false); }
+  void run_group(const EntryPoint& entry) { run(entry, false); }
   /// As run_group, for a checked module, which lies at `module`; `serial` is the group's number in the dispatch.
-  void run_checked_group(const Entry& entry, std::span<const std::byte> module, std::uint32_t serial);
-  Call& call() { return call_; }
-  const Call& call() const { return call_; }
-  const Entry& entry() const { return *entry_; }
+  void run_checked_group(const EntryPoint& entry, std::span<const std::byte> module, std::uint32_t serial);
+  Threadgroup& threadgroup() { return threadgroup_; }
+  const Threadgroup& threadgroup() const { return threadgroup_; }
+  const EntryPoint& entry() const { return *entry_; }
   GroupShadow& shadow() { return shadow_; }
 
   // What kernels call, from the simulated thread that runs; `site` is the address behind the call.
@@ -89,7 +89,7 @@ class Executor {
     std::array<std::uint32_t, lanes> accessed{};  // how many of them a lane has made
   };
 
-  void run(const Entry& entry, bool checked);
+  void run(const EntryPoint& entry, bool checked);
   static void fiber();
   void reset();
   void start_fiber(Context* from);
@@ -103,11 +103,11 @@ class Executor {
   void compare_accesses(std::uint32_t simdgroup);
   void forget_accesses(Simdgroup& group);
   void report_divergence(std::string_view what, const void* one, const void* other);
-  std::uint32_t simdgroup() const { return call_.current / lanes; }
-  std::uint32_t lane_bit() const { return 1u << (call_.current % lanes); }
+  std::uint32_t simdgroup() const { return threadgroup_.current / lanes; }
+  std::uint32_t lane_bit() const { return 1u << (threadgroup_.current % lanes); }
 
-  Call call_{};
-  const Entry* entry_ = nullptr;
+  Threadgroup threadgroup_{};
+  const EntryPoint* entry_ = nullptr;
   std::span<const std::byte> module_;
   Stacks stacks_;
   Context main_ = nullptr;

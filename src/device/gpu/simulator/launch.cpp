@@ -8,8 +8,8 @@
 namespace russet::simulator {
 namespace {
 
-using russet_simulator::Access;
 using russet_simulator::Argument;
+using russet_simulator::ArgumentKind;
 
 constexpr std::uint32_t max_groups_yz = 65535;
 
@@ -31,11 +31,11 @@ std::string judge_size(const Dispatch& dispatch) {
   return {};
 }
 
-std::string judge_buffer(const Argument& argument, const Range& range) {
+std::string judge_buffer(const Argument& argument, const BoundMemory& range) {
   if (range.begin == nullptr && range.bytes > 0) {
     return fmt::format("argument '{}' is bound to nothing", argument.name);
   }
-  if (argument.access == Access::out && !range.writable) {
+  if (argument.kind == ArgumentKind::out && !range.writable) {
     return fmt::format("argument '{}' is written, but '{}' is bound to it for reading alone", argument.name,
                        range.name);
   }
@@ -62,7 +62,7 @@ std::string judge_table(const Dispatch& dispatch, std::size_t bases) {
 std::string judge_arguments(const Dispatch& dispatch) {
   const auto arguments = dispatch.kernel->arguments();
   std::size_t buffers = arguments.size();
-  if (!arguments.empty() && arguments.back().access == Access::values) {
+  if (!arguments.empty() && arguments.back().kind == ArgumentKind::values) {
     --buffers;
     if (dispatch.values.size() < arguments.back().bytes) {
       return fmt::format("{} bytes of values, the kernel reads {}", dispatch.values.size(), arguments.back().bytes);

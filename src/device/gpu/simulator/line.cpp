@@ -48,8 +48,8 @@ std::string line_of(const void* site) {
   return entry->second;
 }
 
-std::string group_name(const russet_simulator::Call& call) {
-  return fmt::format("({}, {}, {})", call.group_id[0], call.group_id[1], call.group_id[2]);
+std::string group_name(const russet_simulator::Threadgroup& threadgroup) {
+  return fmt::format("({}, {}, {})", threadgroup.group_id[0], threadgroup.group_id[1], threadgroup.group_id[2]);
 }
 
 }  // namespace russet::simulator

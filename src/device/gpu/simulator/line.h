@@ -11,6 +11,6 @@ namespace russet::simulator {
 std::string line_of(const void* site);
 
 /// "(3, 0, 0)".
-std::string group_name(const russet_simulator::Call& call);
+std::string group_name(const russet_simulator::Threadgroup& threadgroup);
 
 }  // namespace russet::simulator

@@ -21,7 +21,7 @@ std::mutex machine;
 void run_unchecked(const Dispatch& dispatch) {
   Bound bound;
   if (dispatch.bases.empty()) {
-    for (const Range& range : dispatch.buffers) bound.buffers.push_back(range.begin);
+    for (const BoundMemory& range : dispatch.buffers) bound.buffers.push_back(range.begin);
   } else {
     bound.buffers.assign(dispatch.bases.begin(), dispatch.bases.end());
   }
@@ -29,8 +29,8 @@ void run_unchecked(const Dispatch& dispatch) {
   run_groups(dispatch, bound, 0, group_count(dispatch));
   if (!options().checked) return;
   // Nobody watched what it wrote.
-  for (const Range& range : dispatch.buffers) {
-    if (range.writable) Space::shared().uninitialised.remove(base::range_of(range.begin, range.bytes));
+  for (const BoundMemory& range : dispatch.buffers) {
+    if (range.writable) AddressSpace::shared().uninitialised.remove(base::range_of(range.begin, range.bytes));
   }
 }
 
@@ -38,7 +38,7 @@ void run_unchecked(const Dispatch& dispatch) {
 constexpr std::uint64_t wave = 8192;
 
 void run_checked(const Dispatch& dispatch, Contest& contest, std::size_t index) {
-  Space& space = Space::shared();
+  AddressSpace& space = AddressSpace::shared();
   forget_reported();
   const Bound bound = space.bind(dispatch, contest.concerns(index));
   const std::uint64_t groups = group_count(dispatch);
@@ -72,13 +72,13 @@ void execute(std::span<const Dispatch> dispatches) {
 void mark_uninitialised(const std::byte* begin, std::size_t bytes) {
   if (!options().checked) return;
   const std::lock_guard lock(machine);
-  Space::shared().uninitialised.add(base::range_of(begin, bytes));
+  AddressSpace::shared().uninitialised.add(base::range_of(begin, bytes));
 }
 
 void mark_initialised(const std::byte* begin, std::size_t bytes) {
   if (!options().checked) return;
   const std::lock_guard lock(machine);
-  Space::shared().uninitialised.remove(base::range_of(begin, bytes));
+  AddressSpace::shared().uninitialised.remove(base::range_of(begin, bytes));
 }
 
 }  // namespace russet::simulator

@@ -14,7 +14,7 @@ namespace russet::simulator {
 
 /// What is simulated. Read once from the environment: RUSSET_SIMULATOR is a comma-separated list of words
 /// (unchecked, flush_subnormals, small_groups, coarse).
-struct Options {
+struct SimulatorOptions {
   bool checked = true;            // races, bounds, initialisation, divergence, arithmetic
   bool flush_subnormals = false;  // as Apple GPUs may
   std::uint32_t max_threads = 1024;
@@ -22,7 +22,7 @@ struct Options {
   /// another order.
   bool coarse = false;
 };
-const Options& options();
+const SimulatorOptions& options();
 
 class Kernel;
 
@@ -42,7 +42,7 @@ std::uint32_t max_threads(const Kernel& kernel);
 
 /// Memory behind a binding. `begin` is where index 0 lies; the kernel may touch [begin, begin + bytes) and nothing
 /// else.
-struct Range {
+struct BoundMemory {
   std::byte* begin = nullptr;
   std::size_t bytes = 0;
   bool writable = false;
@@ -60,15 +60,15 @@ struct Dispatch {
   const Kernel* kernel = nullptr;
   std::array<std::uint32_t, 3> groups{1, 1, 1};
   std::uint32_t threads = 32;
-  std::vector<Range> buffers;     // by binding index
-  std::vector<std::byte> values;  // inline bytes or the table, bound after the buffers; empty if none
+  std::vector<BoundMemory> buffers;  // by binding index
+  std::vector<std::byte> values;     // inline bytes or the table, bound after the buffers; empty if none
   /// If there are any: how each of the buffers is reached, through the bases that are bound in their place.
   std::vector<Reached> reached{};
   std::vector<std::byte*> bases{};
 };
 
 /// Something that a check found.
-struct Report {
+struct CheckReport {
   std::string check;  // "race", "bounds", "uninitialised", "divergence", "arithmetic", "launch", ...
   std::string kernel;
   std::string message;  // line, threads, tensor
@@ -82,8 +82,8 @@ void mark_uninitialised(const std::byte* begin, std::size_t bytes);
 void mark_initialised(const std::byte* begin, std::size_t bytes);
 
 /// Adds a finding of a caller's own: the stand-in for Metal's objects reports what it checks here too.
-void add_report(Report report);
+void add_report(CheckReport report);
 /// Reports since the last call. Each is also logged to standard error once.
-std::vector<Report> take_reports();
+std::vector<CheckReport> take_reports();
 
 }  // namespace russet::simulator

@@ -57,7 +57,7 @@ class LoadedModule final : public Module {
     if (known != kernels_.end()) return &known->second;
     const void* symbol = dlsym(handle_, fmt::format("russet_kernel_{}", name).c_str());
     if (symbol == nullptr) return nullptr;
-    const auto& entry = *static_cast<const russet_simulator::Entry*>(symbol);
+    const auto& entry = *static_cast<const russet_simulator::EntryPoint*>(symbol);
     return &kernels_.emplace(name, Kernel(entry, memory_, checked_)).first->second;
   }
 

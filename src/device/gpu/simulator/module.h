@@ -9,12 +9,12 @@ namespace russet::simulator {
 
 class Kernel {
  public:
-  Kernel(const russet_simulator::Entry& compiled, std::span<const std::byte> loaded, bool is_checked)
+  Kernel(const russet_simulator::EntryPoint& compiled, std::span<const std::byte> loaded, bool is_checked)
       : entry(&compiled), module(loaded), checked(is_checked) {}
   std::string name() const { return entry->name; }
   std::span<const russet_simulator::Argument> arguments() const { return {entry->arguments, entry->argument_count}; }
 
-  const russet_simulator::Entry* entry;
+  const russet_simulator::EntryPoint* entry;
   std::span<const std::byte> module;  // code and constants, as they lie in memory
   bool checked;
 };

@@ -7,7 +7,7 @@
 namespace russet::simulator {
 namespace {
 
-void apply(Options& options, std::string_view word) {
+void apply(SimulatorOptions& options, std::string_view word) {
   if (word.empty()) return;
   if (word == "unchecked") {
     options.checked = false;
@@ -23,8 +23,8 @@ void apply(Options& options, std::string_view word) {
   }
 }
 
-Options read_options() {
-  Options options;
+SimulatorOptions read_options() {
+  SimulatorOptions options;
   const char* setting = std::getenv("RUSSET_SIMULATOR");
   std::string_view rest = setting == nullptr ? "" : setting;
   while (!rest.empty()) {
@@ -37,8 +37,8 @@ Options read_options() {
 
 }  // namespace
 
-const Options& options() {
-  static const Options read = read_options();
+const SimulatorOptions& options() {
+  static const SimulatorOptions read = read_options();
   return read;
 }
 

@@ -14,7 +14,7 @@ constexpr std::size_t kept = 1000;
 
 struct Reports {
   std::mutex mutex;
-  std::vector<Report> found;
+  std::vector<CheckReport> found;
   std::set<std::string> logged;
 };
 
@@ -25,7 +25,7 @@ Reports& reports() {
 
 }  // namespace
 
-void add_report(Report report) {
+void add_report(CheckReport report) {
   const std::string line = fmt::format("{}: {}: {}", report.check, report.kernel, report.message);
   Reports& all = reports();
   const std::lock_guard lock(all.mutex);
@@ -33,7 +33,7 @@ void add_report(Report report) {
   if (all.logged.size() < kept && all.logged.insert(line).second) base::log_line("simulator", line);
 }
 
-std::vector<Report> take_reports() {
+std::vector<CheckReport> take_reports() {
   Reports& all = reports();
   const std::lock_guard lock(all.mutex);
   return std::exchange(all.found, {});

@@ -15,40 +15,40 @@ namespace {
 /// Fewer threads than this are done before another core has woken up.
 constexpr std::uint64_t worth_waking = 4096;
 
-void place(Call& call, const Dispatch& dispatch, std::uint64_t group) {
+void place(Threadgroup& threadgroup, const Dispatch& dispatch, std::uint64_t group) {
   const auto& [x, y, z] = dispatch.groups;
-  call.group_id[0] = static_cast<std::uint32_t>(group % x);
-  call.group_id[1] = static_cast<std::uint32_t>(group / x % y);
-  call.group_id[2] = static_cast<std::uint32_t>(group / x / y);
+  threadgroup.group_id[0] = static_cast<std::uint32_t>(group % x);
+  threadgroup.group_id[1] = static_cast<std::uint32_t>(group / x % y);
+  threadgroup.group_id[2] = static_cast<std::uint32_t>(group / x / y);
 }
 
-void judge_group_memory(const Dispatch& dispatch, const Call& call) {
+void judge_group_memory(const Dispatch& dispatch, const Threadgroup& threadgroup) {
   using namespace russet_simulator;
-  if (call.group_bytes <= group_memory_bytes && call.group_arrays <= max_group_arrays) return;
+  if (threadgroup.group_bytes <= group_memory_bytes && threadgroup.group_arrays <= max_group_arrays) return;
   add_report({"launch", dispatch.kernel->name(),
-              fmt::format("{} bytes of group memory in {} arrays: {} bytes in {} arrays at most", call.group_bytes,
-                          call.group_arrays, group_memory_bytes, max_group_arrays)});
+              fmt::format("{} bytes of group memory in {} arrays: {} bytes in {} arrays at most",
+                          threadgroup.group_bytes, threadgroup.group_arrays, group_memory_bytes, max_group_arrays)});
 }
 
 void run_on_this_core(const Dispatch& dispatch, const Bound& bound, std::atomic<std::uint64_t>& next,
                       std::uint64_t last, std::uint64_t chunk) {
   const Kernel& kernel = *dispatch.kernel;
   Executor& executor = Executor::mine();
-  Call& call = executor.call();
-  call.buffers = bound.buffers.data();
-  call.values = bound.values;
-  std::ranges::copy(dispatch.groups, call.group_count);
-  call.threads = dispatch.threads;
+  Threadgroup& threadgroup = executor.threadgroup();
+  threadgroup.buffers = bound.buffers.data();
+  threadgroup.values = bound.values;
+  std::ranges::copy(dispatch.groups, threadgroup.group_count);
+  threadgroup.threads = dispatch.threads;
   const SubnormalMode mode(options().flush_subnormals);
   for (std::uint64_t begin; (begin = next.fetch_add(chunk)) < last;) {
     for (std::uint64_t group = begin; group < std::min(begin + chunk, last); ++group) {
-      place(call, dispatch, group);
+      place(threadgroup, dispatch, group);
       if (kernel.checked) {
         executor.run_checked_group(*kernel.entry, kernel.module, static_cast<std::uint32_t>(group));
       } else {
         executor.run_group(*kernel.entry);
       }
-      if (group == 0) judge_group_memory(dispatch, call);
+      if (group == 0) judge_group_memory(dispatch, threadgroup);
       if (executor.is_endless()) return next.store(last);
     }
   }

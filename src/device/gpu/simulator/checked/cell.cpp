@@ -12,7 +12,7 @@ struct Relation {
   bool ordered;  // by a barrier of the simdgroup
 };
 
-Relation relation(Cell old, const Clock& clock, std::uint32_t thread) {
+Relation relation(ShadowCell old, const IntervalClock& clock, std::uint32_t thread) {
   const std::uint32_t id = cell_id(old);
   Relation r{};
   r.other_group = clock.owners != nullptr && clock.owners[id].load(std::memory_order_relaxed) != clock.serial;
@@ -24,10 +24,10 @@ Relation relation(Cell old, const Clock& clock, std::uint32_t thread) {
 }
 
 /// A record that stands for several threads: lanes of one simdgroup, simdgroups, or groups.
-Cell joined(Cell mine, const Relation& r, const Clock& clock) {
+ShadowCell joined(ShadowCell mine, const Relation& r, const IntervalClock& clock) {
   if (r.same_simdgroup) return mine | cell_many;
   const std::uint32_t id = r.other_group ? clock.first : clock.base;
-  const Cell low = mine & ((1u << cell_id_shift) - 1);
+  const ShadowCell low = mine & ((1u << cell_id_shift) - 1);
   return id << cell_id_shift | low | cell_many | cell_across;
 }
 
@@ -38,13 +38,13 @@ constexpr std::uint32_t byte_write = 1u << (byte_bits - 1);
 constexpr std::uint32_t print_mask = byte_write - 1;
 constexpr std::uint32_t prints_of_time = 15;
 
-std::uint32_t print_of(const Clock& clock, std::uint32_t id, std::uint32_t thread) {
+std::uint32_t print_of(const IntervalClock& clock, std::uint32_t id, std::uint32_t thread) {
   if (clock.owners == nullptr) return (id % prints_of_time + 1) << 10 | thread;
   const std::uint32_t mixed = (id * 1024u + thread) * 2654435761u >> 18;
   return mixed == 0 ? 1 : mixed;
 }
 
-bool byte_conflicts(std::uint32_t old, const Clock& clock, Toucher who) {
+bool byte_conflicts(std::uint32_t old, const IntervalClock& clock, Toucher who) {
   if (old == 0 || (!who.write && (old & byte_write) == 0)) return false;
   const std::uint32_t print = print_of(clock, clock.now[who.thread / 32], who.thread);
   if ((old & print_mask) == print) return false;
@@ -52,7 +52,7 @@ bool byte_conflicts(std::uint32_t old, const Clock& clock, Toucher who) {
   return !clock.barriers;
 }
 
-Conflict touch_divided(Cell& cell, Cell old, Clock& clock, Toucher who) {
+Conflict touch_divided(ShadowCell& cell, ShadowCell old, IntervalClock& clock, Toucher who) {
   const std::uint32_t first = old & byte_mask, second = old >> byte_bits & byte_mask;
   const bool conflict = byte_conflicts(first, clock, who) || byte_conflicts(second, clock, who);
   const bool wrote = ((first | second) & byte_write) != 0;
@@ -62,11 +62,11 @@ Conflict touch_divided(Cell& cell, Cell old, Clock& clock, Toucher who) {
 
 }  // namespace
 
-Conflict touch_live(Cell& cell, Cell old, Clock& clock, Toucher who) {
+Conflict touch_live(ShadowCell& cell, ShadowCell old, IntervalClock& clock, Toucher who) {
   if ((old & cell_divided) != 0) return touch_divided(cell, old, clock, who);
-  const Cell mine = record_of(clock, who);
+  const ShadowCell mine = record_of(clock, who);
   const Relation r = relation(old, clock, who.thread);
-  const Cell wrote = old & cell_wrote;
+  const ShadowCell wrote = old & cell_wrote;
   const bool old_wrote_here = (old & (cell_write | cell_sub_wrote)) != 0;
   if (r.over) {
     store_cell(cell, mine | wrote);
@@ -83,7 +83,7 @@ Conflict touch_live(Cell& cell, Cell old, Clock& clock, Toucher who) {
   const bool old_writes = (old & cell_write) != 0 || (!r.same_simdgroup && old_wrote_here);
   const bool both_atomic = who.atomic && (old & cell_atomic) != 0;
   if (both_atomic || (!who.write && !old_writes)) {
-    const Cell both = joined(mine, r, clock) | (old & (cell_wrote | cell_write | cell_sub_wrote));
+    const ShadowCell both = joined(mine, r, clock) | (old & (cell_wrote | cell_write | cell_sub_wrote));
     if (both != old) store_cell(cell, both);
     return Conflict::none;
   }
@@ -91,8 +91,8 @@ Conflict touch_live(Cell& cell, Cell old, Clock& clock, Toucher who) {
   return who.atomic || (old & cell_atomic) != 0 ? Conflict::mixed_atomic : Conflict::race;
 }
 
-Conflict touch_byte(Cell& cell, std::uint32_t second, Clock& clock, Toucher who) {
-  const Cell old = load_cell(cell);
+Conflict touch_byte(ShadowCell& cell, std::uint32_t second, IntervalClock& clock, Toucher who) {
+  const ShadowCell old = load_cell(cell);
   const std::uint32_t mine = print_of(clock, clock.now[who.thread / 32], who.thread) | (who.write ? byte_write : 0);
   const std::uint32_t place = second * byte_bits;
   clock.divided = true;
@@ -106,7 +106,7 @@ Conflict touch_byte(Cell& cell, std::uint32_t second, Clock& clock, Toucher who)
   Conflict conflict = Conflict::none;
   std::uint32_t other = 0;
   if (old >= clock.first << cell_id_shift) {
-    Cell copy = old;
+    ShadowCell copy = old;
     conflict = touch_live(copy, old, clock, who);
     // Reads by many are forgotten: no fingerprint stands for them.
     if ((old & cell_many) == 0) {
@@ -117,9 +117,9 @@ Conflict touch_byte(Cell& cell, std::uint32_t second, Clock& clock, Toucher who)
   return conflict;
 }
 
-Cell summed_up(Cell cell, const Clock& clock) {
+ShadowCell summed_up(ShadowCell cell, const IntervalClock& clock) {
   if ((cell & cell_divided) != 0 || cell < clock.first << cell_id_shift) return cell;
-  const Cell kept = cell & (cell_atomic | cell_wrote | cell_write | cell_sub_wrote);
+  const ShadowCell kept = cell & (cell_atomic | cell_wrote | cell_write | cell_sub_wrote);
   return clock.first << cell_id_shift | kept | cell_many | cell_across;
 }
 

@@ -13,7 +13,7 @@
 
 namespace russet::simulator {
 
-using Cell = std::uint32_t;
+using ShadowCell = std::uint32_t;
 
 // id: 15 bits, thread: 10 bits, flags: 6 bits. The highest bit marks a cell that is divided between its two bytes.
 constexpr std::uint32_t cell_atomic = 1;
@@ -27,11 +27,11 @@ constexpr std::uint32_t cell_id_shift = 16;
 constexpr std::uint32_t cell_divided = 1u << 31;
 constexpr std::uint32_t max_ids = 1u << 15;
 
-inline std::uint32_t cell_thread(Cell cell) { return cell >> cell_thread_shift & 1023u; }
-inline std::uint32_t cell_id(Cell cell) { return cell >> cell_id_shift & (max_ids - 1); }
+inline std::uint32_t cell_thread(ShadowCell cell) { return cell >> cell_thread_shift & 1023u; }
+inline std::uint32_t cell_id(ShadowCell cell) { return cell >> cell_id_shift & (max_ids - 1); }
 
 /// The present of one memory space, for the threadgroup that runs.
-struct Clock {
+struct IntervalClock {
   std::uint32_t first = 1;                             // lower ids are of other times: what they did is over
   std::uint32_t base = 1;                              // since the last barrier of the whole group
   std::array<std::uint32_t, 32> now{};                 // by simdgroup
@@ -50,20 +50,20 @@ struct Toucher {
   bool atomic;
 };
 
-inline Cell load_cell(const Cell& cell) { return __atomic_load_n(&cell, __ATOMIC_RELAXED); }
-inline void store_cell(Cell& cell, Cell value) { __atomic_store_n(&cell, value, __ATOMIC_RELAXED); }
+inline ShadowCell load_cell(const ShadowCell& cell) { return __atomic_load_n(&cell, __ATOMIC_RELAXED); }
+inline void store_cell(ShadowCell& cell, ShadowCell value) { __atomic_store_n(&cell, value, __ATOMIC_RELAXED); }
 
-inline Cell record_of(const Clock& clock, Toucher who) {
+inline ShadowCell record_of(const IntervalClock& clock, Toucher who) {
   return clock.now[who.thread / 32] << cell_id_shift | who.thread << cell_thread_shift |
          (who.atomic ? cell_atomic : 0) | (who.write ? cell_write | cell_wrote : 0);
 }
 
 /// What becomes of a cell that holds a live record of `old`, and whether that conflicts.
-Conflict touch_live(Cell& cell, Cell old, Clock& clock, Toucher who);
+Conflict touch_live(ShadowCell& cell, ShadowCell old, IntervalClock& clock, Toucher who);
 
 /// Notes that a thread touched the 2 bytes of a cell. `old`: what the cell held.
-inline Conflict touch(Cell& cell, Clock& clock, Toucher who, Cell& old) {
-  const Cell mine = record_of(clock, who);
+inline Conflict touch(ShadowCell& cell, IntervalClock& clock, Toucher who, ShadowCell& old) {
+  const ShadowCell mine = record_of(clock, who);
   old = load_cell(cell);
   if (old == mine) return Conflict::none;
   if (old < clock.first << cell_id_shift) {
@@ -75,7 +75,7 @@ inline Conflict touch(Cell& cell, Clock& clock, Toucher who, Cell& old) {
 
 /// The common cases of touch(), in few instructions: what becomes of a record where no conflict can be, which is stored
 /// in `now`. False where that takes more thought. `mine` is the record of who comes.
-inline bool touch_quickly(Cell old, Cell mine, const Clock& clock, Toucher who, Cell& now) {
+inline bool touch_quickly(ShadowCell old, ShadowCell mine, const IntervalClock& clock, Toucher who, ShadowCell& now) {
   constexpr std::uint32_t writes = cell_wrote | cell_sub_wrote | cell_write;
   now = mine;
   if (old == mine || old < clock.first << cell_id_shift) return true;
@@ -102,9 +102,9 @@ inline bool touch_quickly(Cell old, Cell mine, const Clock& clock, Toucher who, 
 
 /// Notes that a thread touched one byte of the two, the first or the second. Divided cells keep less: fingerprints of
 /// (interval, thread), and of several readers the last, so some races on single bytes stay unseen; none is invented.
-Conflict touch_byte(Cell& cell, std::uint32_t second, Clock& clock, Toucher who);
+Conflict touch_byte(ShadowCell& cell, std::uint32_t second, IntervalClock& clock, Toucher who);
 
 /// A cell after all groups so far are summed up as "some other group", so that their ids can be used again.
-Cell summed_up(Cell cell, const Clock& clock);
+ShadowCell summed_up(ShadowCell cell, const IntervalClock& clock);
 
 }  // namespace russet::simulator

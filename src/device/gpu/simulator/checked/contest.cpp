@@ -11,7 +11,7 @@ Contest::Contest(std::span<const Dispatch> dispatches) : dispatches_(dispatches)
   if (dispatches.size() < 2) return;
   std::vector<Use> uses;
   for (std::size_t i = 0; i < dispatches.size(); ++i) {
-    for (const Range& range : dispatches[i].buffers) {
+    for (const BoundMemory& range : dispatches[i].buffers) {
       const auto begin = reinterpret_cast<std::uintptr_t>(range.begin);
       if (range.bytes > 0) uses.push_back({begin, begin + range.bytes, i, range.writable});
     }
@@ -54,7 +54,7 @@ void Contest::add_region(std::uintptr_t begin, std::uintptr_t end) {
   }
 }
 
-void Contest::note(std::size_t i, Space& space) {
+void Contest::note(std::size_t i, AddressSpace& space) {
   if (!concerned_[i]) return;
   for (const Window& window : space.windows) {
     if (window.begin == window.end || !window.recorded) continue;
@@ -64,13 +64,13 @@ void Contest::note(std::size_t i, Space& space) {
   }
 }
 
-void Contest::note_span(std::size_t i, Space& space, const Span& span, Region& region) {
+void Contest::note_span(std::size_t i, AddressSpace& space, const Span& span, Region& region) {
   const auto home = reinterpret_cast<std::uintptr_t>(span.home);
   const std::uintptr_t begin = std::max(region.begin, home);
   const std::uintptr_t end = std::min(region.end, home + (span.end - span.begin));
   const auto self = static_cast<std::uint16_t>(i + 1);
   for (std::uintptr_t address = begin; address < end; address += 2) {
-    const Cell cell = space.cell(span.begin + (address - home));
+    const ShadowCell cell = space.cell(span.begin + (address - home));
     const bool divided = (cell & cell_divided) != 0;
     if (!divided && cell_id(cell) < space.first_id) continue;
     const bool wrote = divided ? (cell & (1u << 14 | 1u << 29)) != 0 : (cell & cell_wrote) != 0;

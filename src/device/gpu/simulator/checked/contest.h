@@ -17,7 +17,7 @@ class Contest {
   /// Whether dispatch i binds such memory.
   bool concerns(std::size_t i) const { return concerned_[i]; }
   /// After dispatch i, before the space is released: reports where it met what an earlier one did.
-  void note(std::size_t i, Space& space);
+  void note(std::size_t i, AddressSpace& space);
 
  private:
   /// Contested memory, with the last dispatch (from 1) that touched and that wrote each 2 bytes.
@@ -32,7 +32,7 @@ class Contest {
   };
   void mark_contested(std::vector<Use> uses);
   void add_region(std::uintptr_t begin, std::uintptr_t end);
-  void note_span(std::size_t i, Space& space, const Span& span, Region& region);
+  void note_span(std::size_t i, AddressSpace& space, const Span& span, Region& region);
   void report(std::size_t i, std::size_t other, const Span& span, std::uintptr_t address, bool wrote);
 
   std::span<const Dispatch> dispatches_;

@@ -26,7 +26,7 @@ const char* verb(const Access& access) {
 
 /// "byte 68 of 'x' (tensor 'weight', 64 bytes)".
 std::string place(const Executor& executor, std::uintptr_t address) {
-  const Space& space = Space::shared();
+  const AddressSpace& space = AddressSpace::shared();
   if (space.holds(address)) {
     const Window& window = space.window_at(address);
     if (window.spans.empty()) return "no argument's memory";
@@ -40,27 +40,27 @@ std::string place(const Executor& executor, std::uintptr_t address) {
   if (executor.owns_stack(reinterpret_cast<const void*>(address))) {
     return Stacks::misses(address, 1) ? "memory between the thread's variables" : "a variable of the thread's own";
   }
-  const Call& call = executor.call();
-  const std::uintptr_t offset = address - reinterpret_cast<std::uintptr_t>(call.group_memory);
+  const Threadgroup& threadgroup = executor.threadgroup();
+  const std::uintptr_t offset = address - reinterpret_cast<std::uintptr_t>(threadgroup.group_memory);
   if (offset < GroupShadow::memory_bytes) {
     const std::uint32_t i = static_cast<std::uint32_t>(offset / russet_simulator::group_window_bytes);
-    if (i >= call.group_arrays) return "no array in group memory";
+    if (i >= threadgroup.group_arrays) return "no array in group memory";
     return fmt::format("byte {} of '{}' (group memory, {} bytes)",
-                       static_cast<std::int64_t>(offset) - russet_simulator::group_array_offset(i), call.arrays[i].name,
-                       call.arrays[i].bytes);
+                       static_cast<std::int64_t>(offset) - russet_simulator::group_array_offset(i),
+                       threadgroup.arrays[i].name, threadgroup.arrays[i].bytes);
   }
   return fmt::format("address {:#x}, which no argument gave it", address);
 }
 
 void report(const Executor& executor, const char* check, const Access& access, std::string_view what) {
   if (!first_time(access.site, check)) return;
-  add_report(
-      {check, executor.entry().name,
-       fmt::format("{}: thread {} of threadgroup {} {} {} bytes at {}{}", line_of(access.site), executor.call().current,
-                   group_name(executor.call()), verb(access), access.bytes, place(executor, access.address), what)});
+  add_report({check, executor.entry().name,
+              fmt::format("{}: thread {} of threadgroup {} {} {} bytes at {}{}", line_of(access.site),
+                          executor.threadgroup().current, group_name(executor.threadgroup()), verb(access),
+                          access.bytes, place(executor, access.address), what)});
 }
 
-std::string who(Cell cell, const Clock& clock) {
+std::string who(ShadowCell cell, const IntervalClock& clock) {
   if ((cell & cell_divided) != 0) return "another thread";
   if (clock.owners != nullptr && clock.owners[cell_id(cell)] != clock.serial) return "a thread of another threadgroup";
   if ((cell & cell_many) != 0) return "several threads";
@@ -79,8 +79,8 @@ void report_uninitialised(const Executor& executor, const Access& access) {
   report(executor, "uninitialised", access, ", which nothing has written");
 }
 
-void report_conflict(const Executor& executor, const Access& access, Conflict conflict, Cell other,
-                     const Clock& clock) {
+void report_conflict(const Executor& executor, const Access& access, Conflict conflict, ShadowCell other,
+                     const IntervalClock& clock) {
   const bool wrote = (other & (cell_write | cell_sub_wrote)) != 0 || (other & cell_divided) != 0;
   const char* const did = (other & cell_atomic) != 0 ? "updated atomically" : wrote ? "wrote" : "read";
   report(executor, conflict == Conflict::race ? "race" : "atomic", access,
@@ -91,16 +91,16 @@ void report_conflict(const Executor& executor, const Access& access, Conflict co
 void report_arithmetic(const Executor& executor, std::string_view what, const void* site) {
   if (!first_time(site, "arithmetic")) return;
   add_report({"arithmetic", executor.entry().name,
-              fmt::format("{}: {} by thread {} of threadgroup {}", line_of(site), what, executor.call().current,
-                          group_name(executor.call()))});
+              fmt::format("{}: {} by thread {} of threadgroup {}", line_of(site), what, executor.threadgroup().current,
+                          group_name(executor.threadgroup()))});
 }
 
 void report_index(const Executor& executor, std::uintptr_t index, std::string_view type, const void* site) {
   if (!first_time(site, "bounds")) return;
-  add_report(
-      {"bounds", executor.entry().name,
-       fmt::format("{}: index {} is outside of an array {}, by thread {} of threadgroup {}", line_of(site),
-                   static_cast<std::int64_t>(index), type, executor.call().current, group_name(executor.call()))});
+  add_report({"bounds", executor.entry().name,
+              fmt::format("{}: index {} is outside of an array {}, by thread {} of threadgroup {}", line_of(site),
+                          static_cast<std::int64_t>(index), type, executor.threadgroup().current,
+                          group_name(executor.threadgroup()))});
 }
 
 void report_array(const Executor& executor, const void* site) {
@@ -108,7 +108,7 @@ void report_array(const Executor& executor, const void* site) {
   add_report({"bounds", executor.entry().name,
               fmt::format("{}: an access beyond an array of the thread's own, or a function without an end, by thread "
                           "{} of threadgroup {}",
-                          line_of(site), executor.call().current, group_name(executor.call()))});
+                          line_of(site), executor.threadgroup().current, group_name(executor.threadgroup()))});
 }
 
 void forget_reported() {

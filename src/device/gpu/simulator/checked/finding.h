@@ -15,7 +15,8 @@ struct Access {
 
 void report_bounds(const Executor& executor, const Access& access);
 void report_uninitialised(const Executor& executor, const Access& access);
-void report_conflict(const Executor& executor, const Access& access, Conflict conflict, Cell other, const Clock& clock);
+void report_conflict(const Executor& executor, const Access& access, Conflict conflict, ShadowCell other,
+                     const IntervalClock& clock);
 void report_arithmetic(const Executor& executor, std::string_view what, const void* site);
 /// An index beyond an array of known length, of this type.
 void report_index(const Executor& executor, std::uintptr_t index, std::string_view type, const void* site);

@@ -22,7 +22,7 @@ void* map(std::size_t bytes) {
 }  // namespace
 
 GroupShadow::GroupShadow()
-    : cells_(static_cast<Cell*>(map(cell_bytes))), bits_(static_cast<std::uint8_t*>(map(bit_bytes))) {}
+    : cells_(static_cast<ShadowCell*>(map(cell_bytes))), bits_(static_cast<std::uint8_t*>(map(bit_bytes))) {}
 
 GroupShadow::~GroupShadow() {
   munmap(cells_, cell_bytes);
@@ -32,7 +32,7 @@ GroupShadow::~GroupShadow() {
 void GroupShadow::forget_cells() { madvise(cells_, cell_bytes, MADV_DONTNEED); }
 
 std::uint32_t GroupShadow::fresh_device_id() {
-  Space& space = Space::shared();
+  AddressSpace& space = AddressSpace::shared();
   const std::uint32_t id = space.next_id.fetch_add(1, std::memory_order_relaxed);
   if (id >= max_ids) {
     space.next_id = max_ids;
@@ -56,15 +56,15 @@ void GroupShadow::begin_group_interval() {
   group.now.fill(group.base);
 }
 
-void GroupShadow::begin(const russet_simulator::Call& call, std::uint32_t serial) {
-  const std::uint32_t arrays = std::min(call.group_arrays, russet_simulator::max_group_arrays);
+void GroupShadow::begin(const russet_simulator::Threadgroup& threadgroup, std::uint32_t serial) {
+  const std::uint32_t arrays = std::min(threadgroup.group_arrays, russet_simulator::max_group_arrays);
   for (std::uint32_t i = 0; i < arrays; ++i) {
     const std::size_t begin = russet_simulator::group_array_offset(i) / 8;
-    std::memset(bits_ + begin, 0, call.arrays[i].bytes / 8 + 2);
+    std::memset(bits_ + begin, 0, threadgroup.arrays[i].bytes / 8 + 2);
   }
   device.serial = serial;
-  device.owners = Space::shared().owners.data();
-  device.first = Space::shared().first_id;
+  device.owners = AddressSpace::shared().owners.data();
+  device.first = AddressSpace::shared().first_id;
   device.exhausted = device.barriers = false;
   device.base = fresh_device_id();
   device.now.fill(device.base);

@@ -19,24 +19,24 @@ class GroupShadow {
       std::size_t{russet_simulator::group_window_bytes} * russet_simulator::max_group_arrays;
 
   /// A threadgroup begins; `call` still lists the arrays of the one before. `serial` is its number in the dispatch.
-  void begin(const russet_simulator::Call& call, std::uint32_t serial);
+  void begin(const russet_simulator::Threadgroup& threadgroup, std::uint32_t serial);
   /// A barrier of the whole group, or of one simdgroup, has been passed. `spaces` are those that it orders.
   void barrier(std::uint32_t spaces);
   void simdgroup_barrier(std::uint32_t spaces, std::uint32_t simdgroup);
 
-  Cell& cell(std::size_t offset) { return cells_[offset / 2]; }
+  ShadowCell& cell(std::size_t offset) { return cells_[offset / 2]; }
   /// A bit a byte: written since the group began.
   std::uint8_t* bits(std::size_t offset) { return bits_ + offset / 8; }
 
-  Clock device;
-  Clock group;
+  IntervalClock device;
+  IntervalClock group;
 
  private:
   std::uint32_t fresh_device_id();
   void begin_group_interval();
   void forget_cells();
 
-  Cell* cells_;
+  ShadowCell* cells_;
   std::uint8_t* bits_;
   std::uint32_t group_id_ = 0;
 };

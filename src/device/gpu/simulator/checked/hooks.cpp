@@ -17,18 +17,19 @@
 namespace russet::simulator {
 namespace {
 
-Space* space = nullptr;  // when the first checked module has been loaded
+AddressSpace* space = nullptr;  // when the first checked module has been loaded
 
-[[gnu::noinline]] void conflict_at(const Access& access, std::size_t byte, Conflict conflict, Cell old,
-                                   const Clock& clock) {
+[[gnu::noinline]] void conflict_at(const Access& access, std::size_t byte, Conflict conflict, ShadowCell old,
+                                   const IntervalClock& clock) {
   Access part = access;
   part.address += byte;
   report_conflict(Executor::running(), part, conflict, old, clock);
 }
 
-[[gnu::always_inline]] inline void touch_all(Cell* cells, Clock& clock, const Access& access, std::uint32_t thread) {
+[[gnu::always_inline]] inline void touch_all(ShadowCell* cells, IntervalClock& clock, const Access& access,
+                                             std::uint32_t thread) {
   const Toucher who{thread, access.write, access.atomic};
-  Cell old;
+  ShadowCell old;
   if (access.bytes == 1 || access.address % 2 != 0) {
     for (std::uint32_t i = 0; i < access.bytes; ++i) {
       const std::uint32_t byte = static_cast<std::uint32_t>(access.address % 2) + i;
@@ -93,9 +94,9 @@ bool allowed(const Window& window, const Access& access) {
   }
   if (!window.recorded) return;
   Executor& executor = Executor::running();
-  Clock& clock = executor.shadow().device;
+  IntervalClock& clock = executor.shadow().device;
   if (clock.exhausted) return;
-  touch_all(&space->cell(access.address), clock, access, executor.call().current);
+  touch_all(&space->cell(access.address), clock, access, executor.threadgroup().current);
   if (clock.divided) {
     clock.divided = false;
     space->divided.store(true, std::memory_order_relaxed);
@@ -104,17 +105,17 @@ bool allowed(const Window& window, const Access& access) {
 
 [[gnu::always_inline]] inline void check_group(Executor& executor, const Access& access, std::size_t offset) {
   const auto index = static_cast<std::uint32_t>(offset / russet_simulator::group_window_bytes);
-  const Call& call = executor.call();
+  const Threadgroup& threadgroup = executor.threadgroup();
   const std::size_t inside = offset - russet_simulator::group_array_offset(index);
-  if (index >= call.group_arrays || inside + access.bytes > call.arrays[index].bytes ||
-      inside > call.arrays[index].bytes) {
+  if (index >= threadgroup.group_arrays || inside + access.bytes > threadgroup.arrays[index].bytes ||
+      inside > threadgroup.arrays[index].bytes) {
     return refuse(access);
   }
   GroupShadow& shadow = executor.shadow();
   if (!bits_set(shadow.bits(offset), offset, access.bytes, access.write, false) && !access.write) {
     report_uninitialised(executor, access);
   }
-  if (!shadow.group.exhausted) touch_all(&shadow.cell(offset), shadow.group, access, call.current);
+  if (!shadow.group.exhausted) touch_all(&shadow.cell(offset), shadow.group, access, threadgroup.current);
 }
 
 [[gnu::noinline]] void check(Access access) {
@@ -129,7 +130,7 @@ bool allowed(const Window& window, const Access& access) {
     }
     return;
   }
-  const std::size_t offset = access.address - reinterpret_cast<std::uintptr_t>(executor.call().group_memory);
+  const std::size_t offset = access.address - reinterpret_cast<std::uintptr_t>(executor.threadgroup().group_memory);
   if (offset < GroupShadow::memory_bytes) return check_group(executor, access, offset);
   if (access.write || !executor.in_module(access.address)) refuse(access);
 }
@@ -139,18 +140,18 @@ bool allowed(const Window& window, const Access& access) {
 
 /// Whether all cells are common cases.
 template <std::uint32_t bytes, bool write>
-[[gnu::always_inline]] inline bool simple_cells(Cell* first, const Clock& clock, std::uint32_t thread) {
+[[gnu::always_inline]] inline bool simple_cells(ShadowCell* first, const IntervalClock& clock, std::uint32_t thread) {
   if constexpr (bytes < 4) return false;
   const Toucher who{thread, write, false};
-  const Cell mine = record_of(clock, who);
+  const ShadowCell mine = record_of(clock, who);
   // Two at a time: those of one number are alike.
   auto* const cells = reinterpret_cast<std::uint64_t*>(first);
   constexpr std::uint64_t both = (std::uint64_t{1} << 32) + 1;
   for (std::uint32_t i = 0; i < bytes / 4; ++i) {
     const std::uint64_t old = __atomic_load_n(cells + i, __ATOMIC_RELAXED);
-    const auto low = static_cast<Cell>(old);
-    const auto high = static_cast<Cell>(old >> 32);
-    Cell now;
+    const auto low = static_cast<ShadowCell>(old);
+    const auto high = static_cast<ShadowCell>(old >> 32);
+    ShadowCell now;
     if (low != high && (low | high) >= clock.first << cell_id_shift) return false;
     if (!touch_quickly(low, mine, clock, who, now)) return false;
     if (old != now * both) __atomic_store_n(cells + i, now * both, __ATOMIC_RELAXED);
@@ -167,17 +168,18 @@ template <std::uint32_t bytes, bool write>
   }
   if (!window.recorded) return true;
   Executor& executor = Executor::running();
-  const Clock& clock = executor.shadow().device;
-  return clock.exhausted || simple_cells<bytes, write>(&space->cell(address), clock, executor.call().current);
+  const IntervalClock& clock = executor.shadow().device;
+  return clock.exhausted || simple_cells<bytes, write>(&space->cell(address), clock, executor.threadgroup().current);
 }
 
 /// An array of the threadgroup, of which all that is read has been written.
 template <std::uint32_t bytes, bool write>
 [[gnu::always_inline]] inline bool simple_group(Executor& executor, std::size_t offset) {
   const auto index = static_cast<std::uint32_t>(offset / russet_simulator::group_window_bytes);
-  const Call& call = executor.call();
+  const Threadgroup& threadgroup = executor.threadgroup();
   const std::size_t inside = offset - russet_simulator::group_array_offset(index);
-  if (index >= call.group_arrays || inside >= call.arrays[index].bytes || inside + bytes > call.arrays[index].bytes) {
+  if (index >= threadgroup.group_arrays || inside >= threadgroup.arrays[index].bytes ||
+      inside + bytes > threadgroup.arrays[index].bytes) {
     return false;
   }
   GroupShadow& shadow = executor.shadow();
@@ -195,7 +197,7 @@ template <std::uint32_t bytes, bool write>
       bits = 0xffff;
     }
   }
-  return shadow.group.exhausted || simple_cells<bytes, write>(&shadow.cell(offset), shadow.group, call.current);
+  return shadow.group.exhausted || simple_cells<bytes, write>(&shadow.cell(offset), shadow.group, threadgroup.current);
 }
 
 template <std::uint32_t bytes, bool write>
@@ -205,7 +207,7 @@ template <std::uint32_t bytes, bool write>
   if (executor.owns_stack(reinterpret_cast<const void*>(address))) {
     return !Stacks::misses(address, bytes) && !Stacks::any_unwritten(address, bytes);
   }
-  const std::size_t offset = address - reinterpret_cast<std::uintptr_t>(executor.call().group_memory);
+  const std::size_t offset = address - reinterpret_cast<std::uintptr_t>(executor.threadgroup().group_memory);
   return offset < GroupShadow::memory_bytes && simple_group<bytes, write>(executor, offset);
 }
 
@@ -429,7 +431,7 @@ void* hook_of(std::string_view name) {
 }  // namespace
 
 void fill_hooks(void** table) {
-  space = &Space::shared();
+  space = &AddressSpace::shared();
 #define RUSSET_FILL(name, index) table[index] = hook_of(#name);
   RUSSET_HOOKS(RUSSET_FILL)
 #undef RUSSET_FILL

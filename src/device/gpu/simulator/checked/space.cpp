@@ -74,12 +74,12 @@ void set_bits(std::uint8_t* bits, std::size_t first, std::size_t last, bool valu
 
 }  // namespace
 
-Space& Space::shared() {
-  static Space* const space = new Space;  // threads of the pool may outlive static destructors
+AddressSpace& AddressSpace::shared() {
+  static AddressSpace* const space = new AddressSpace;  // threads of the pool may outlive static destructors
   return *space;
 }
 
-Space::Space()
+AddressSpace::AddressSpace()
     : data(reserve(space_bytes)),
       cells(reserve(space_bytes * 2)),
       bits(reserve(space_bytes / 8)),
@@ -87,7 +87,7 @@ Space::Space()
   by_slot.fill(&windows.back());
 }
 
-void Space::take_slots(const Window& window, std::size_t count) {
+void AddressSpace::take_slots(const Window& window, std::size_t count) {
   if (used_slots_ + count > slot_count) {
     throw OutOfMemoryError(
         "simulated GPU: a launch touches more memory than its checks can watch; RUSSET_SIMULATOR=unchecked runs "
@@ -96,7 +96,7 @@ void Space::take_slots(const Window& window, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) by_slot[used_slots_++] = &window;
 }
 
-Window& Space::open_window(std::size_t phase, bool reached) {
+Window& AddressSpace::open_window(std::size_t phase, bool reached) {
   Window& window = windows[used_++];
   window = Window{};
   const std::uintptr_t base = data + used_slots_ * slot_bytes;
@@ -105,7 +105,7 @@ Window& Space::open_window(std::size_t phase, bool reached) {
   return window;
 }
 
-void Space::add_spans(const Dispatch& dispatch) {
+void AddressSpace::add_spans(const Dispatch& dispatch) {
   const auto& buffers = dispatch.buffers;
   const bool reached = !dispatch.bases.empty();
   std::vector<std::size_t> order(buffers.size());
@@ -115,7 +115,7 @@ void Space::add_spans(const Dispatch& dispatch) {
   bound_.assign(buffers.size(), {});
   std::byte* end = nullptr;  // of the last window's memory
   for (const std::size_t i : order) {
-    const Range& range = buffers[i];
+    const BoundMemory& range = buffers[i];
     if (used_ == 0 || range.begin >= end || range.bytes == 0) {
       open_window(reinterpret_cast<std::uintptr_t>(range.begin) % page, reached);
       end = range.begin;
@@ -142,7 +142,7 @@ void Space::add_spans(const Dispatch& dispatch) {
   }
 }
 
-void Space::write_places(const Dispatch& dispatch, std::byte* table) const {
+void AddressSpace::write_places(const Dispatch& dispatch, std::byte* table) const {
   constexpr int base_shift = 56;
   for (std::size_t i = 0; i < dispatch.reached.size(); ++i) {
     const auto& [window, span] = bound_[i];
@@ -154,7 +154,7 @@ void Space::write_places(const Dispatch& dispatch, std::byte* table) const {
 
 // Memory that is mapped as shared, as the buffers of a checked device are, can be mapped once more. (mremap of no
 // bytes; if it fails, it leaves a hole.)
-bool Space::show(Window& window) {
+bool AddressSpace::show(Window& window) {
   if (window.end - window.begin < shown_from) return false;
   const Pages pages(window.begin, window.end);
   const Pages home(window.home_of(window.begin), window.home_of(window.end));
@@ -163,7 +163,7 @@ bool Space::show(Window& window) {
   return false;
 }
 
-void Space::fill(Window& window) {
+void AddressSpace::fill(Window& window) {
   const std::uintptr_t home = window.home_of(window.begin);
   const std::size_t bytes = window.end - window.begin;
   if (bytes == 0) return;
@@ -180,7 +180,7 @@ void Space::fill(Window& window) {
   }
 }
 
-Bound Space::bind(const Dispatch& dispatch, bool contested) {
+Bound AddressSpace::bind(const Dispatch& dispatch, bool contested) {
   used_ = used_slots_ = 0;
   add_spans(dispatch);
   for (std::size_t i = 0; i < used_; ++i) {
@@ -213,24 +213,24 @@ Bound Space::bind(const Dispatch& dispatch, bool contested) {
   return bound;
 }
 
-void Space::forget_cells() {
+void AddressSpace::forget_cells() {
   discard(cells, cells + space_bytes * 2);
   next_id = 1;
 }
 
-void Space::renew_ids() {
+void AddressSpace::renew_ids() {
   if (next_id < max_ids / 2) return;
-  Clock clock;
+  IntervalClock clock;
   clock.first = first_id;
   for (std::size_t i = 0; i < used_; ++i) {
     if (!windows[i].recorded || windows[i].begin == windows[i].end) continue;
-    Cell* const last = &cell(windows[i].end - 1);
-    for (Cell* c = &cell(windows[i].begin); c <= last; ++c) *c = summed_up(*c, clock);
+    ShadowCell* const last = &cell(windows[i].end - 1);
+    for (ShadowCell* c = &cell(windows[i].begin); c <= last; ++c) *c = summed_up(*c, clock);
   }
   next_id = first_id + 1;
 }
 
-void Space::settle(Window& window) {
+void AddressSpace::settle(Window& window) {
   for (const Span& span : window.spans) {
     if (!span.writable || span.begin == span.end) continue;
     if (!window.shown) std::memcpy(span.home, pointer(span.begin), span.end - span.begin);
@@ -257,7 +257,7 @@ void Space::settle(Window& window) {
   }
 }
 
-void Space::give_back() {
+void AddressSpace::give_back() {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < used_; ++i) {
     const Window& window = windows[i];
@@ -271,7 +271,7 @@ void Space::give_back() {
   divided = false;
 }
 
-void Space::release() {
+void AddressSpace::release() {
   for (std::size_t i = 0; i < used_; ++i) {
     if (windows[i].writable) settle(windows[i]);
   }

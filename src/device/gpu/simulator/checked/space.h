@@ -52,10 +52,10 @@ struct Window {
   }
 };
 
-class Space {
+class AddressSpace {
  public:
   /// The machine's one.
-  static Space& shared();
+  static AddressSpace& shared();
 
   /// Shows what the dispatch binds in windows, or copies it there. `contested`: reads are recorded as well, since other
   /// dispatches that no barrier separates from this one touch the same memory.
@@ -78,13 +78,15 @@ class Space {
   std::array<std::atomic<std::uint32_t>, max_ids> owners{};
   std::atomic<bool> divided{false};
 
-  Cell& cell(std::uintptr_t address) { return *reinterpret_cast<Cell*>(cells + (address - data) / 2 * sizeof(Cell)); }
+  ShadowCell& cell(std::uintptr_t address) {
+    return *reinterpret_cast<ShadowCell*>(cells + (address - data) / 2 * sizeof(ShadowCell));
+  }
   bool holds(std::uintptr_t address) const { return address - data < space_bytes; }
   const Window& window_at(std::uintptr_t address) const { return *by_slot[(address - data) >> slot_bits]; }
   std::uint8_t* bits_of(std::uintptr_t address) { return reinterpret_cast<std::uint8_t*>(bits + (address - data) / 8); }
 
  private:
-  Space();
+  AddressSpace();
   void add_spans(const Dispatch& dispatch);
   Window& open_window(std::size_t phase, bool reached);
   void take_slots(const Window& window, std::size_t count);

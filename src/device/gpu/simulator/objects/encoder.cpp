@@ -295,7 +295,7 @@ int run(const Pass& pass) {
         dispatch.values.assign(table, table + dispatched.table->bytes);
       }
       for (const Bound& bound : dispatched.buffers) {
-        simulator::Range& range = dispatch.buffers.emplace_back();
+        simulator::BoundMemory& range = dispatch.buffers.emplace_back();
         range.writable = bound.writes;
         if (!bound.buffer) continue;
         range.begin = bound.buffer->gpu + bound.offset;

@@ -4,13 +4,13 @@
 namespace russet_simulator {
 
 /// A memory space that a barrier orders, as Metal's mem_flags number them.
-enum Space : unsigned { no_space = 0, device_space = 1, group_space = 2 };
+enum MemorySpace : unsigned { no_space = 0, device_space = 1, group_space = 2 };
 
-enum class Access : unsigned { in, out, values };
+enum class ArgumentKind : unsigned { in, out, values };
 
 /// An argument of an entry point.
 struct Argument {
-  Access access;
+  ArgumentKind kind;
   unsigned index;
   unsigned bytes;  // of an element; of the whole struct for values, of an entry for a table
   const char* name;
@@ -37,7 +37,7 @@ struct GroupArray {
 };
 
 /// A threadgroup that is being executed. Threads are started in order, each when all before it have ended or wait.
-struct Call {
+struct Threadgroup {
   void* const* buffers;
   const void* values;
   char* group_memory;
@@ -60,13 +60,13 @@ struct Lanes {
 };
 
 /// An entry point. A module exports it as russet_kernel_NAME.
-struct Entry {
+struct EntryPoint {
   const char* name;
   unsigned threads;  // its stated maximum
   unsigned argument_count;
   const Argument* arguments;
   /// Starts and executes threads until none is left to start.
-  void (*run)(Call&);
+  void (*run)(Threadgroup&);
 };
 
 }  // namespace russet_simulator

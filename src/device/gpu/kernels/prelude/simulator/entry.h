@@ -18,23 +18,23 @@ namespace russet_simulator {
 
 /// Hands out group memory in the order of declarations, which is the same for every thread.
 struct GroupMemory {
-  Call* call;
+  Threadgroup* threadgroup;
   uint bytes;
   uint arrays;
 
   RUSSET_INLINE_MEMBER void* take(uint size, const char* name) {
     const uint rounded = (size + 15u) & ~15u;
 #ifdef RUSSET_CHECKED
-    char* begin = call->group_memory + group_array_offset(arrays);
-    if (arrays < max_group_arrays) call->arrays[arrays] = {name, size};
+    char* begin = threadgroup->group_memory + group_array_offset(arrays);
+    if (arrays < max_group_arrays) threadgroup->arrays[arrays] = {name, size};
 #else
-    char* begin = call->group_memory + bytes;
+    char* begin = threadgroup->group_memory + bytes;
     (void)name;
 #endif
     bytes += rounded;
     ++arrays;
-    call->group_bytes = bytes;
-    call->group_arrays = arrays;
+    threadgroup->group_bytes = bytes;
+    threadgroup->group_arrays = arrays;
     return begin;
   }
 };
@@ -44,7 +44,7 @@ template <uint count>
 constexpr bool in_order(const Argument (&arguments)[count]) {
   for (uint i = 0; i < count; ++i) {
     if (arguments[i].index != i) return false;
-    if (arguments[i].access == Access::values && (i + 1 != count || arguments[i].bytes > 4096)) return false;
+    if (arguments[i].kind == ArgumentKind::values && (i + 1 != count || arguments[i].bytes > 4096)) return false;
   }
   return true;
 }
@@ -62,9 +62,9 @@ constexpr bool in_order(const Argument (&arguments)[count]) {
 #define RUSSET_BOUND_VALUES(type, name, index) *static_cast<const type*>(russet_call.values),
 #define RUSSET_BOUND_TABLE(type, name, index) static_cast<const type*>(russet_call.values),
 #define RUSSET_ROW(argument) RUSSET_ROW_##argument
-#define RUSSET_ROW_IN(type, name, index) {russet_simulator::Access::in, index, sizeof(type), #name},
-#define RUSSET_ROW_OUT(type, name, index) {russet_simulator::Access::out, index, sizeof(type), #name},
-#define RUSSET_ROW_VALUES(type, name, index) {russet_simulator::Access::values, index, sizeof(type), #name},
+#define RUSSET_ROW_IN(type, name, index) {russet_simulator::ArgumentKind::in, index, sizeof(type), #name},
+#define RUSSET_ROW_OUT(type, name, index) {russet_simulator::ArgumentKind::out, index, sizeof(type), #name},
+#define RUSSET_ROW_VALUES(type, name, index) {russet_simulator::ArgumentKind::values, index, sizeof(type), #name},
 #define RUSSET_ROW_TABLE(type, name, index) RUSSET_ROW_VALUES(type, name, index)
 
 #define KERNEL(name, thread_count, ...) RUSSET_KERNEL(name, thread_count, __VA_ARGS__)
@@ -73,7 +73,7 @@ constexpr bool in_order(const Argument (&arguments)[count]) {
                                               uint3 group_count, uint thread_id, uint lane_id, uint simdgroup_id,     \
                                               russet_simulator::GroupMemory russet_group_memory);                     \
   __attribute__((no_sanitize("thread", "kernel-address"))) static void entry_name##_run(                              \
-      russet_simulator::Call& russet_call) {                                                                          \
+      russet_simulator::Threadgroup& russet_call) {                                                                   \
     while (russet_call.next < russet_call.threads) {                                                                  \
       const uint russet_thread = russet_call.next++;                                                                  \
       russet_call.current = russet_thread;                                                                            \
@@ -89,8 +89,8 @@ constexpr bool in_order(const Argument (&arguments)[count]) {
                 "arguments are numbered from 0 in their order, values come last and hold at most 4 KiB");             \
   static_assert((thread_count) % 32 == 0 && (thread_count) > 0 && (thread_count) <= 1024,                             \
                 "threadgroups have a multiple of 32 threads, at most 1,024");                                         \
-  extern "C" __attribute__((visibility("default"))) const russet_simulator::Entry russet_kernel_##entry_name;         \
-  const russet_simulator::Entry russet_kernel_##entry_name{                                                           \
+  extern "C" __attribute__((visibility("default"))) const russet_simulator::EntryPoint russet_kernel_##entry_name;    \
+  const russet_simulator::EntryPoint russet_kernel_##entry_name{                                                      \
       #entry_name, thread_count, sizeof(entry_name##_arguments) / sizeof(russet_simulator::Argument),                 \
       entry_name##_arguments, entry_name##_run};                                                                      \
   static RUSSET_INLINE void entry_name##_body(                                                                        \
