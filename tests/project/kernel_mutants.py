@@ -34,6 +34,7 @@ EQUIVALENT = [
     ("contraction", "< to <=", "k < end", "factors beyond the end are zeros"),
     ("scan", "< to <=", "first < values.length", "a round beyond the end stores nothing"),
     ("scan", "< to <=", "distance < THREADS", "adds nothing: no thread is that far on"),
+    ("pool", "not initialised", "Key largest = 0", "is not read before a first element has set it"),
     ("attention", "< to <=", "first < end", "a round beyond the end sees nothing"),
     ("attention", "< to <=", "first < values.rows", "a round beyond the end sees nothing"),
     ("attention", ">= to >", ">= dropout", "no random number is the share itself"),
