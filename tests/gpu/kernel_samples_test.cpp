@@ -93,7 +93,9 @@ TEST(KernelSamples, sort) {
   expect_right({along_axis(Op::argsort, DType::float32, {3, 37}, 1, Layout::contiguous),
                 along_axis(Op::argsort, DType::float32, {3, 64}, 1, Layout::contiguous, true),
                 along_axis(Op::argsort, DType::float32, {2, 1700}, 1, Layout::contiguous),
-                along_axis(Op::argsort, DType::float32, {2, 1024}, 1, Layout::contiguous, true)});
+                along_axis(Op::argsort, DType::float32, {2, 1024}, 1, Layout::contiguous, true),
+                along_axis(Op::argsort, DType::float32, {3, 64}, 1, Layout::contiguous, true, 5),
+                along_axis(Op::argsort, DType::float32, {2, 1700}, 1, Layout::contiguous, true, 5)});
 }
 
 TEST(KernelSamples, scan) {
