@@ -9,6 +9,7 @@
 #include "autograd/attention.h"
 #include "compile/plan.h"
 #include "graph/strided.h"
+#include "nothing.h"
 #include "runtime/device.h"
 #include "runtime/profiler.h"
 
@@ -458,12 +459,6 @@ TEST(Passes, BundleKeepsTheOrderOfWhatDependsOnEachOther) {
   EXPECT_TRUE(allclose(total[2], zeros({2})));
   EXPECT_TRUE(allclose(written[2], x[0]));
 }
-
-class Nothing final : public compile::Kernel {
- public:
-  void run(const compile::Bindings&) const override {}
-  std::string name() const override { return "nothing"; }
-};
 
 /// A device that takes two launches for each column group, and one for the second ones of several.
 class TwoLaunches final : public compile::Target {

@@ -7,15 +7,10 @@
 #include <string>
 
 #include "compile/plan.h"
+#include "nothing.h"
 
 namespace russet {
 namespace {
-
-class Nothing final : public compile::Kernel {
- public:
-  void run(const compile::Bindings&) const override {}
-  std::string name() const override { return "nothing"; }
-};
 
 /// A device that accepts every epilogue and prologue, and remembers which.
 class AcceptsAll final : public compile::Target {

@@ -10,19 +10,19 @@ using Numbers = Array<double>;
 
 class Attention {
  public:
-  explicit Attention(const PrimitiveRun& call)
-      : call_(call),
-        attributes_(call.attribute<ops::Attention>()),
-        at_(ops::attention_inputs(call.op(), attributes_)),
-        query_(call.input<double>(at_.query)),
-        key_(call.input<double>(at_.key)),
+  explicit Attention(const PrimitiveRun& primitive)
+      : primitive_(primitive),
+        attributes_(primitive.attribute<ops::Attention>()),
+        at_(ops::attention_inputs(primitive.op(), attributes_)),
+        query_(primitive.input<double>(at_.query)),
+        key_(primitive.input<double>(at_.key)),
         value_(optional(at_.value)),
         gradient_(optional(at_.gradient)),
         logsumexp_(optional(at_.logsumexp)),
         delta_(optional(at_.delta)),
         mask_(optional(at_.mask)),
         uniform_(optional(at_.uniform)),
-        result_(call.output_shape()) {
+        result_(primitive.output_shape()) {
     const int rank = query_.shape.rank();
     batch_ = query_.shape;
     batch_.pop_back();
@@ -38,11 +38,11 @@ class Attention {
     for (std::int64_t batch = 0; batch < numel(batch_); ++batch) {
       for (std::int64_t row = 0; row < rows_; ++row) run_row(batch, row);
     }
-    call_.output(result_);
+    primitive_.output(result_);
   }
 
  private:
-  Numbers optional(int input) const { return input < 0 ? Numbers({0}) : call_.input<double>(input); }
+  Numbers optional(int input) const { return input < 0 ? Numbers({0}) : primitive_.input<double>(input); }
 
   /// Where the mask of each score lies.
   void place_mask() {
@@ -71,7 +71,7 @@ class Attention {
     sum *= attributes_.scale;
     if (at_.mask < 0) return sum;
     const double mask = mask_[mask_places_[static_cast<std::size_t>(score_position(batch, row, column))]];
-    if (call_.input_type(at_.mask) == DType::boolean) return mask != 0 ? sum : -infinity;
+    if (primitive_.input_type(at_.mask) == DType::boolean) return mask != 0 ? sum : -infinity;
     return sum + mask;
   }
 
@@ -80,7 +80,7 @@ class Attention {
     if (at_.uniform < 0) return 1;
     // Random numbers are compared in the type that they have.
     const double drawn = uniform_[score_position(batch, row, column)];
-    const bool single = call_.input_type(at_.uniform) == DType::float32;
+    const bool single = primitive_.input_type(at_.uniform) == DType::float32;
     const double share = single ? static_cast<float>(attributes_.dropout) : attributes_.dropout;
     return drawn >= share ? 1 / (1 - attributes_.dropout) : 0;
   }
@@ -89,7 +89,7 @@ class Attention {
     std::vector<double> scores;
     for (std::int64_t column = 0; column < columns_; ++column) scores.push_back(score(batch, row, column));
     const double sum = at_.logsumexp >= 0 ? logsumexp_[batch * rows_ + row] : logsumexp(scores);
-    if (call_.op() == Op::attention_logsumexp) {
+    if (primitive_.op() == Op::attention_logsumexp) {
       result_[batch * rows_ + row] = sum;
       return;
     }
@@ -114,13 +114,13 @@ class Attention {
     const std::int64_t query_row = batch * rows_ + row;
     const std::int64_t key_row = batch * columns_ + column;
     const double factor = kept(batch, row, column);
-    if (call_.op() == Op::attention) return add(query_row, values_, p * factor, value_, key_row);
-    if (call_.op() == Op::attention_value_gradient) return add(key_row, values_, p * factor, gradient_, query_row);
+    if (primitive_.op() == Op::attention) return add(query_row, values_, p * factor, value_, key_row);
+    if (primitive_.op() == Op::attention_value_gradient) return add(key_row, values_, p * factor, gradient_, query_row);
     double slope = 0;
     for (std::int64_t i = 0; i < values_; ++i)
       slope += gradient_[query_row * values_ + i] * value_[key_row * values_ + i];
     const double of_score = p * (slope * factor - delta_[query_row]) * attributes_.scale;
-    if (call_.op() == Op::attention_query_gradient) return add(query_row, width_, of_score, key_, key_row);
+    if (primitive_.op() == Op::attention_query_gradient) return add(query_row, width_, of_score, key_, key_row);
     add(key_row, width_, of_score, query_, query_row);
   }
 
@@ -130,7 +130,7 @@ class Attention {
 
   static constexpr double infinity = std::numeric_limits<double>::infinity();
 
-  const PrimitiveRun& call_;
+  const PrimitiveRun& primitive_;
   const ops::Attention& attributes_;
   ops::AttentionInputs at_;
   Numbers query_, key_, value_, gradient_, logsumexp_, delta_, mask_, uniform_, result_;
@@ -141,6 +141,6 @@ class Attention {
 
 }  // namespace
 
-void run_attention(const PrimitiveRun& call) { Attention(call).run(); }
+void run_attention(const PrimitiveRun& primitive) { Attention(primitive).run(); }
 
 }  // namespace russet::reference

@@ -23,10 +23,10 @@ std::vector<std::int64_t> matrix_starts(const Shape& shape, const Shape& batch) 
 }
 
 template <class T>
-void multiply(const PrimitiveRun& call) {
-  const Array<T> a = call.input<T>(0);
-  const Array<T> b = call.input<T>(1);
-  Array<T> result(call.output_shape());
+void multiply(const PrimitiveRun& primitive) {
+  const Array<T> a = primitive.input<T>(0);
+  const Array<T> b = primitive.input<T>(1);
+  Array<T> result(primitive.output_shape());
   Shape batch = result.shape;
   const std::int64_t columns = batch.back();
   batch.pop_back();
@@ -47,7 +47,7 @@ void multiply(const PrimitiveRun& call) {
       }
     }
   }
-  call.output(result);
+  primitive.output(result);
 }
 
 /// Calls visit(y, x, weight) for every product that the convolution of x [n, c, h, w] with weight [o, c / groups, kh,
@@ -72,13 +72,13 @@ void for_each_product(const ops::Window& window, const Shape& x, const Shape& we
 }
 
 template <class T>
-void convolve(const PrimitiveRun& call) {
-  const auto& window = call.attribute<ops::Window>();
-  const Array<T> first = call.input<T>(0);
-  const Array<T> second = call.input<T>(1);
-  Array<T> result(call.output_shape());
+void convolve(const PrimitiveRun& primitive) {
+  const auto& window = primitive.attribute<ops::Window>();
+  const Array<T> first = primitive.input<T>(0);
+  const Array<T> second = primitive.input<T>(1);
+  Array<T> result(primitive.output_shape());
   const auto accumulate = [](T& sum, T a, T b) { sum = plus(sum, times(a, b)); };
-  switch (call.op()) {
+  switch (primitive.op()) {
     case Op::convolution:
       for_each_product(window, first.shape, second.shape, result.shape,
                        [&](auto y, auto x, auto w) { accumulate(result[y], first[x], second[w]); });
@@ -91,17 +91,17 @@ void convolve(const PrimitiveRun& call) {
       for_each_product(window, first.shape, result.shape, second.shape,
                        [&](auto y, auto x, auto w) { accumulate(result[w], first[x], second[y]); });
   }
-  call.output(result);
+  primitive.output(result);
 }
 
 }  // namespace
 
-void run_contraction(const PrimitiveRun& call) {
-  by_kind(call.output_type(), [&]<class T>(T) {
-    if (call.op() == Op::matmul) {
-      multiply<T>(call);
+void run_contraction(const PrimitiveRun& primitive) {
+  by_kind(primitive.output_type(), [&]<class T>(T) {
+    if (primitive.op() == Op::matmul) {
+      multiply<T>(primitive);
     } else {
-      convolve<T>(call);
+      convolve<T>(primitive);
     }
   });
 }

@@ -141,48 +141,48 @@ constexpr bool lists_each_elementwise_op() {
 static_assert(lists_each_elementwise_op());
 
 template <class T, class Function>
-void map1(const PrimitiveRun& call, Function function) {
-  Array<T> x = call.broadcast_input<T>(0);
+void map1(const PrimitiveRun& primitive, Function function) {
+  Array<T> x = primitive.broadcast_input<T>(0);
   for (T& value : x.values) value = function(value);
-  call.output(x);
+  primitive.output(x);
 }
 
 template <class T, class Function>
-void map2(const PrimitiveRun& call, Function function) {
-  Array<T> a = call.broadcast_input<T>(0);
-  const Array<T> b = call.broadcast_input<T>(1);
+void map2(const PrimitiveRun& primitive, Function function) {
+  Array<T> a = primitive.broadcast_input<T>(0);
+  const Array<T> b = primitive.broadcast_input<T>(1);
   for (std::size_t i = 0; i < a.values.size(); ++i) a.values[i] = function(a.values[i], b.values[i]);
-  call.output(a);
+  primitive.output(a);
 }
 
 template <class T, class Function>
-void map3(const PrimitiveRun& call, Function function) {
-  Array<T> a = call.broadcast_input<T>(0);
-  const Array<T> b = call.broadcast_input<T>(1);
-  const Array<T> c = call.broadcast_input<T>(2);
+void map3(const PrimitiveRun& primitive, Function function) {
+  Array<T> a = primitive.broadcast_input<T>(0);
+  const Array<T> b = primitive.broadcast_input<T>(1);
+  const Array<T> c = primitive.broadcast_input<T>(2);
   for (std::size_t i = 0; i < a.values.size(); ++i) a.values[i] = function(a.values[i], b.values[i], c.values[i]);
-  call.output(a);
+  primitive.output(a);
 }
 
 }  // namespace
 
-void run_elementwise(const PrimitiveRun& call) {
-  const Expression& expression = expressions[static_cast<int>(call.op()) - first_op];
-  const int inputs = ops::row(call.op()).inputs;
-  const DType type = call.input_type(inputs - 1);
-  if (call.op() == Op::bitwise_not && type == DType::boolean) {
-    return map1<Int>(call, [](Int x) { return x ^ 1; });
+void run_elementwise(const PrimitiveRun& primitive) {
+  const Expression& expression = expressions[static_cast<int>(primitive.op()) - first_op];
+  const int inputs = ops::row(primitive.op()).inputs;
+  const DType type = primitive.input_type(inputs - 1);
+  if (primitive.op() == Op::bitwise_not && type == DType::boolean) {
+    return map1<Int>(primitive, [](Int x) { return x ^ 1; });
   }
   if (is_floating(type)) {
-    if (expression.real1 != nullptr) return map1<double>(call, expression.real1);
-    if (expression.real2 != nullptr) return map2<double>(call, expression.real2);
-    if (expression.real3 != nullptr) return map3<double>(call, expression.real3);
+    if (expression.real1 != nullptr) return map1<double>(primitive, expression.real1);
+    if (expression.real2 != nullptr) return map2<double>(primitive, expression.real2);
+    if (expression.real3 != nullptr) return map3<double>(primitive, expression.real3);
   } else {
-    if (expression.int1 != nullptr) return map1<Int>(call, expression.int1);
-    if (expression.int2 != nullptr) return map2<Int>(call, expression.int2);
-    if (expression.int3 != nullptr) return map3<Int>(call, expression.int3);
+    if (expression.int1 != nullptr) return map1<Int>(primitive, expression.int1);
+    if (expression.int2 != nullptr) return map2<Int>(primitive, expression.int2);
+    if (expression.int3 != nullptr) return map3<Int>(primitive, expression.int3);
   }
-  throw TypeError(std::string(ops::row(call.op()).name) + " does not take " + std::string(name_of(type)));
+  throw TypeError(std::string(ops::row(primitive.op()).name) + " does not take " + std::string(name_of(type)));
 }
 
 }  // namespace russet::reference

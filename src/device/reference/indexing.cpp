@@ -9,8 +9,8 @@ namespace {
 
 /// Where in the array, in row-major order, each place of the index begins to take or put; `first`: the first index
 /// tensor.
-std::vector<std::int64_t> places(const PrimitiveRun& call, const Shape& array, int first) {
-  const auto& indexing = call.attribute<ops::Indexing>();
+std::vector<std::int64_t> places(const PrimitiveRun& primitive, const Shape& array, int first) {
+  const auto& indexing = primitive.attribute<ops::Indexing>();
   const std::int64_t count = numel(indexing.lead);
   std::vector<std::int64_t> places(static_cast<std::size_t>(count), 0);
   const Strides array_strides = contiguous_strides(array);
@@ -22,11 +22,11 @@ std::vector<std::int64_t> places(const PrimitiveRun& call, const Shape& array, i
       walk(indexing.lead, along, [&](std::int64_t i, std::int64_t at) { places[static_cast<std::size_t>(i)] += at; });
       continue;
     }
-    const Array<std::int64_t> index = call.input<std::int64_t>(first++);
+    const Array<std::int64_t> index = primitive.input<std::int64_t>(first++);
     const Strides strides = graph::broadcast_strides(index.shape, contiguous_strides(index.shape), indexing.lead);
     walk(indexing.lead, strides, [&](std::int64_t i, std::int64_t at) {
       const std::int64_t position = ops::named_position(index[at], size, indexing.from_end);
-      if (position < 0) ops::throw_out_of_range(ops::row(call.op()).name, index[at], axis, size, i, count);
+      if (position < 0) ops::throw_out_of_range(ops::row(primitive.op()).name, index[at], axis, size, i, count);
       places[static_cast<std::size_t>(i)] += position * array_strides[axis];
     });
   }
@@ -34,31 +34,31 @@ std::vector<std::int64_t> places(const PrimitiveRun& call, const Shape& array, i
 }
 
 /// How many elements each entry of the index takes or puts.
-std::int64_t elements_of_a_place(const PrimitiveRun& call, const Shape& array) {
+std::int64_t elements_of_a_place(const PrimitiveRun& primitive, const Shape& array) {
   std::int64_t size = 1;
-  for (int axis = call.attribute<ops::Indexing>().axes; axis < array.rank(); ++axis) size *= array[axis];
+  for (int axis = primitive.attribute<ops::Indexing>().axes; axis < array.rank(); ++axis) size *= array[axis];
   return size;
 }
 
 template <class T>
-void take(const PrimitiveRun& call) {
-  const Array<T> x = call.input<T>(0);
-  const std::vector<std::int64_t> from = places(call, x.shape, 1);
-  const std::int64_t size = elements_of_a_place(call, x.shape);
-  Array<T> result(call.output_shape());
+void take(const PrimitiveRun& primitive) {
+  const Array<T> x = primitive.input<T>(0);
+  const std::vector<std::int64_t> from = places(primitive, x.shape, 1);
+  const std::int64_t size = elements_of_a_place(primitive, x.shape);
+  Array<T> result(primitive.output_shape());
   for (std::size_t i = 0; i < from.size(); ++i) {
     for (std::int64_t j = 0; j < size; ++j) result[static_cast<std::int64_t>(i) * size + j] = x[from[i] + j];
   }
-  call.output(result);
+  primitive.output(result);
 }
 
 template <class T>
-void put(const PrimitiveRun& call) {
-  Array<T> result = call.input<T>(0);
-  const Array<T> values = call.input<T>(1);
-  const std::vector<std::int64_t> to = places(call, result.shape, 2);
-  const std::int64_t size = elements_of_a_place(call, result.shape);
-  const bool accumulate = call.attribute<ops::Indexing>().accumulates;
+void put(const PrimitiveRun& primitive) {
+  Array<T> result = primitive.input<T>(0);
+  const Array<T> values = primitive.input<T>(1);
+  const std::vector<std::int64_t> to = places(primitive, result.shape, 2);
+  const std::int64_t size = elements_of_a_place(primitive, result.shape);
+  const bool accumulate = primitive.attribute<ops::Indexing>().accumulates;
   for (std::size_t i = 0; i < to.size(); ++i) {
     for (std::int64_t j = 0; j < size; ++j) {
       T& element = result[to[i] + j];
@@ -66,17 +66,17 @@ void put(const PrimitiveRun& call) {
       element = accumulate ? plus(element, value) : value;
     }
   }
-  call.output(result);
+  primitive.output(result);
 }
 
 }  // namespace
 
-void run_indexing(const PrimitiveRun& call) {
-  by_kind(call.output_type(), [&]<class T>(T) {
-    if (call.op() == ops::Op::take) {
-      take<T>(call);
+void run_indexing(const PrimitiveRun& primitive) {
+  by_kind(primitive.output_type(), [&]<class T>(T) {
+    if (primitive.op() == ops::Op::take) {
+      take<T>(primitive);
     } else {
-      put<T>(call);
+      put<T>(primitive);
     }
   });
 }

@@ -4,15 +4,15 @@
 
 namespace russet::reference {
 
-void run_source(const PrimitiveRun& call);
-void run_random(const PrimitiveRun& call);
-void run_elementwise(const PrimitiveRun& call);
-void run_reduction(const PrimitiveRun& call);
-void run_contraction(const PrimitiveRun& call);
-void run_movement(const PrimitiveRun& call);
-void run_indexing(const PrimitiveRun& call);
-void run_window(const PrimitiveRun& call);
-void run_ordering(const PrimitiveRun& call);
-void run_attention(const PrimitiveRun& call);
+void run_source(const PrimitiveRun& primitive);
+void run_random(const PrimitiveRun& primitive);
+void run_elementwise(const PrimitiveRun& primitive);
+void run_reduction(const PrimitiveRun& primitive);
+void run_contraction(const PrimitiveRun& primitive);
+void run_movement(const PrimitiveRun& primitive);
+void run_indexing(const PrimitiveRun& primitive);
+void run_window(const PrimitiveRun& primitive);
+void run_ordering(const PrimitiveRun& primitive);
+void run_attention(const PrimitiveRun& primitive);
 
 }  // namespace russet::reference

@@ -9,9 +9,9 @@ namespace {
 
 /// Calls visit(start, count, stride) for every line of `shape` along the axis of the step.
 template <class Visitor>
-void for_each_line(const PrimitiveRun& call, const Shape& shape, Visitor&& visit) {
+void for_each_line(const PrimitiveRun& primitive, const Shape& shape, Visitor&& visit) {
   if (shape.empty()) return visit(std::int64_t{0}, std::int64_t{1}, std::int64_t{1});
-  const int axis = std::countr_zero(call.attribute<ops::Axes>().mask);
+  const int axis = std::countr_zero(primitive.attribute<ops::Axes>().mask);
   const Strides strides = contiguous_strides(shape);
   Shape starts = shape;
   starts[axis] = shape[axis] == 0 ? 0 : 1;
@@ -19,11 +19,11 @@ void for_each_line(const PrimitiveRun& call, const Shape& shape, Visitor&& visit
 }
 
 template <class T>
-void sort_indices(const PrimitiveRun& call) {
-  const bool descending = call.attribute<ops::Axes>().descending;
-  const Array<T> x = call.input<T>(0);
+void sort_indices(const PrimitiveRun& primitive) {
+  const bool descending = primitive.attribute<ops::Axes>().descending;
+  const Array<T> x = primitive.input<T>(0);
   Array<std::int64_t> sorted(x.shape);
-  for_each_line(call, x.shape, [&](std::int64_t start, std::int64_t count, std::int64_t stride) {
+  for_each_line(primitive, x.shape, [&](std::int64_t start, std::int64_t count, std::int64_t stride) {
     std::vector<std::int64_t> order(static_cast<std::size_t>(count));
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
@@ -33,34 +33,34 @@ void sort_indices(const PrimitiveRun& call) {
     });
     for (std::int64_t i = 0; i < count; ++i) sorted[start + i * stride] = order[static_cast<std::size_t>(i)];
   });
-  Array<std::int64_t> first(call.output_shape());
+  Array<std::int64_t> first(primitive.output_shape());
   walk(first.shape, contiguous_strides(x.shape), [&](std::int64_t i, std::int64_t at) { first[i] = sorted[at]; });
-  call.output(first);
+  primitive.output(first);
 }
 
 /// Running sums or products along each line.
 template <class T, class Combine>
-void accumulate(const PrimitiveRun& call, Combine&& combine) {
-  Array<T> result = call.input<T>(0);
-  for_each_line(call, result.shape, [&](std::int64_t start, std::int64_t count, std::int64_t stride) {
+void accumulate(const PrimitiveRun& primitive, Combine&& combine) {
+  Array<T> result = primitive.input<T>(0);
+  for_each_line(primitive, result.shape, [&](std::int64_t start, std::int64_t count, std::int64_t stride) {
     for (std::int64_t i = 1; i < count; ++i) {
       T& element = result[start + i * stride];
       element = combine(result[start + (i - 1) * stride], element);
     }
   });
-  call.output(result);
+  primitive.output(result);
 }
 
 }  // namespace
 
-void run_ordering(const PrimitiveRun& call) {
-  by_kind(call.input_type(0), [&]<class T>(T) {
-    if (call.op() == ops::Op::argsort) {
-      sort_indices<T>(call);
-    } else if (call.op() == ops::Op::cumsum) {
-      accumulate<T>(call, [](T a, T b) { return plus(a, b); });
+void run_ordering(const PrimitiveRun& primitive) {
+  by_kind(primitive.input_type(0), [&]<class T>(T) {
+    if (primitive.op() == ops::Op::argsort) {
+      sort_indices<T>(primitive);
+    } else if (primitive.op() == ops::Op::cumsum) {
+      accumulate<T>(primitive, [](T a, T b) { return plus(a, b); });
     } else {
-      accumulate<T>(call, [](T a, T b) { return times(a, b); });
+      accumulate<T>(primitive, [](T a, T b) { return times(a, b); });
     }
   });
 }

@@ -9,9 +9,9 @@ namespace {
 using ops::Op;
 
 /// Strides that lead from an index of the input to the result, where reduced axes have size 1.
-Strides result_strides(const PrimitiveRun& call) {
-  Strides strides = contiguous_strides(call.output_shape());
-  const auto& axes = call.attribute<ops::Axes>();
+Strides result_strides(const PrimitiveRun& primitive) {
+  Strides strides = contiguous_strides(primitive.output_shape());
+  const auto& axes = primitive.attribute<ops::Axes>();
   for (int axis = 0; axis < strides.rank(); ++axis) {
     if (axes.contains(axis)) strides[axis] = 0;
   }
@@ -19,10 +19,10 @@ Strides result_strides(const PrimitiveRun& call) {
 }
 
 template <class T, class Combine>
-Array<T> fold(const PrimitiveRun& call, T start, Combine combine) {
-  const Array<T> x = call.input<T>(0);
-  Array<T> result(call.output_shape(), start);
-  walk(x.shape, result_strides(call),
+Array<T> fold(const PrimitiveRun& primitive, T start, Combine combine) {
+  const Array<T> x = primitive.input<T>(0);
+  Array<T> result(primitive.output_shape(), start);
+  walk(x.shape, result_strides(primitive),
        [&](std::int64_t position, std::int64_t at) { result[at] = combine(result[at], x[position]); });
   return result;
 }
@@ -41,12 +41,12 @@ T highest() {
 
 /// Two sweeps: the mean, then distances from it.
 template <class T>
-Array<T> squared_deviations(const PrimitiveRun& call) {
-  const Array<T> x = call.input<T>(0);
-  const std::int64_t count = numel(x.shape) / std::max<std::int64_t>(numel(call.output_shape()), 1);
-  Array<T> mean = fold<T>(call, 0, [](T a, T b) { return plus(a, b); });
-  Array<T> result(call.output_shape(), 0);
-  walk(x.shape, result_strides(call), [&](std::int64_t position, std::int64_t at) {
+Array<T> squared_deviations(const PrimitiveRun& primitive) {
+  const Array<T> x = primitive.input<T>(0);
+  const std::int64_t count = numel(x.shape) / std::max<std::int64_t>(numel(primitive.output_shape()), 1);
+  Array<T> mean = fold<T>(primitive, 0, [](T a, T b) { return plus(a, b); });
+  Array<T> result(primitive.output_shape(), 0);
+  walk(x.shape, result_strides(primitive), [&](std::int64_t position, std::int64_t at) {
     const T distance = x[position] - mean[at] / static_cast<T>(count);
     result[at] += distance * distance;
   });
@@ -54,27 +54,27 @@ Array<T> squared_deviations(const PrimitiveRun& call) {
 }
 
 template <class T>
-Array<T> reduce(const PrimitiveRun& call) {
-  switch (call.op()) {
-    case Op::sum: return fold<T>(call, 0, [](T a, T b) { return plus(a, b); });
-    case Op::prod: return fold<T>(call, 1, [](T a, T b) { return times(a, b); });
-    case Op::amax: return fold<T>(call, lowest<T>(), larger<T>);
-    case Op::amin: return fold<T>(call, highest<T>(), smaller<T>);
-    case Op::squared_deviations: return squared_deviations<T>(call);
+Array<T> reduce(const PrimitiveRun& primitive) {
+  switch (primitive.op()) {
+    case Op::sum: return fold<T>(primitive, 0, [](T a, T b) { return plus(a, b); });
+    case Op::prod: return fold<T>(primitive, 1, [](T a, T b) { return times(a, b); });
+    case Op::amax: return fold<T>(primitive, lowest<T>(), larger<T>);
+    case Op::amin: return fold<T>(primitive, highest<T>(), smaller<T>);
+    case Op::squared_deviations: return squared_deviations<T>(primitive);
     default: break;
   }
-  throw InternalError("not a reduction of values: " + std::string(ops::row(call.op()).name));
+  throw InternalError("not a reduction of values: " + std::string(ops::row(primitive.op()).name));
 }
 
 /// Positions among the reduced axes count up in the order in which elements arrive.
 template <class T>
-Array<std::int64_t> find_extreme(const PrimitiveRun& call) {
-  const bool largest = call.op() == Op::argmax;
-  const Array<T> x = call.input<T>(0);
-  Array<T> best(call.output_shape());
-  Array<std::int64_t> seen(call.output_shape());
-  Array<std::int64_t> chosen(call.output_shape());
-  walk(x.shape, result_strides(call), [&](std::int64_t position, std::int64_t at) {
+Array<std::int64_t> find_extreme(const PrimitiveRun& primitive) {
+  const bool largest = primitive.op() == Op::argmax;
+  const Array<T> x = primitive.input<T>(0);
+  Array<T> best(primitive.output_shape());
+  Array<std::int64_t> seen(primitive.output_shape());
+  Array<std::int64_t> chosen(primitive.output_shape());
+  walk(x.shape, result_strides(primitive), [&](std::int64_t position, std::int64_t at) {
     const T value = x[position];
     if (seen[at] == 0 || (largest ? greater(value, best[at]) : less(value, best[at]))) {
       best[at] = value;
@@ -87,12 +87,12 @@ Array<std::int64_t> find_extreme(const PrimitiveRun& call) {
 
 }  // namespace
 
-void run_reduction(const PrimitiveRun& call) {
-  by_kind(call.input_type(0), [&]<class T>(T) {
-    if (call.op() == Op::argmax || call.op() == Op::argmin) {
-      call.output(find_extreme<T>(call));
+void run_reduction(const PrimitiveRun& primitive) {
+  by_kind(primitive.input_type(0), [&]<class T>(T) {
+    if (primitive.op() == Op::argmax || primitive.op() == Op::argmin) {
+      primitive.output(find_extreme<T>(primitive));
     } else {
-      call.output(reduce<T>(call));
+      primitive.output(reduce<T>(primitive));
     }
   });
 }

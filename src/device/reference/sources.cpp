@@ -8,15 +8,15 @@ namespace {
 using ops::Op;
 
 template <class T>
-T number(const PrimitiveRun& call) {
-  if (call.op() == Op::scalar) {
+T number(const PrimitiveRun& primitive) {
+  if (primitive.op() == Op::scalar) {
     if constexpr (std::is_same_v<T, double>) {
-      return call.real_argument();
+      return primitive.real_argument();
     } else {
-      return call.integer_argument();
+      return primitive.integer_argument();
     }
   }
-  const auto& number = call.attribute<ops::Number>();
+  const auto& number = primitive.attribute<ops::Number>();
   if constexpr (std::is_same_v<T, double>) {
     return number.real;
   } else {
@@ -24,36 +24,37 @@ T number(const PrimitiveRun& call) {
   }
 }
 
-void count(const PrimitiveRun& call) {
-  Array<std::int64_t> result(call.output_shape());
+void count(const PrimitiveRun& primitive) {
+  Array<std::int64_t> result(primitive.output_shape());
   for (std::size_t i = 0; i < result.values.size(); ++i) result.values[i] = static_cast<std::int64_t>(i);
-  call.output(result);
+  primitive.output(result);
 }
 
 }  // namespace
 
-void run_source(const PrimitiveRun& call) {
-  switch (call.op()) {
+void run_source(const PrimitiveRun& primitive) {
+  switch (primitive.op()) {
     case Op::leaf:
     case Op::empty: return;
-    case Op::iota: return count(call);
+    case Op::iota: return count(primitive);
     default: break;
   }
-  by_kind(call.output_type(), [&]<class T>(T) { call.output(Array<T>(call.output_shape(), number<T>(call))); });
+  by_kind(primitive.output_type(),
+          [&]<class T>(T) { primitive.output(Array<T>(primitive.output_shape(), number<T>(primitive))); });
 }
 
-void run_random(const PrimitiveRun& call) {
-  const std::uint64_t seed = call.attribute<ops::Seed>().value;
-  const std::uint64_t offset = call.argument();
-  if (call.op() == Op::random_bits) {
-    Array<std::int64_t> result(call.output_shape());
+void run_random(const PrimitiveRun& primitive) {
+  const std::uint64_t seed = primitive.attribute<ops::Seed>().value;
+  const std::uint64_t offset = primitive.argument();
+  if (primitive.op() == Op::random_bits) {
+    Array<std::int64_t> result(primitive.output_shape());
     for (std::size_t i = 0; i < result.values.size(); ++i) result.values[i] = base::random_bits_at(seed, offset, i);
-    return call.output(result);
+    return primitive.output(result);
   }
-  const auto draw = call.op() == Op::uniform ? base::uniform_at : base::normal_at;
-  Array<double> result(call.output_shape());
+  const auto draw = primitive.op() == Op::uniform ? base::uniform_at : base::normal_at;
+  Array<double> result(primitive.output_shape());
   for (std::size_t i = 0; i < result.values.size(); ++i) result.values[i] = draw(seed, offset, i);
-  call.output(result);
+  primitive.output(result);
 }
 
 }  // namespace russet::reference

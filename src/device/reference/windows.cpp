@@ -29,58 +29,58 @@ Array<std::int64_t> first_maxima(const ops::Window& window, const Array<T>& x, c
   return chosen;
 }
 
-Array<std::int64_t> chosen_positions(const PrimitiveRun& call, const Shape& y) {
-  const auto& window = call.attribute<ops::Window>();
+Array<std::int64_t> chosen_positions(const PrimitiveRun& primitive, const Shape& y) {
+  const auto& window = primitive.attribute<ops::Window>();
   Array<std::int64_t> chosen(Shape{0});
-  by_kind(call.input_type(0), [&]<class T>(T) { chosen = first_maxima(window, call.input<T>(0), y); });
+  by_kind(primitive.input_type(0), [&]<class T>(T) { chosen = first_maxima(window, primitive.input<T>(0), y); });
   return chosen;
 }
 
 template <class T>
-void max_pool(const PrimitiveRun& call) {
-  const Array<std::int64_t> chosen = chosen_positions(call, call.output_shape());
-  const Array<T> values = call.input<T>(1);
-  Array<T> result(call.output_shape());
+void max_pool(const PrimitiveRun& primitive) {
+  const Array<std::int64_t> chosen = chosen_positions(primitive, primitive.output_shape());
+  const Array<T> values = primitive.input<T>(1);
+  Array<T> result(primitive.output_shape());
   for (std::size_t i = 0; i < chosen.values.size(); ++i) {
     if (chosen.values[i] >= 0) result.values[i] = values[chosen.values[i]];
   }
-  call.output(result);
+  primitive.output(result);
 }
 
 template <class T>
-void max_unpool(const PrimitiveRun& call) {
-  const Array<T> gradient = call.input<T>(1);
-  const Array<std::int64_t> chosen = chosen_positions(call, gradient.shape);
-  Array<T> result(call.output_shape());
+void max_unpool(const PrimitiveRun& primitive) {
+  const Array<T> gradient = primitive.input<T>(1);
+  const Array<std::int64_t> chosen = chosen_positions(primitive, gradient.shape);
+  Array<T> result(primitive.output_shape());
   for (std::size_t i = 0; i < chosen.values.size(); ++i) {
     if (chosen.values[i] < 0) continue;
     T& sum = result[chosen.values[i]];
     sum = plus(sum, gradient.values[i]);
   }
-  call.output(result);
+  primitive.output(result);
 }
 
 template <class T>
-void sum_windows(const PrimitiveRun& call) {
-  const auto& window = call.attribute<ops::Window>();
-  const Array<T> input = call.input<T>(0);
-  Array<T> result(call.output_shape());
-  if (call.op() == Op::sum_pool) {
+void sum_windows(const PrimitiveRun& primitive) {
+  const auto& window = primitive.attribute<ops::Window>();
+  const Array<T> input = primitive.input<T>(0);
+  Array<T> result(primitive.output_shape());
+  if (primitive.op() == Op::sum_pool) {
     for_each_element(window, input.shape, result.shape, [&](auto y, auto x) { result[y] = plus(result[y], input[x]); });
   } else {
     for_each_element(window, result.shape, input.shape, [&](auto y, auto x) { result[x] = plus(result[x], input[y]); });
   }
-  call.output(result);
+  primitive.output(result);
 }
 
 }  // namespace
 
-void run_window(const PrimitiveRun& call) {
-  by_kind(call.output_type(), [&]<class T>(T) {
-    switch (call.op()) {
-      case Op::max_pool: return max_pool<T>(call);
-      case Op::max_unpool: return max_unpool<T>(call);
-      default: return sum_windows<T>(call);
+void run_window(const PrimitiveRun& primitive) {
+  by_kind(primitive.output_type(), [&]<class T>(T) {
+    switch (primitive.op()) {
+      case Op::max_pool: return max_pool<T>(primitive);
+      case Op::max_unpool: return max_unpool<T>(primitive);
+      default: return sum_windows<T>(primitive);
     }
   });
 }

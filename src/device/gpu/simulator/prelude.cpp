@@ -32,9 +32,7 @@ std::string compiler() {
 }
 /// Flags for this processor. No more than AVX2, so that results do not depend on which of today's machines ran.
 Words processor_flags() {
-#ifdef __x86_64__
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return {"-mavx2", "-mfma", "-mf16c"};
-#endif
   return {};
 }
 

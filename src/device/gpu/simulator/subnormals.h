@@ -1,9 +1,8 @@
 #pragma once
 // Subnormal numbers on this thread: kept, or flushed to zero as Apple's GPUs may.
-#include <cstdint>
-#ifdef __SSE__
 #include <xmmintrin.h>
-#endif
+
+#include <cstdint>
 
 namespace russet::simulator {
 
@@ -18,23 +17,10 @@ class SubnormalMode {
   SubnormalMode& operator=(const SubnormalMode&) = delete;
 
  private:
-#if defined(__SSE__)
   using Control = std::uint32_t;
   static constexpr Control flush_bits = 0x8040;  // results, and operands
   static Control control() { return _mm_getcsr(); }
   static void set_control(Control value) { _mm_setcsr(value); }
-#elif defined(__aarch64__)
-  using Control = std::uint64_t;
-  static constexpr Control flush_bits = 1u << 24;
-  static Control control() {
-    Control value;
-    asm volatile("mrs %0, fpcr" : "=r"(value));
-    return value;
-  }
-  static void set_control(Control value) { asm volatile("msr fpcr, %0" ::"r"(value)); }
-#else
-#error "the simulated GPU runs on x86-64 and aarch64"
-#endif
 
   Control before_;
 };

@@ -53,11 +53,7 @@ void on_fault(int number, siginfo_t* info, void* context) {
     found = buffers().find(address);
   }
   if (found != nullptr) {
-#if defined(__x86_64__)
     const bool write = (static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & 2) != 0;
-#else
-    const bool write = false;
-#endif
     found->fault(address, write);
     return;
   }

@@ -8,31 +8,6 @@
 #define INFINITY __builtin_inff()
 #define NAN __builtin_nanf("")
 
-extern "C" {
-#define RUSSET_FUNCTION(name) __attribute__((const, visibility("hidden"))) float russet_##name(float x);
-RUSSET_FUNCTION(exp)
-RUSSET_FUNCTION(exp2)
-RUSSET_FUNCTION(exp10)
-RUSSET_FUNCTION(log)
-RUSSET_FUNCTION(log2)
-RUSSET_FUNCTION(log10)
-RUSSET_FUNCTION(sin)
-RUSSET_FUNCTION(cos)
-RUSSET_FUNCTION(tan)
-RUSSET_FUNCTION(asin)
-RUSSET_FUNCTION(acos)
-RUSSET_FUNCTION(atan)
-RUSSET_FUNCTION(sinh)
-RUSSET_FUNCTION(cosh)
-RUSSET_FUNCTION(tanh)
-RUSSET_FUNCTION(asinh)
-RUSSET_FUNCTION(acosh)
-RUSSET_FUNCTION(atanh)
-#undef RUSSET_FUNCTION
-__attribute__((const, visibility("hidden"))) float russet_atan2(float y, float x);
-__attribute__((const, visibility("hidden"))) float russet_pow(float x, float y);
-}
-
 namespace metal {
 
 inline float fabs(float x) { return __builtin_fabsf(x); }
@@ -74,26 +49,36 @@ inline bool isfinite(half x) { return isfinite(float(x)); }
 
 namespace precise {
 
-inline float exp(float x) { return russet_exp(x); }
-inline float exp2(float x) { return russet_exp2(x); }
-inline float exp10(float x) { return russet_exp10(x); }
-inline float log(float x) { return russet_log(x); }
-inline float log2(float x) { return russet_log2(x); }
-inline float log10(float x) { return russet_log10(x); }
-inline float sin(float x) { return russet_sin(x); }
-inline float cos(float x) { return russet_cos(x); }
-inline float tan(float x) { return russet_tan(x); }
-inline float asin(float x) { return russet_asin(x); }
-inline float acos(float x) { return russet_acos(x); }
-inline float atan(float x) { return russet_atan(x); }
-inline float atan2(float y, float x) { return russet_atan2(y, x); }
-inline float sinh(float x) { return russet_sinh(x); }
-inline float cosh(float x) { return russet_cosh(x); }
-inline float tanh(float x) { return russet_tanh(x); }
-inline float asinh(float x) { return russet_asinh(x); }
-inline float acosh(float x) { return russet_acosh(x); }
-inline float atanh(float x) { return russet_atanh(x); }
-inline float pow(float x, float y) { return russet_pow(x, y); }
+// Functions of one and of two arguments, each by the name that the module's table has for it.
+#define RUSSET_FUNCTION(name)                                                           \
+  extern "C" __attribute__((const, visibility("hidden"))) float russet_##name(float x); \
+  inline float name(float x) { return russet_##name(x); }
+#define RUSSET_FUNCTION_OF_TWO(name)                                                             \
+  extern "C" __attribute__((const, visibility("hidden"))) float russet_##name(float x, float y); \
+  inline float name(float x, float y) { return russet_##name(x, y); }
+RUSSET_FUNCTION(exp)
+RUSSET_FUNCTION(exp2)
+RUSSET_FUNCTION(exp10)
+RUSSET_FUNCTION(log)
+RUSSET_FUNCTION(log2)
+RUSSET_FUNCTION(log10)
+RUSSET_FUNCTION(sin)
+RUSSET_FUNCTION(cos)
+RUSSET_FUNCTION(tan)
+RUSSET_FUNCTION(asin)
+RUSSET_FUNCTION(acos)
+RUSSET_FUNCTION(atan)
+RUSSET_FUNCTION(sinh)
+RUSSET_FUNCTION(cosh)
+RUSSET_FUNCTION(tanh)
+RUSSET_FUNCTION(asinh)
+RUSSET_FUNCTION(acosh)
+RUSSET_FUNCTION(atanh)
+RUSSET_FUNCTION_OF_TWO(atan2)
+RUSSET_FUNCTION_OF_TWO(pow)
+#undef RUSSET_FUNCTION
+#undef RUSSET_FUNCTION_OF_TWO
+
 /// For x >= 0.
 inline float powr(float x, float y) { return x < 0 ? __builtin_nanf("") : russet_pow(x, y); }
 inline float sqrt(float x) { return __builtin_sqrtf(x); }

@@ -13,7 +13,7 @@ namespace russet_numbers {
 inline float float_of_bits(uint bits) { return __builtin_bit_cast(float, bits); }
 inline uint bits_of_float(float x) { return __builtin_bit_cast(uint, x); }
 
-#if defined(__F16C__) || defined(__aarch64__)
+#ifdef __F16C__
 inline ushort half_bits(float x) { return __builtin_bit_cast(ushort, static_cast<__fp16>(x)); }
 inline float half_value(ushort bits) { return static_cast<float>(__builtin_bit_cast(__fp16, bits)); }
 #else

@@ -82,17 +82,9 @@ constexpr unsigned shadow_offset_index = 63;
 
 #ifndef RUSSET_SIMULATOR_HOST
 
-#ifdef __x86_64__
 #define RUSSET_TRAMPOLINE(name, index)                                                    \
   __asm__(".text\n.globl " #name "\n.hidden " #name "\n.type " #name ",@function\n" #name \
           ":\njmpq *russet_table+8*" #index "(%rip)\n");
-#elif defined(__aarch64__)
-#define RUSSET_TRAMPOLINE(name, index)                                                    \
-  __asm__(".text\n.globl " #name "\n.hidden " #name "\n.type " #name ",%function\n" #name \
-          ":\nadrp x16, russet_table+8*" #index "\nldr x16, [x16, :lo12:russet_table+8*" #index "]\nbr x16\n");
-#else
-#error "the simulated GPU runs on x86-64 and aarch64"
-#endif
 
 extern "C" {
 __attribute__((visibility("hidden"), used)) void* russet_table[russet_simulator::table_size];
