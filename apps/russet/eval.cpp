@@ -14,7 +14,7 @@ void run_eval(const Arguments& arguments) {
   const Device device = require_device(arguments.text("device"));
   const std::string name = arguments.text("model");
   models::find_model(name);
-  const io::SafetensorsFile file(arguments.text("weights"));
+  const io::WeightsFile file(arguments.text("weights"));
   const Task task = open_task(arguments, card_of(file, name));
   models::Model model = load_model(task.card, file, device);
   const auto dataset = task.test ? task.test : task.train;

@@ -26,7 +26,7 @@ Network load(const Arguments& arguments) {
   const Device device = require_device(arguments.text("device"));
   const bool lower = arguments.text("precision") == "bf16";
   models::find_model(arguments.text("model"));
-  const io::SafetensorsFile file(arguments.text("weights"));
+  const io::WeightsFile file(arguments.text("weights"));
   const Card card = card_of(file, arguments.text("model"));
   Network network{card, load_model(card, file, device), device, lower};
   network.model.eval();

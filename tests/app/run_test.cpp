@@ -224,7 +224,7 @@ TEST_F(RunTest, WeightsCarryWhatTheyAreFor) {
   arguments.remove("epochs");
   arguments.set("steps", 1);
   Trainer(arguments).run();
-  const io::SafetensorsFile file(folder_ / "run" / "model.safetensors");
+  const io::WeightsFile file(folder_ / "run" / "model.safetensors");
   const Card card = card_of(file, "lenet5");
   EXPECT_EQ(card.num_classes, 10);
   EXPECT_EQ(card.class_names.at(0), "circle");

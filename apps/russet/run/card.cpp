@@ -22,15 +22,15 @@ ImageForm usual_form(const models::Preprocessing& usual, int channels) {
   return {usual.size, channels, usual.mean, usual.std};
 }
 
-std::int64_t size_along(const io::SafetensorsFile& file, std::string_view name, int axis) {
-  const io::SafetensorsEntry* entry = file.find(name);
+std::int64_t size_along(const io::WeightsFile& file, const std::string& name, int axis) {
+  const io::WeightsEntry* entry = file.find(name);
   if (entry == nullptr || entry->shape.rank() <= axis || entry->shape[axis] < 1) {
     throw FileError(fmt::format("{}: there is no tensor \"{}\" as the model's weights have it", file.name(), name));
   }
   return entry->shape[axis];
 }
 
-Card card_from_shapes(const io::SafetensorsFile& file, const std::string& model) {
+Card card_from_shapes(const io::WeightsFile& file, const std::string& model) {
   const models::ModelSpec& spec = models::find_model(model);
   Card card;
   card.assumed = true;
@@ -90,7 +90,7 @@ std::optional<Card> card_in(const io::Metadata& metadata, const std::string& nam
   }
 }
 
-Card card_of(const io::SafetensorsFile& file, const std::string& model) {
+Card card_of(const io::WeightsFile& file, const std::string& model) {
   models::find_model(model);
   const std::optional<Card> card = card_in(file.metadata(), file.name());
   if (!card) return card_from_shapes(file, model);

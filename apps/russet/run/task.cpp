@@ -201,7 +201,7 @@ Task open_task(const Arguments& arguments, const std::optional<Card>& card) {
   return task;
 }
 
-models::Model load_model(const Card& card, const io::SafetensorsFile& file, Device device) {
+models::Model load_model(const Card& card, const io::WeightsFile& file, Device device) {
   models::Model model = models::get_model(card.model, card.model_options(device));
   try {
     model.load_state_dict(file.tensors(device));

@@ -1,7 +1,7 @@
 #pragma once
 // Task: a data set made ready for a model, and the model made to fit it.
 #include <russet/data.h>
-#include <russet/io/safetensors.h>
+#include <russet/io/weights.h>
 #include <russet/models.h>
 #include <russet/train/objective.h>
 
@@ -49,7 +49,7 @@ io::Metadata to_metadata(const Card& card);
 std::optional<Card> card_in(const io::Metadata& metadata, const std::string& name);
 /// The card of a file of weights; without one (a file from elsewhere), what the shapes of `model`'s tensors tell and
 /// the usual normalisation. Throws ValueError if the file was trained for another model, FileError if it is damaged.
-Card card_of(const io::SafetensorsFile& file, const std::string& model);
+Card card_of(const io::WeightsFile& file, const std::string& model);
 
 struct Task {
   data::DatasetPtr train;
@@ -66,6 +66,6 @@ data::Transforms transforms_of(const ImageForm& form, bool augment);
 
 /// The model of the card with the weights of a file. Throws FileError or ValueError, which names tensors that do not
 /// fit.
-models::Model load_model(const Card& card, const io::SafetensorsFile& file, Device device);
+models::Model load_model(const Card& card, const io::WeightsFile& file, Device device);
 
 }  // namespace russet::app

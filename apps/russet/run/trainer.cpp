@@ -69,7 +69,7 @@ Trainer::Run::Run(RunState state, Task task, std::optional<io::Checkpoint> check
 Trainer::Run::~Run() = default;
 
 void Trainer::Run::load_weights(const std::string& path) {
-  const io::SafetensorsFile file(path);
+  const io::WeightsFile file(path);
   try {
     model_->load_state_dict(file.tensors(device()));
   } catch (const ValueError& error) {
@@ -329,7 +329,7 @@ Trainer::Trainer(const Arguments& arguments) {
   state.version = version();
   const std::string model = arguments.text("model");
   std::optional<Card> card;
-  if (arguments.has("weights")) card = card_of(io::SafetensorsFile(arguments.text("weights")), model);
+  if (arguments.has("weights")) card = card_of(io::WeightsFile(arguments.text("weights")), model);
   Task task = open_task(state.arguments, card);
   if (!arguments.has("out")) state.arguments.set("out", new_folder(model).string());
   state.card = task.card;
