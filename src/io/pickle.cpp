@@ -182,7 +182,9 @@ const Machine::Opcode& Machine::find_opcode(std::uint8_t code) {
   constexpr auto rows = [] {
     std::array<std::uint8_t, 256> places{};
     places.fill(std::size(opcodes));
-    for (std::uint8_t row = 0; row < std::size(opcodes); ++row) places[opcodes[row].code] = row;
+    for (std::size_t row = 0; row < std::size(opcodes); ++row) {
+      places[opcodes[row].code] = static_cast<std::uint8_t>(row);
+    }
     return places;
   }();
   if (rows[code] == std::size(opcodes)) throw FileError(fmt::format("0x{:02x} is no opcode of a pickle", code));

@@ -1,4 +1,5 @@
-// make_seeds FOLDER: writes small good files of every kind to FOLDER/jpeg, png, idx and safetensors.
+// make_seeds FOLDER: writes small good files of every kind to FOLDER/jpeg, png, idx, safetensors, pickle and
+// weights.
 #include <png.h>
 
 #include <cstdio>
@@ -7,6 +8,7 @@
 #include <string>
 
 #include "files/encoders.h"
+#include "files/torch_archive.h"
 
 namespace {
 
@@ -58,5 +60,13 @@ int main(int count, char** arguments) {
   write(root / "idx", "plain", idx_file());
   write(root / "idx", "gzipped", gzip(idx_file()));
   write(root / "safetensors", "two", safetensors_file());
+  const std::string dict = pickled_dict({{"a", {}}, {"b", {.sizes = {3}, .strides = {2}}}});
+  write(root / "pickle", "dict", bytes_of(dict));
+  write(root / "pickle", "values",
+        bytes_of("\x80\x05]\x94(K\x01J\1\2\3\4G\1\2\3\4\5\6\7\x08\x8c\1ah\1\x88N\x85\x86"
+                 "e."));
+  write(root / "weights", "torch", torch_archive(dict, {{"0", Bytes(24)}}));
+  write(root / "weights", "safetensors", safetensors_file());
+  write(root / "weights", "index", bytes_of(R"({"weight_map": {"a": "input"}})"));
   return 0;
 }

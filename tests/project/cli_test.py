@@ -5,6 +5,7 @@ clear line on standard error, and nothing written.
 usage: cli_test.py RUSSET
 """
 import json
+import math
 import os
 import pathlib
 import struct
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zipfile
 import zlib
 
 RUSSET = None
@@ -29,6 +31,28 @@ def safetensors(tensors):
         data += content
     text = json.dumps(header).encode()
     return struct.pack("<Q", len(text)) + text + data
+
+
+def torch_file(path, tensors):
+    """Writes {name: (shape, bytes of float32)} as torch.save does."""
+    def text(value):
+        return b"X" + struct.pack("<I", len(value)) + value.encode()
+
+    def numbers(values):
+        return b"(" + b"".join(b"J" + struct.pack("<i", value) for value in values) + b"t"
+
+    def tensor(key, shape, count):
+        strides = [math.prod(shape[axis + 1:]) for axis in range(len(shape))]
+        storage = b"(" + text("storage") + b"ctorch\nFloatStorage\n" + text(key) + text("cpu") + numbers([count])[1:] + b"Q"
+        return (b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + b"K\0" + numbers(shape) + numbers(strides) +
+                b"\x89}tR")
+
+    parts = [text(name) + tensor(str(key), shape, len(content) // 4)
+             for key, (name, (shape, content)) in enumerate(tensors.items())]
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a/data.pkl", b"\x80\x02}" + text("state_dict") + b"}(" + b"".join(parts) + b"us.")
+        for key, (_, content) in enumerate(tensors.values()):
+            archive.writestr(f"a/data/{key}", content)
 
 
 def read_safetensors(path):
@@ -292,7 +316,10 @@ class Runs(Case):
         self.write("elsewhere.safetensors", safetensors(
             {name: (entry["dtype"], entry["shape"], data[slice(*entry["data_offsets"])])
              for name, entry in header.items()}))
-        for weights in ("run/model.safetensors", "elsewhere.safetensors"):
+        torch_file(self.folder / "elsewhere.pth", {name: (entry["shape"], data[slice(*entry["data_offsets"])])
+                                                   for name, entry in header.items()})
+        self.write("index.json", json.dumps({"weight_map": {name: "elsewhere.pth" for name in header}}).encode())
+        for weights in ("run/model.safetensors", "elsewhere.safetensors", "elsewhere.pth", "index.json"):
             self.good("train", "lenet5", *run, "--steps", "1", "--weights", weights, "--out", "second")
             log = (self.folder / "second/log.jsonl").read_text()
             (loss,) = [line["loss"] for line in map(json.loads, log.splitlines()) if "loss" in line and "step" in line]
@@ -302,6 +329,22 @@ class Runs(Case):
                                                  "y": ("I64", [2], integers([0, 1]))}))
         self.mistake("train", "lenet5", "--data", "tensors:e.safetensors", "--weights", "elsewhere.safetensors",
                      "--out", "third", says="3 channels")
+
+    def test_weights_are_converted(self):
+        torch_file(self.folder / "a.pth", {"x": ([2, 1], floats([1, 2])), "y": ([], floats([3]))})
+        (line,) = self.lines("convert", "a.pth", "b.safetensors")
+        self.assertEqual(line, {"output": "b.safetensors", "tensors": 2, "bytes": 12})
+        header, data = read_safetensors(self.folder / "b.safetensors")
+        self.assertEqual(header.pop("__metadata__"), {"format": "pt"})
+        self.assertEqual(list(header), ["x", "y"])
+        self.assertEqual(data, floats([1, 2, 3]))
+        self.assertIn("2 tensors, 12 bytes", self.good("convert", "b.safetensors", "b.safetensors"))
+        whole = (self.folder / "a.pth").read_bytes()
+        self.write("short.pth", whole[:-9])
+        self.mistake("convert", "short.pth", "c.safetensors", says="short.pth")
+        self.mistake("convert", "a.pth", "nowhere/c.safetensors", says="nowhere")
+        self.mistake("convert", "a.pth", says="OUT")
+        self.assertFalse((self.folder / "c.safetensors").exists())
 
     def test_bench_and_profile(self):
         (line,) = self.lines("bench", "lenet5", "--phase", "train", "--precision", "fp32", "--seconds", "0")
