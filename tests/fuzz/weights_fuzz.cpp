@@ -22,6 +22,7 @@ std::filesystem::path make_folder() {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const std::filesystem::path path = make_folder() / "input";
+  std::filesystem::remove(path);  // ext4 would wait for the disk where a file's content is replaced
   std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
   try {
     const russet::io::WeightsFile file(path);
