@@ -143,6 +143,8 @@ inline constexpr OptionRow option_table[] = {
      any,
      remembered,
      "Weights to start from: safetensors, PyTorch's .pth, .pt or .bin, or the index of several files"},
+    {"train", "classes", Kind::integer, by("as many as the data has"), within(1, 1e6), remembered,
+     "Classes of the model; with --weights its last layer is a new one, and the others are loaded"},
     {"train", "out", Kind::text, by("runs/MODEL"), any, plain,
      "The folder of the run; an earlier run there is replaced"},
     {"train", "resume", Kind::text, {}, any, plain, "Go on with the run in this folder; its options hold"},

@@ -233,5 +233,97 @@ TEST_F(RunTest, WeightsCarryWhatTheyAreFor) {
   EXPECT_THROW(card_of(file, "mlp"), ValueError);
 }
 
+/// A run that leaves its weights as they are, but for what it makes anew.
+Arguments idle(Arguments arguments) {
+  arguments.remove("epochs");
+  arguments.set("steps", 1);
+  arguments.set("lr", 0);
+  return arguments;
+}
+
+std::string error_of(const Arguments& arguments) {
+  try {
+    const Trainer trainer(arguments);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST_F(RunTest, ClassesReplaceTheHeadAndLoadTheRest) {
+  Arguments arguments = idle(small_run("first"));
+  Trainer(arguments).run();
+  const StateDict first = io::load_safetensors(folder_ / "first" / "model.safetensors");
+  const fs::path elsewhere = folder_ / "elsewhere.safetensors";
+  StateDict headless;
+  for (const auto& [name, tensor] : first) {
+    if (!name.starts_with("c.4.")) headless.insert(name, tensor);
+  }
+  io::save_safetensors(elsewhere, headless);  // without a card
+  arguments.set("seed", 1);
+  arguments.set("out", (folder_ / "second").string());
+  for (const fs::path& weights : {folder_ / "first" / "model.safetensors", elsewhere}) {
+    arguments.set("weights", weights.string());
+    for (const std::int64_t classes : {10, 12}) {
+      arguments.set("classes", classes);
+      Trainer(arguments).run();
+      const io::WeightsFile file(folder_ / "second" / "model.safetensors");
+      EXPECT_EQ(card_of(file, "lenet5").num_classes, classes);
+      const StateDict second = file.tensors();
+      EXPECT_EQ(second.size(), first.size());
+      for (const auto& [name, tensor] : headless) EXPECT_EQ(second.at(name).to_bytes(), tensor.to_bytes()) << name;
+      EXPECT_EQ(second.at("c.4.weight").sizes(), (Shape{classes, 84}));
+      EXPECT_NE(second.at("c.4.weight").to_bytes(), first.at("c.4.weight").to_bytes());
+    }
+  }
+  arguments.remove("classes");
+  EXPECT_NE(error_of(arguments).find("there is no tensor \"c.4.weight\""), std::string::npos) << error_of(arguments);
+  EXPECT_NE(error_of(arguments).find("--classes N makes a new one"), std::string::npos) << error_of(arguments);
+}
+
+TEST_F(RunTest, ClassesMustHoldThoseOfTheData) {
+  Arguments arguments = idle(small_run("run"));
+  arguments.set("classes", 9);
+  EXPECT_NE(error_of(arguments).find("--classes 9: "), std::string::npos) << error_of(arguments);
+  EXPECT_NE(error_of(arguments).find("has 10 classes"), std::string::npos) << error_of(arguments);
+  arguments.set("classes", 11);
+  Trainer(arguments).run();
+  const fs::path weights = folder_ / "run" / "model.safetensors";
+  EXPECT_EQ(card_of(io::WeightsFile(weights), "lenet5").num_classes, 11);
+  io::save_safetensors(folder_ / "more.safetensors", {{"x", randn({24, 1, 12, 12})}, {"y", arange(24) % 12}});
+  arguments.remove("classes");
+  arguments.set("data", "tensors:" + (folder_ / "more.safetensors").string());
+  arguments.set("weights", weights.string());
+  EXPECT_NE(error_of(arguments).find("has 12 classes, but the weights are for 11 classes"), std::string::npos)
+      << error_of(arguments);
+  arguments.set("classes", 12);
+  EXPECT_EQ(error_of(arguments), "nothing was thrown");
+}
+
+TEST_F(RunTest, WeightsThatDoNotFitAreListed) {
+  Arguments arguments = idle(small_run("run"));
+  Trainer(arguments).run();
+  StateDict weights;
+  for (const auto& [name, tensor] : io::load_safetensors(folder_ / "run" / "model.safetensors")) {
+    if (name == "f.3.bias") {
+      weights.insert("f.7.bias", tensor);
+    } else {
+      weights.insert(name, name == "c.0.bias" ? tensor.narrow(0, 0, 5).clone() : tensor);
+    }
+  }
+  io::save_safetensors(folder_ / "other.safetensors", weights);
+  arguments.set("weights", (folder_ / "other.safetensors").string());
+  for (const bool replace_head : {false, true}) {
+    if (replace_head) arguments.set("classes", 10);
+    const std::string message = error_of(arguments);
+    EXPECT_NE(message.find("other.safetensors: "), std::string::npos) << message;
+    EXPECT_NE(message.find("missing: f.3.bias\n"), std::string::npos) << message;
+    EXPECT_NE(message.find("unexpected: f.7.bias\n"), std::string::npos) << message;
+    EXPECT_NE(message.find("of another shape: c.0.bias ([5] in the state dict, [120] in the module)"),
+              std::string::npos)
+        << message;
+  }
+}
+
 }  // namespace
 }  // namespace russet::app

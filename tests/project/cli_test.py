@@ -116,7 +116,7 @@ class Case(unittest.TestCase):
 
 class Help(Case):
     def test_every_command_has_help(self):
-        for command in ([], ["train"], ["eval"], ["predict"], ["bench"], ["plan"], ["profile"], ["devices"], ["ops"]):
+        for command in ([], ["train"], ["eval"], ["predict"], ["convert"], ["bench"], ["plan"], ["profile"], ["devices"], ["ops"]):
             self.assertIn("--help", self.good(*command, "--help"))
 
     def test_version(self):
@@ -325,6 +325,12 @@ class Runs(Case):
             (loss,) = [line["loss"] for line in map(json.loads, log.splitlines()) if "loss" in line and "step" in line]
             (score,) = self.lines("eval", "lenet5", "--data", "tensors:d.safetensors", "--weights", weights)
             self.assertAlmostEqual(score["loss"], loss, places=4)
+        self.good("train", "lenet5", *run, "--steps", "1", "--weights", "elsewhere.pth", "--classes", "5",
+                  "--out", "fifth")
+        header, _ = read_safetensors(self.folder / "fifth/model.safetensors")
+        self.assertEqual(header["c.4.bias"]["shape"], [5])
+        self.mistake("train", "lenet5", *run, "--weights", "elsewhere.pth", "--classes", "2", "--out", "third",
+                     says="--classes 2")
         self.write("e.safetensors", safetensors({"x": ("F32", [2, 3, side, side], floats([0.0] * 6 * side * side)),
                                                  "y": ("I64", [2], integers([0, 1]))}))
         self.mistake("train", "lenet5", "--data", "tensors:e.safetensors", "--weights", "elsewhere.safetensors",

@@ -30,12 +30,20 @@ std::int64_t size_along(const io::WeightsFile& file, const std::string& name, in
   return entry->shape[axis];
 }
 
-Card card_from_shapes(const io::WeightsFile& file, const std::string& model) {
+std::int64_t classes_of(const io::WeightsFile& file, const std::string& classifier) {
+  try {
+    return size_along(file, classifier, 0);
+  } catch (const FileError& error) {
+    throw FileError(fmt::format("{}; russet train --classes N makes a new one", error.what()));
+  }
+}
+
+Card card_from_shapes(const io::WeightsFile& file, const std::string& model, Head head) {
   const models::ModelSpec& spec = models::find_model(model);
   Card card;
   card.assumed = true;
   card.model = model;
-  card.num_classes = size_along(file, spec.classifier, 0);
+  if (head == Head::loaded) card.num_classes = classes_of(file, spec.classifier);
   if (spec.takes == models::InputKind::tokens) return card;
   card.in_channels = size_along(file, spec.stem, 1);
   if (spec.takes == models::InputKind::numbers) {
@@ -90,10 +98,10 @@ std::optional<Card> card_in(const io::Metadata& metadata, const std::string& nam
   }
 }
 
-Card card_of(const io::WeightsFile& file, const std::string& model) {
+Card card_of(const io::WeightsFile& file, const std::string& model, Head head) {
   models::find_model(model);
   const std::optional<Card> card = card_in(file.metadata(), file.name());
-  if (!card) return card_from_shapes(file, model);
+  if (!card) return card_from_shapes(file, model, head);
   if (card->model != model) {
     throw ValueError(fmt::format("{}: these are weights of {}, not of {}", file.name(), card->model, model));
   }

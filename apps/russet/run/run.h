@@ -36,7 +36,6 @@ class Trainer::Run {
   using Clock = std::chrono::steady_clock;
   struct Unread;
 
-  void load_weights(const std::string& path);
   void check_inputs();
   void make_loaders();
   void prepare_folder();

@@ -90,6 +90,19 @@ std::int64_t outputs_of(const Arguments& arguments, const data::Dataset& dataset
   return target.shape[0];
 }
 
+std::string_view unit_of(const Card& card) { return card.regression ? "numbers" : "classes"; }
+
+/// The outputs that --classes asks for; as many as the data has, if it does not.
+void set_classes(const Arguments& arguments, Card& card) {
+  if (!arguments.has("classes")) return;
+  const std::int64_t classes = arguments.integer("classes");
+  if (classes < card.num_classes || (card.regression && classes != card.num_classes)) {
+    throw ValueError(
+        fmt::format("--classes {}: {} has {} {}", classes, arguments.text("data"), card.num_classes, unit_of(card)));
+  }
+  card.num_classes = classes;
+}
+
 /// The card that the data asks for.
 Card card_for(const Arguments& arguments, const data::Dataset& dataset) {
   Card card;
@@ -103,6 +116,7 @@ Card card_for(const Arguments& arguments, const data::Dataset& dataset) {
     fit_to_images(arguments, spec, input.shape, card);
   }
   card.num_classes = outputs_of(arguments, dataset, card);
+  set_classes(arguments, card);
   card.class_names = dataset.class_names();
   return card;
 }
@@ -126,15 +140,23 @@ void require_inputs(const Card& known, const Card& wanted, const Arguments& argu
   }
 }
 
-/// A card of a file of weights is kept, if the data fits it. What it only assumes of inputs, tensors tell.
+/// A card of a file of weights is kept, if the data fits it. What it only assumes of inputs, tensors tell; what a new
+/// head is for, the data.
 Card reconcile(Card known, const Card& wanted, const Arguments& arguments) {
+  if (arguments.has("classes")) {
+    known.num_classes = wanted.num_classes;
+    known.class_names = wanted.class_names;
+    known.regression = wanted.regression;
+  }
   if (known.assumed && !wanted.image) {
     known.image.reset();
     known.image_size = wanted.image_size;
   }
   if (wanted.num_classes > known.num_classes || wanted.regression != known.regression) {
-    throw ValueError(fmt::format("{} has {} classes, but the weights are for {}", arguments.text("data"),
-                                 wanted.num_classes, known.num_classes));
+    throw ValueError(
+        fmt::format("{} has {} {}, but the weights are for {} {}: russet train --classes {} makes a new head",
+                    arguments.text("data"), wanted.num_classes, unit_of(wanted), known.num_classes, unit_of(known),
+                    wanted.num_classes));
   }
   if (wanted.width && *wanted.width != known.width.value_or(1)) {
     throw ValueError(fmt::format("--width {}: the weights are those of a model of width {}", *wanted.width,
@@ -143,6 +165,18 @@ Card reconcile(Card known, const Card& wanted, const Arguments& arguments) {
   require_inputs(known, wanted, arguments);
   known.assumed = false;
   return known;
+}
+
+/// The weights, but for the model's own head, whose tensors lie beside its classifier: "fc." of "fc.weight".
+StateDict with_head_of(const models::Model& model, const StateDict& weights) {
+  const std::string& classifier = model.spec().classifier;
+  const std::string head = classifier.substr(0, classifier.rfind('.') + 1);
+  StateDict state;
+  for (const auto& [name, tensor] : weights) {
+    if (!name.starts_with(head)) state.insert(name, tensor);
+  }
+  state.insert(model.state_dict().below(head), head);
+  return state;
 }
 
 }  // namespace
@@ -201,13 +235,19 @@ Task open_task(const Arguments& arguments, const std::optional<Card>& card) {
   return task;
 }
 
-models::Model load_model(const Card& card, const io::WeightsFile& file, Device device) {
-  models::Model model = models::get_model(card.model, card.model_options(device));
+void load_weights(models::Model& model, const io::WeightsFile& file, Device device, Head head) {
+  StateDict weights = file.tensors(device);
+  if (head == Head::replaced) weights = with_head_of(model, weights);
   try {
-    model.load_state_dict(file.tensors(device));
+    model.load_state_dict(weights);
   } catch (const ValueError& error) {
     throw ValueError(fmt::format("{}: {}", file.name(), error.what()));
   }
+}
+
+models::Model load_model(const Card& card, const io::WeightsFile& file, Device device) {
+  models::Model model = models::get_model(card.model, card.model_options(device));
+  load_weights(model, file, device);
   return model;
 }
 

@@ -47,9 +47,13 @@ struct Card {
 io::Metadata to_metadata(const Card& card);
 /// The card in such metadata, or nothing. Throws FileError, naming the file `name`, for one that cannot be read.
 std::optional<Card> card_in(const io::Metadata& metadata, const std::string& name);
+/// Whether the head, a model's last layer, comes from the weights too, or is a new one for other classes.
+enum class Head : std::uint8_t { loaded, replaced };
+
 /// The card of a file of weights; without one (a file from elsewhere), what the shapes of `model`'s tensors tell and
-/// the usual normalisation. Throws ValueError if the file was trained for another model, FileError if it is damaged.
-Card card_of(const io::WeightsFile& file, const std::string& model);
+/// the usual normalisation. Of a head that is replaced it says nothing. Throws ValueError if the file was trained for
+/// another model, FileError if it is damaged.
+Card card_of(const io::WeightsFile& file, const std::string& model, Head head = Head::loaded);
 
 struct Task {
   data::DatasetPtr train;
@@ -58,14 +62,16 @@ struct Task {
 };
 
 /// Opens the data as the arguments say: transforms, parts, classes. `card`: what a file of weights says; the data must
-/// fit it then. Throws ValueError, FileError or ShapeError.
+/// fit it then, but for the classes of a new head (--classes). Throws ValueError, FileError or ShapeError.
 Task open_task(const Arguments& arguments, const std::optional<Card>& card = {});
 
 /// What turns image files into inputs, with or without augmentation.
 data::Transforms transforms_of(const ImageForm& form, bool augment);
 
-/// The model of the card with the weights of a file. Throws FileError or ValueError, which names tensors that do not
-/// fit.
+/// Copies the weights of a file into the model. Throws FileError or ValueError, which names all tensors that are
+/// missing, unexpected or of another shape.
+void load_weights(models::Model& model, const io::WeightsFile& file, Device device, Head head = Head::loaded);
+/// The model of the card with the weights of a file. Throws as load_weights.
 models::Model load_model(const Card& card, const io::WeightsFile& file, Device device);
 
 }  // namespace russet::app

@@ -28,6 +28,8 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 constexpr std::size_t steps_together = 16;
 constexpr auto time_between_reports = std::chrono::milliseconds(200);
 
+Head head_of(const Arguments& arguments) { return arguments.has("classes") ? Head::replaced : Head::loaded; }
+
 /// What a run writes into its folder; the checkpoint of an earlier run goes first.
 constexpr std::string_view file_names[] = {"checkpoint", "best.safetensors", "model.safetensors", "report.html",
                                            "log.jsonl"};
@@ -55,7 +57,9 @@ Trainer::Run::Run(RunState state, Task task, std::optional<io::Checkpoint> check
   models::ModelOptions model_options = task_.card.model_options(device());
   if (arguments.has("dropout")) model_options.dropout = arguments.real("dropout");
   model_ = std::make_unique<models::Model>(models::get_model(arguments.text("model"), model_options));
-  if (arguments.has("weights") && !checkpoint) load_weights(arguments.text("weights"));
+  if (arguments.has("weights") && !checkpoint) {
+    load_weights(*model_, io::WeightsFile(arguments.text("weights")), device(), head_of(arguments));
+  }
   optimizer_ = optim::make_optimizer(optimizer_of(arguments), model_->parameters());
   check_inputs();
   make_loaders();
@@ -67,15 +71,6 @@ Trainer::Run::Run(RunState state, Task task, std::optional<io::Checkpoint> check
 }
 
 Trainer::Run::~Run() = default;
-
-void Trainer::Run::load_weights(const std::string& path) {
-  const io::WeightsFile file(path);
-  try {
-    model_->load_state_dict(file.tensors(device()));
-  } catch (const ValueError& error) {
-    throw ValueError(fmt::format("{}: {}", path, error.what()));
-  }
-}
 
 /// Records a forward pass that never runs: shapes that do not fit are said before anything is written.
 void Trainer::Run::check_inputs() {
@@ -329,7 +324,7 @@ Trainer::Trainer(const Arguments& arguments) {
   state.version = version();
   const std::string model = arguments.text("model");
   std::optional<Card> card;
-  if (arguments.has("weights")) card = card_of(io::WeightsFile(arguments.text("weights")), model);
+  if (arguments.has("weights")) card = card_of(io::WeightsFile(arguments.text("weights")), model, head_of(arguments));
   Task task = open_task(state.arguments, card);
   if (!arguments.has("out")) state.arguments.set("out", new_folder(model).string());
   state.card = task.card;
