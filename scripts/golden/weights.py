@@ -9,6 +9,7 @@ import io
 import json
 import os
 import pathlib
+import pickle
 import sys
 
 import torch
@@ -28,6 +29,16 @@ def without_checksums(value):
     file = saved(value)
     torch.serialization.set_crc32_options(True)
     return file
+
+
+def before_1_6(value, protocol=2):
+    """In the format before PyTorch 1.6. It calls storages by their addresses, which differ from run to run."""
+    file = io.BytesIO()
+    numbers = {}
+    torch.serialization.str = lambda address: str(numbers.setdefault(address, len(numbers)))
+    torch.serialization._legacy_save(value, file, pickle, protocol)
+    del torch.serialization.str
+    return file.getvalue()
 
 
 def views():
@@ -75,8 +86,11 @@ def good():
     for protocol in (2, 3, 4, 5):
         yield f"views, protocol {protocol}", saved(views(), pickle_protocol=protocol), views()
         yield f"checkpoint, protocol {protocol}", saved(whole, pickle_protocol=protocol), state
+        yield f"before 1.6, protocol {protocol}", before_1_6(whole, protocol), state
     yield "types", saved(types()), types()
     yield "ordered", saved(collections.OrderedDict(views())), views()
+    yield "types, before 1.6", before_1_6(types()), types()
+    yield "views, before 1.6", before_1_6(views()), views()
     yield "without checksums", without_checksums(views()), views()
 
 
@@ -91,9 +105,8 @@ def refused():
     yield "negated", saved({"a": torch._neg_view(one)}), "a conjugated or negated view"
     yield "no state dict", saved({"epoch": 1}), "its keys are: epoch (an integer)"
     yield "tensor", saved(one), "it holds a tensor, not a state dict"
-    # Its end has addresses in it, which differ from run to run.
-    before = saved({"a": one}, _use_new_zipfile_serialization=False)[:64]
-    yield "before 1.6", before, "the format of PyTorch before 1.6"
+    yield "call, before 1.6", before_1_6({"a": one, "b": Call()}), f"it names {os.system.__module__}.system"
+    yield "pickle", pickle.dumps({"a": 1}), "a pickle, but not one of torch.save's"
     yield "script", script(), "a TorchScript archive"
 
 

@@ -122,6 +122,7 @@ constexpr Machine::Opcode Machine::opcodes[] = {
     {'X', "BINUNICODE", &Machine::push_text<4>},
     {0x8c, "SHORT_BINUNICODE", &Machine::push_text<1>},
     {0x8d, "BINUNICODE8", &Machine::push_text<8>},
+    {'U', "SHORT_BINSTRING", &Machine::push_text<1>},  // Python 2's texts
     {'B', "BINBYTES", &Machine::push_bytes<4>},
     {'C', "SHORT_BINBYTES", &Machine::push_bytes<1>},
     {0x8e, "BINBYTES8", &Machine::push_bytes<8>},
@@ -165,7 +166,6 @@ constexpr Machine::Opcode Machine::opcodes[] = {
     {'F', "FLOAT", nullptr},
     {'S', "STRING", nullptr},
     {'T', "BINSTRING", nullptr},
-    {'U', "SHORT_BINSTRING", nullptr},
     {'V', "UNICODE", nullptr},
     {'d', "DICT", nullptr},
     {'l', "LIST", nullptr},
@@ -358,10 +358,12 @@ Value Machine::run() {
 
 }  // namespace
 
-Value unpickle(std::span<const std::byte> bytes, Objects& objects) {
+Value unpickle(std::span<const std::byte> bytes, Objects& objects, std::size_t* size) {
   Machine machine(bytes, objects);
   try {
-    return machine.run();
+    const Value value = machine.run();
+    if (size != nullptr) *size = machine.position();
+    return value;
   } catch (const FileError& error) {
     throw FileError(fmt::format("byte {} of the pickle: {}", machine.position(), error.what()));
   }

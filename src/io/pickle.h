@@ -37,9 +37,17 @@ struct Sequence {
 
 struct Dict {
   std::vector<std::pair<Value, Value>> items;
+
+  /// The value of a text key, or nullptr.
+  const Value* find(std::string_view key) const {
+    for (const auto& [name, value] : items) {
+      if (const auto* text = std::get_if<std::string_view>(&name); text != nullptr && *text == key) return &value;
+    }
+    return nullptr;
+  }
 };
 
-/// Memory that tensors are views of: the archive's entry data/KEY.
+/// Memory that tensors are views of.
 struct Storage {
   std::string_view key;
   std::optional<DType> dtype;  // none: bytes of any type
@@ -66,6 +74,8 @@ class Objects {
   Dict* add(Dict dict) { return &dicts_.emplace_back(std::move(dict)); }
   const Storage* add(Storage storage) { return &storages_.emplace_back(storage); }
   const StoredTensor* add(StoredTensor tensor) { return &tensors_.emplace_back(tensor); }
+  /// Every storage, as often as it was named.
+  const std::deque<Storage>& storages() const { return storages_; }
 
  private:
   std::deque<Sequence> sequences_;
@@ -86,9 +96,9 @@ const Global* find_global(std::string_view module, std::string_view name);
 /// The storage that a persistent id of torch.save stands for. Throws FileError.
 const Storage* find_storage(Objects& objects, const Value& id);
 
-/// The value that the bytes describe; they must live as long as it. Throws FileError, which says what is wrong and
-/// where, but not in which file.
-Value unpickle(std::span<const std::byte> bytes, Objects& objects);
+/// The value that the bytes begin with; they must live as long as it. `size`: how many they are. Throws FileError,
+/// which says what is wrong and where, but not in which file.
+Value unpickle(std::span<const std::byte> bytes, Objects& objects, std::size_t* size = nullptr);
 
 /// As errors name the kind of a value: "None", "a list or tuple", "a tensor".
 std::string_view kind_of(const Value& value);

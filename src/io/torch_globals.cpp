@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "pickle.h"
 
@@ -20,12 +21,21 @@ void require_count(Arguments arguments, std::size_t least, std::size_t most, std
 template <class T>
 T get(const Value& value, std::string_view what) {
   if (const T* held = std::get_if<T>(&value)) return *held;
-  throw FileError(fmt::format("{} of a tensor is {}", what, kind_of(value)));
+  throw FileError(fmt::format("{} is {}", what, kind_of(value)));
 }
 
+/// OrderedDict(), or, from Python 2, OrderedDict([[key, value], ...]), which empties the list: copies would let a short
+/// pickle fill all memory.
 Value make_dict(Objects& objects, Arguments arguments) {
-  require_count(arguments, 0, 0, "collections.OrderedDict");
-  return objects.add(Dict());
+  require_count(arguments, 0, 1, "collections.OrderedDict");
+  Dict dict;
+  if (arguments.empty()) return objects.add(std::move(dict));
+  for (const Value& item : std::exchange(get<Sequence*>(arguments[0], "the content of a dict")->items, {})) {
+    const std::vector<Value>& pair = get<Sequence*>(item, "an item of a dict")->items;
+    if (pair.size() != 2) throw FileError(fmt::format("an item of a dict has {} parts", pair.size()));
+    dict.items.emplace_back(pair[0], pair[1]);
+  }
+  return objects.add(std::move(dict));
 }
 
 /// A container made from another one is that one: copies would let a short pickle fill all memory.
@@ -59,16 +69,16 @@ void require_plain(const Value& metadata) {
 
 StoredTensor tensor_of(Arguments arguments) {
   StoredTensor tensor;
-  tensor.storage = get<const Storage*>(arguments[0], "the storage");
-  tensor.offset = get<std::int64_t>(arguments[1], "the offset");
-  tensor.sizes = dims_of(arguments[2], "the size");
-  tensor.strides = dims_of(arguments[3], "the stride");
+  tensor.storage = get<const Storage*>(arguments[0], "the storage of a tensor");
+  tensor.offset = get<std::int64_t>(arguments[1], "the offset of a tensor");
+  tensor.sizes = dims_of(arguments[2], "the size of a tensor");
+  tensor.strides = dims_of(arguments[3], "the stride of a tensor");
   return tensor;
 }
 
-/// (storage, offset, size, stride, requires_grad, hooks, metadata)
+/// (storage, offset, size, stride), and since PyTorch 0.4 (..., requires_grad, hooks, metadata)
 Value rebuild_tensor(Objects& objects, Arguments arguments) {
-  require_count(arguments, 6, 7, "torch._utils._rebuild_tensor_v2");
+  require_count(arguments, 4, 7, "torch._utils._rebuild_tensor_v2");
   if (arguments.size() == 7) require_plain(arguments[6]);
   StoredTensor tensor = tensor_of(arguments);
   if (!tensor.storage->dtype) throw FileError("a tensor on an untyped storage has no data type");
@@ -81,16 +91,16 @@ Value rebuild_tensor_of_type(Objects& objects, Arguments arguments) {
   require_count(arguments, 7, 8, "torch._utils._rebuild_tensor_v3");
   if (arguments.size() == 8) require_plain(arguments[7]);
   StoredTensor tensor = tensor_of(arguments);
-  const Global* const type = get<const Global*>(arguments[6], "the data type");
+  const Global* const type = get<const Global*>(arguments[6], "the data type of a tensor");
   if (!type->dtype) throw FileError(fmt::format("the data type of a tensor is {}", type->name));
   tensor.dtype = *type->dtype;
   return objects.add(tensor);
 }
 
-/// (tensor, requires_grad, hooks)
+/// (tensor, requires_grad, hooks), and the attributes that a parameter was given
 Value rebuild_parameter(Objects&, Arguments arguments) {
-  require_count(arguments, 3, 3, "torch._utils._rebuild_parameter");
-  return get<const StoredTensor*>(arguments[0], "the data");
+  require_count(arguments, 3, 4, "torch._utils._rebuild_parameter");
+  return get<const StoredTensor*>(arguments[0], "the data of a tensor");
 }
 
 constexpr Global globals[] = {
@@ -101,9 +111,11 @@ constexpr Global globals[] = {
     {"torch.Size", same_container},
     {"torch.device", make_opaque},
     {"_codecs.encode", make_opaque},  // bytes in protocol 2
+    {"torch._utils._rebuild_tensor", rebuild_tensor},
     {"torch._utils._rebuild_tensor_v2", rebuild_tensor},
     {"torch._utils._rebuild_tensor_v3", rebuild_tensor_of_type},
     {"torch._utils._rebuild_parameter", rebuild_parameter},
+    {"torch._utils._rebuild_parameter_with_state", rebuild_parameter},
     {"torch.storage.UntypedStorage"},
     {"torch.BoolStorage", nullptr, DType::boolean},
     {"torch.ByteStorage", nullptr, DType::uint8},
@@ -151,16 +163,19 @@ const Global* find_global(std::string_view module, std::string_view name) {
                   full));
 }
 
-/// ("storage", type of storage, key, device, number of elements)
+/// ("storage", type of storage, key, device, number of elements), and before PyTorch 1.6 what it is a view of
 const Storage* find_storage(Objects& objects, const Value& id) {
   const auto& parts = get<Sequence*>(id, "the persistent id")->items;
-  if (parts.size() != 5 || get<std::string_view>(parts[0], "the persistent id") != "storage") {
+  if (parts.size() < 5 || parts.size() > 6 || get<std::string_view>(parts[0], "the persistent id") != "storage") {
     throw FileError("a persistent id is not that of a storage");
   }
-  const Global* const type = get<const Global*>(parts[1], "the type of the storage");
+  if (parts.size() == 6 && !std::holds_alternative<std::monostate>(parts[5])) {
+    throw FileError("a storage is a view of another one, as PyTorch before 0.4 wrote them");
+  }
+  const Global* const type = get<const Global*>(parts[1], "the type of a storage");
   if (!type->name.ends_with("Storage")) throw FileError(fmt::format("the type of a storage is {}", type->name));
-  return objects.add(Storage{get<std::string_view>(parts[2], "the key of the storage"), type->dtype,
-                             get<std::int64_t>(parts[4], "the size of the storage")});
+  return objects.add(Storage{get<std::string_view>(parts[2], "the key of a storage"), type->dtype,
+                             get<std::int64_t>(parts[4], "the size of a storage")});
 }
 
 }  // namespace russet::io::pickle

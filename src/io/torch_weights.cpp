@@ -15,12 +15,8 @@ namespace russet::io {
 namespace {
 
 using pickle::Dict;
-using pickle::Storage;
 using pickle::StoredTensor;
 using pickle::Value;
-
-/// Far more than the names of any model take; values take up to a hundred times the bytes that describe them.
-constexpr std::uint64_t max_pickle_bytes = std::uint64_t{32} << 20;
 
 /// How deep a state dict may lie under the keys.
 constexpr int max_depth = 4;
@@ -29,13 +25,10 @@ constexpr int max_depth = 4;
 constexpr std::string_view state_dict_keys[] = {"state_dict", "model_state_dict", "model",  "module",
                                                 "net",        "network",          "weights"};
 
-const Dict* dict_below(const Dict& dict, std::string_view wanted) {
-  for (const auto& [key, value] : dict.items) {
-    const auto* const name = std::get_if<std::string_view>(&key);
-    const auto* const below = std::get_if<Dict*>(&value);
-    if (name != nullptr && *name == wanted && below != nullptr) return *below;
-  }
-  return nullptr;
+const Dict* dict_below(const Dict& dict, std::string_view key) {
+  const Value* const value = dict.find(key);
+  const auto* const below = value == nullptr ? nullptr : std::get_if<Dict*>(value);
+  return below == nullptr ? nullptr : *below;
 }
 
 /// The dict that the keys lead to, and those keys: "model.state_dict.".
@@ -140,42 +133,14 @@ NamedTensors find_state_dict(const Value& saved) {
   return tensors;
 }
 
-TorchFile::TorchFile(std::shared_ptr<const MappedFile> map, std::string_view name)
-    : archive_(std::move(map), name), folder_(archive_.find("data.pkl")) {
-  const auto fail = [&](const std::string& reason) { throw FileError(fmt::format("{}: {}", name, reason)); };
-  if (folder_.empty()) fail("a zip archive, but none of torch.save's: it has no data.pkl");
-  const std::string data = folder_;
-  folder_.resize(folder_.size() - std::string_view("data.pkl").size());
-  if (archive_.contains(folder_ + "constants.pkl")) {
-    fail("a TorchScript archive: load it with torch.jit.load and save its state_dict() with torch.save");
-  }
-  require_little_endian();
-  if (archive_.size_of(data) > max_pickle_bytes) {
-    fail(fmt::format("its data.pkl has {} bytes, more than {}", archive_.size_of(data), max_pickle_bytes));
-  }
-  archive_.read(data, pickle_);
+TorchFile::TorchFile(std::unique_ptr<const TorchContainer> container) : container_(std::move(container)) {
   try {
-    for (const auto& [key, tensor] : find_state_dict(pickle::unpickle(pickle_, objects_))) {
-      entries_.emplace_back(std::string(key), tensor);
-    }
+    entries_ = find_state_dict(container_->saved());
   } catch (const FileError& error) {
-    fail(error.what());
+    throw FileError(fmt::format("{}: {}", container_->name(), error.what()));
   }
   check_entries();
 }
-
-void TorchFile::require_little_endian() const {
-  const std::string path = folder_ + "byteorder";
-  if (!archive_.contains(path)) return;  // before PyTorch 2.1
-  std::vector<std::byte> order;
-  archive_.read(path, order);
-  const std::string_view word(reinterpret_cast<const char*>(order.data()), order.size());
-  if (word == "little") return;
-  throw FileError(fmt::format("{}: its byte order is \"{}\", and russet reads little-endian files alone",
-                              archive_.name(), pickle::shown(word)));
-}
-
-std::string TorchFile::path_of(const Storage& storage) const { return fmt::format("{}data/{}", folder_, storage.key); }
 
 /// Each tensor lies in its storage, and the storages together are no larger than the file: entries of a damaged archive
 /// may overlap.
@@ -185,15 +150,16 @@ void TorchFile::check_entries() const {
   for (const auto& [name, tensor] : entries_) {
     const auto [found, added] = storages.try_emplace(tensor->storage->key, 0, tensor->dtype);
     auto& [bytes, dtype] = found->second;
-    if (added) total += bytes = archive_.size_of(path_of(*tensor->storage));
+    if (added) total += bytes = container_->size_of(*tensor->storage);
     try {
       if (tensor->dtype != dtype) throw FileError("its storage holds tensors of two types, which torch.save refuses");
-      if (total > archive_.bytes())
+      if (total > container_->bytes()) {
         throw FileError("with its storage, all have more bytes than the file: they overlap");
+      }
       require_within(*tensor, bytes);
-      require_no_more_than(*tensor, archive_.bytes());
+      require_no_more_than(*tensor, container_->bytes());
     } catch (const FileError& error) {
-      throw FileError(fmt::format("{}: tensor \"{}\": {}", archive_.name(), pickle::shown(name), error.what()));
+      throw FileError(fmt::format("{}: tensor \"{}\": {}", container_->name(), pickle::shown(name), error.what()));
     }
   }
 }
@@ -201,14 +167,14 @@ void TorchFile::check_entries() const {
 StateDict TorchFile::tensors(Device device) const {
   StateDict all;
   std::map<std::string_view, Tensor> storages;  // by key
-  std::vector<std::byte> content;
+  std::vector<std::byte> memory;
   for (const auto& [name, tensor] : entries_) {
     Tensor& storage = storages[tensor->storage->key];
     if (!storage.defined()) {
-      archive_.read(path_of(*tensor->storage), content);
+      const std::span<const std::byte> content = container_->read(*tensor->storage, memory);
       const std::size_t count = content.size() / size_of(tensor->dtype);
-      storage = Tensor::from_bytes(std::span(content).first(count * size_of(tensor->dtype)),
-                                   {static_cast<std::int64_t>(count)}, {tensor->dtype, device, false});
+      storage = Tensor::from_bytes(content.first(count * size_of(tensor->dtype)), {static_cast<std::int64_t>(count)},
+                                   {tensor->dtype, device, false});
     }
     all.insert(name, as_strided(storage, tensor->sizes, tensor->strides, tensor->offset));
   }

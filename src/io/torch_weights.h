@@ -3,12 +3,10 @@
 #include <russet/io/state_dict.h>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "pickle.h"
-#include "zip_archive.h"
+#include "torch_container.h"
 
 namespace russet::io {
 
@@ -17,25 +15,20 @@ using NamedTensors = std::vector<std::pair<std::string, const pickle::StoredTens
 /// The tensors of the state dict in what was pickled. Throws FileError, which lists the keys, if there is none.
 NamedTensors find_state_dict(const pickle::Value& saved);
 
-/// An open file of torch.save's. Every function throws FileError.
+/// The state dict of an open file. Every function throws FileError.
 class TorchFile {
  public:
-  /// Checks that each tensor lies in its storage. `name` is what errors call the file.
-  TorchFile(std::shared_ptr<const MappedFile> map, std::string_view name);
+  /// Checks that each tensor lies in its storage.
+  explicit TorchFile(std::unique_ptr<const TorchContainer> container);
 
   const NamedTensors& entries() const { return entries_; }
   /// All tensors. Each storage is read once; its tensors are views of it.
   StateDict tensors(Device device) const;
 
  private:
-  void require_little_endian() const;
   void check_entries() const;
-  std::string path_of(const pickle::Storage& storage) const;
 
-  ZipArchive archive_;
-  std::string folder_;  // in which all entries of the archive lie, with its slash
-  std::vector<std::byte> pickle_;
-  pickle::Objects objects_;
+  std::unique_ptr<const TorchContainer> container_;
   NamedTensors entries_;
 };
 

@@ -21,18 +21,17 @@ bool starts_with(Bytes bytes, std::string_view text) {
                                                    [](char a, std::byte b) { return static_cast<std::byte>(a) == b; });
 }
 
-bool is_zip(Bytes bytes) { return starts_with(bytes, "PK\3\4"); }
+enum class Format : std::uint8_t { safetensors, torch_zip, torch_stream, index };
 
-/// A pickle of protocol 2 or later: what torch.save wrote before PyTorch 1.6.
-bool is_bare_pickle(Bytes bytes) { return bytes.size() > 1 && bytes[0] == std::byte{0x80} && bytes[1] < std::byte{6}; }
-
-/// JSON text. A safetensors file may look like it: the header's length in its first 8 bytes may begin with '{', but the
-/// last of them is 0, which no text holds.
-bool is_index(Bytes bytes) {
-  const bool is_safetensors = starts_with(bytes.subspan(std::min<std::size_t>(bytes.size(), 8)), "{") &&
-                              bytes.size() > 7 && bytes[7] == std::byte{0};
+/// As the first bytes tell. Of no known format: safetensors, whose reader says what is wrong.
+Format format_of(Bytes bytes) {
+  if (starts_with(bytes, "PK\3\4")) return Format::torch_zip;
+  // The length of the header in 8 bytes, of which no file needs the last, and the header, JSON.
+  if (bytes.size() > 8 && bytes[7] == std::byte{0} && bytes[8] == std::byte{'{'}) return Format::safetensors;
+  // A pickle of protocol 2 to 5.
+  if (bytes.size() > 1 && bytes[0] == std::byte{0x80} && bytes[1] < std::byte{6}) return Format::torch_stream;
   const auto first = std::find_if(bytes.begin(), bytes.end(), [](std::byte byte) { return byte > std::byte{' '}; });
-  return !is_safetensors && first != bytes.end() && *first == std::byte{'{'};
+  return first != bytes.end() && *first == std::byte{'{'} ? Format::index : Format::safetensors;
 }
 
 [[noreturn]] void fail(std::string_view name, std::string_view reason) {
@@ -63,19 +62,14 @@ std::vector<std::pair<std::string, std::string>> weight_map_of(Bytes bytes, std:
 }  // namespace
 
 WeightsFile::WeightsFile(const std::filesystem::path& path, Part part) : name_(path.string()) {
-  auto map = std::make_shared<const MappedFile>(path);
-  if (is_zip(map->bytes())) {
-    open_torch(std::move(map));
-  } else if (is_bare_pickle(map->bytes())) {
-    fail(name_,
-         "it is in the format of PyTorch before 1.6, which is not read: torch.save(torch.load(FILE), NEW) with a newer "
-         "one writes it anew");
-  } else if (!is_index(map->bytes())) {
-    open_safetensors(path);
-  } else if (part == Part::whole) {
-    open_index(path, map->bytes());
-  } else {
-    fail(name_, "it is an index, where an index has the name of a file of weights");
+  const auto map = std::make_shared<const MappedFile>(path);
+  switch (format_of(map->bytes())) {
+    case Format::safetensors: open_safetensors(path); break;
+    case Format::torch_zip: open_torch(open_torch_zip(map, name_)); break;
+    case Format::torch_stream: open_torch(open_torch_stream(map, name_)); break;
+    case Format::index:
+      if (part == Part::shard) fail(name_, "it is an index, where an index has the name of a file of weights");
+      open_index(path, map->bytes());
   }
 }
 
@@ -91,8 +85,8 @@ void WeightsFile::open_safetensors(const std::filesystem::path& path) {
   read_ = [file](Device device) { return file->tensors(device); };
 }
 
-void WeightsFile::open_torch(std::shared_ptr<const MappedFile> map) {
-  auto file = std::make_shared<const TorchFile>(std::move(map), name_);
+void WeightsFile::open_torch(std::unique_ptr<const TorchContainer> container) {
+  auto file = std::make_shared<const TorchFile>(std::move(container));
   for (const auto& [name, tensor] : file->entries()) add({name, tensor->dtype, tensor->sizes});
   read_ = [file](Device device) { return file->tensors(device); };
 }
@@ -106,7 +100,8 @@ void WeightsFile::open_index(const std::filesystem::path& path, Bytes bytes) {
       shard = shards.emplace(file, WeightsFile(path.parent_path() / file, Part::shard)).first;
     }
     const WeightsEntry* const entry = shard->second.find(name);
-    if (entry == nullptr) fail(name_, fmt::format("tensor \"{}\" is not in {}, where it should be", pickle::shown(name), file));
+    if (entry == nullptr)
+      fail(name_, fmt::format("tensor \"{}\" is not in {}, where it should be", pickle::shown(name), file));
     add(*entry);
   }
   read_ = [files = std::move(files), shards = std::move(shards)](Device device) {

@@ -44,6 +44,31 @@ TEST(Pickle, ReadsNumbers) {
   read<io::pickle::Opaque>("\x8a\x09\x00\x00\x00\x00\x00\x00\x00\x00\x01."s);  // 2^64
 }
 
+TEST(Pickle, SaysWhereItEnds) {
+  const Bytes bytes = bytes_of("\x80\x02K\x07.rest");
+  io::pickle::Objects objects;
+  std::size_t size = 0;
+  EXPECT_EQ(std::get<std::int64_t>(io::pickle::unpickle(bytes, objects, &size)), 7);
+  EXPECT_EQ(size, 5U);
+}
+
+TEST(Pickle, ReadsThoseOfPython2) {
+  // OrderedDict([["a", 1], ["b", 2]])
+  const Bytes bytes = bytes_of(
+      "\x80\x02"
+      "ccollections\nOrderedDict\nq\x01](](U\x01"
+      "aK\x01"
+      "e](U\x01"
+      "bK\x02"
+      "ee\x85R.");
+  io::pickle::Objects objects;
+  const auto* dict = std::get<io::pickle::Dict*>(io::pickle::unpickle(bytes, objects));
+  ASSERT_EQ(dict->items.size(), 2U);
+  ASSERT_NE(dict->find("b"), nullptr);
+  EXPECT_EQ(std::get<std::int64_t>(*dict->find("b")), 2);
+  EXPECT_EQ(dict->find("c"), nullptr);
+}
+
 TEST(Pickle, ReadsContainersThatHoldEachOther) {
   // d = {}; d["d"] = d; [d, (d,)]
   const Bytes bytes = bytes_of(
@@ -97,9 +122,13 @@ TEST(Pickle, DamagedOnesAreRefused) {
       {"ctorch\nFloatStorage\n)R.", "torch.FloatStorage is called, but is no function"},
       {"ccollections\nOrderedDict\nNR.", "None stands where a tuple of arguments should be"},
       {"ctorch._utils\n_rebuild_tensor_v2\n)R.", "_rebuild_tensor_v2 is called with 0 arguments"},
+      {"ccollections\nOrderedDict\nN\x85R.", "the content of a dict is None"},
+      {"ccollections\nOrderedDict\n](Ne\x85R.", "an item of a dict is None"},
+      {"ccollections\nOrderedDict\n](]e\x85R.", "an item of a dict has 0 parts"},
       {"NNb.", "None stands where an OrderedDict"},
-      {"NQ.", "the persistent id of a tensor is None"},
+      {"NQ.", "the persistent id is None"},
       {")Q.", "a persistent id is not that of a storage"},
+      {"(" + pickled(std::string_view("storage")) + "NNNNK\x01tQ.", "a storage is a view of another one"},
       {pickled(PickledTensor{.sizes = {1, 1, 1, 1, 1, 1, 1, 1, 1}}) + ".", "9 dimensions, more than 8"},
       {pickled(PickledTensor{.storage = "torch\nfloat32"}) + ".", "the type of a storage is torch.float32"},
       {pickled(PickledTensor{.storage = "torch.storage\nUntypedStorage"}) + ".", "has no data type"},

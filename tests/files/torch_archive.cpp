@@ -73,4 +73,21 @@ Bytes torch_archive(const std::string& pickle, const std::map<std::string, Bytes
   return zip_archive(entries);
 }
 
+std::string stream_header(std::int64_t version, bool little_endian) {
+  const std::string start(pickle_start);
+  return start + "\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19." + start + pickled(version) + "." + start + "}" +
+         pickled(std::string_view("little_endian")) + (little_endian ? "\x88" : "\x89") + "s.";
+}
+
+Bytes torch_stream(const std::string& pickle, const std::map<std::string, Bytes>& storages, const std::string& header) {
+  std::string keys = std::string(pickle_start) + "](";
+  std::string contents;
+  for (const auto& [key, content] : storages) {
+    keys += pickled(std::string_view(key));
+    contents += little_endian(content.size() / sizeof(float), 8);
+    contents.append(reinterpret_cast<const char*>(content.data()), content.size());
+  }
+  return bytes_of(header + pickle + keys + "e." + contents);
+}
+
 }  // namespace russet::files

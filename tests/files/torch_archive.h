@@ -36,4 +36,10 @@ Bytes zip_archive(const std::vector<std::pair<std::string, Bytes>>& entries);
 /// The archive of a pickle and its storages by key.
 Bytes torch_archive(const std::string& pickle, const std::map<std::string, Bytes>& storages);
 
+/// The pickles in front of the value in a file as before PyTorch 1.6.
+std::string stream_header(std::int64_t version = 1001, bool little_endian = true);
+/// Such a file, with storages of float32.
+Bytes torch_stream(const std::string& pickle, const std::map<std::string, Bytes>& storages,
+                   const std::string& header = stream_header());
+
 }  // namespace russet::files

@@ -11,6 +11,8 @@
 namespace russet::files {
 namespace {
 
+using namespace std::string_literals;
+
 Bytes floats(std::initializer_list<float> values) {
   const auto bytes = std::as_bytes(std::span(values.begin(), values.size()));
   return {bytes.begin(), bytes.end()};
@@ -18,14 +20,14 @@ Bytes floats(std::initializer_list<float> values) {
 
 const std::map<std::string, Bytes> six{{"0", floats({0, 1, 2, 3, 4, 5})}};
 
-Bytes good_archive() {
-  return torch_archive(pickled_dict({{"whole", {}},
-                                     {"transposed", {.sizes = {3, 2}, .strides = {1, 3}}},
-                                     {"row", {.offset = 3, .sizes = {3}, .strides = {1}}},
-                                     {"scalar", {.offset = 5, .sizes = {}, .strides = {}}},
-                                     {"empty", {.sizes = {0, 2}, .strides = {2, 1}}}}),
-                       six);
-}
+const std::string good_pickle = pickled_dict({{"whole", {}},
+                                              {"transposed", {.sizes = {3, 2}, .strides = {1, 3}}},
+                                              {"row", {.offset = 3, .sizes = {3}, .strides = {1}}},
+                                              {"scalar", {.offset = 5, .sizes = {}, .strides = {}}},
+                                              {"empty", {.sizes = {0, 2}, .strides = {2, 1}}}});
+
+Bytes good_archive() { return torch_archive(good_pickle, six); }
+Bytes good_stream() { return torch_stream(good_pickle, six); }
 
 class Weights : public ::testing::Test {
  protected:
@@ -51,19 +53,21 @@ class Weights : public ::testing::Test {
 };
 
 TEST_F(Weights, OfPyTorchAreViewsOfTheirStorages) {
-  const io::WeightsFile file = open(good_archive());
-  ASSERT_EQ(file.entries().size(), 5U);
-  EXPECT_EQ(file.entries()[1].name, "transposed");
-  EXPECT_EQ(file.find("transposed")->shape, (Shape{3, 2}));
-  EXPECT_EQ(file.find("x"), nullptr);
-  const StateDict state = file.tensors();
-  EXPECT_EQ(state.at("whole").to_vector<float>(), (std::vector<float>{0, 1, 2, 3, 4, 5}));
-  EXPECT_EQ(state.at("transposed").to_vector<float>(), (std::vector<float>{0, 3, 1, 4, 2, 5}));
-  EXPECT_EQ(state.at("row").to_vector<float>(), (std::vector<float>{3, 4, 5}));
-  EXPECT_EQ(state.at("scalar").sizes(), Shape{});
-  EXPECT_EQ(state.at("empty").sizes(), (Shape{0, 2}));
-  state.at("whole").fill_(7);
-  EXPECT_EQ(state.at("scalar").to_vector<float>(), std::vector<float>{7});
+  for (const Bytes& content : {good_archive(), good_stream()}) {
+    const io::WeightsFile file = open(content);
+    ASSERT_EQ(file.entries().size(), 5U);
+    EXPECT_EQ(file.entries()[1].name, "transposed");
+    EXPECT_EQ(file.find("transposed")->shape, (Shape{3, 2}));
+    EXPECT_EQ(file.find("x"), nullptr);
+    const StateDict state = file.tensors();
+    EXPECT_EQ(state.at("whole").to_vector<float>(), (std::vector<float>{0, 1, 2, 3, 4, 5}));
+    EXPECT_EQ(state.at("transposed").to_vector<float>(), (std::vector<float>{0, 3, 1, 4, 2, 5}));
+    EXPECT_EQ(state.at("row").to_vector<float>(), (std::vector<float>{3, 4, 5}));
+    EXPECT_EQ(state.at("scalar").sizes(), Shape{});
+    EXPECT_EQ(state.at("empty").sizes(), (Shape{0, 2}));
+    state.at("whole").fill_(7);
+    EXPECT_EQ(state.at("scalar").to_vector<float>(), std::vector<float>{7});
+  }
 }
 
 TEST_F(Weights, SafetensorsAreToldByContent) {
@@ -72,6 +76,14 @@ TEST_F(Weights, SafetensorsAreToldByContent) {
   EXPECT_EQ(file.metadata().at("key"), "value");
   EXPECT_EQ(file.entries()[0].shape, Shape{2});
   EXPECT_EQ(file.tensors().at("a").to_vector<float>(), (std::vector<float>{1, 2}));
+}
+
+TEST_F(Weights, SafetensorsMayBeginLikeAPickle) {
+  const std::string header = R"({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}})";
+  constexpr std::size_t length = 0x280;
+  std::string content = "\x80\x02\0\0\0\0\0\0"s + header + std::string(length - header.size(), ' ');
+  content.append(4, '\0');
+  EXPECT_EQ(open(bytes_of(content)).entries()[0].name, "a");
 }
 
 TEST_F(Weights, TheStateDictIsFoundUnderTheUsualKeys) {
@@ -132,9 +144,6 @@ TEST_F(Weights, ArchivesOfOthersAreRefused) {
   expect_error(zip_archive({{"a/data.pkl", bytes_of("a")}, {"a/constants.pkl", bytes_of("a")}}),
                "a TorchScript archive");
   expect_error(zip_archive({{"a/data.pkl", bytes_of("a")}, {"a/byteorder", bytes_of("big")}}), "byte order is \"big\"");
-  expect_error(bytes_of("\x80\x02\x8a\nl\xfc\x9c"
-                        "F\xf9 j\xa8P\x19."),
-               "the format of PyTorch before 1.6");
   expect_error(torch_archive(std::string(pickle_start) + "cos\nsystem\n.", {}), "it names os.system");
 }
 
@@ -165,14 +174,34 @@ TEST_F(Weights, ADamagedStorageIsRefused) {
   expect_error(file, "archive/data/0: it is damaged: CRC error");
 }
 
+TEST_F(Weights, DamagedStreamsAreRefused) {
+  const std::string pickle = pickled_dict({{"a", {}}});
+  expect_error(bytes_of("\x80\x02K\x01."), "a pickle, but not one of torch.save's: its magic number is missing");
+  expect_error(torch_stream(pickle, six, stream_header(1002)), "its format is of an unknown version");
+  expect_error(torch_stream(pickle, six, stream_header(1001, false)), "it is big-endian");
+  expect_error(torch_stream("\x80\x02N.", six), "that the saved value does not name");
+  expect_error(torch_stream("\x80\x02N.", {}), "it holds None, not a state dict");
+  expect_error(torch_stream(pickle + pickle, six), "the keys of its storages are a dict");
+  expect_error(torch_stream(pickle, {}), "there is no storage \"0\"");
+  expect_error(torch_stream(pickle, {{"0", Bytes(24)}, {"1", Bytes(24)}}), "that the saved value does not name");
+  expect_error(torch_stream(pickle, {{"0", Bytes(20)}}), "reach beyond its storage of 5");
+  Bytes file = torch_stream(pickle, six);
+  const Bytes many(8, std::byte{0xff});
+  std::copy(many.begin(), many.end(), file.end() - 32);
+  expect_error(file, "a storage ends behind the file");
+}
+
 TEST_F(Weights, EveryTruncationIsRefused) {
-  expect_truncations_refused(
-      good_archive(), [&](std::span<const std::byte> bytes) { open(Bytes(bytes.begin(), bytes.end())).tensors(); });
+  for (const Bytes& content : {good_archive(), good_stream()}) {
+    expect_truncations_refused(
+        content, [&](std::span<const std::byte> bytes) { open(Bytes(bytes.begin(), bytes.end())).tensors(); });
+  }
 }
 
 TEST_F(Weights, FlippedBitsAreSurvived) {
   const Parser parse = [&](std::span<const std::byte> bytes) { open(Bytes(bytes.begin(), bytes.end())).tensors(); };
   EXPECT_GT(expect_flips_survived(good_archive(), parse, 3000), 1000);
+  EXPECT_GT(expect_flips_survived(good_stream(), parse, 3000), 500);
 }
 
 class Shards : public Weights {

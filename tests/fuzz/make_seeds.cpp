@@ -66,6 +66,7 @@ int main(int count, char** arguments) {
         bytes_of("\x80\x05]\x94(K\x01J\1\2\3\4G\1\2\3\4\5\6\7\x08\x8c\1ah\1\x88N\x85\x86"
                  "e."));
   write(root / "weights", "torch", torch_archive(dict, {{"0", Bytes(24)}}));
+  write(root / "weights", "stream", torch_stream(dict, {{"0", Bytes(24)}}));
   write(root / "weights", "safetensors", safetensors_file());
   write(root / "weights", "index", bytes_of(R"({"weight_map": {"a": "input"}})"));
   return 0;

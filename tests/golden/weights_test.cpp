@@ -50,7 +50,7 @@ TEST_F(Weights, OfPyTorchAreRead) {
     }
     ++read;
   }
-  EXPECT_EQ(read, 11);
+  EXPECT_EQ(read, 17);
 }
 
 TEST_F(Weights, OfPyTorchThatAreNoTensorsAndContainersAreRefused) {
@@ -62,7 +62,7 @@ TEST_F(Weights, OfPyTorchThatAreNoTensorsAndContainersAreRefused) {
                                                                                       << message;
     ++refused;
   }
-  EXPECT_EQ(refused, 11);
+  EXPECT_EQ(refused, 12);
 }
 
 }  // namespace

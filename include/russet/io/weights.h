@@ -13,6 +13,8 @@
 
 namespace russet::io {
 
+class TorchContainer;
+
 struct WeightsEntry {
   std::string name;
   DType dtype = DType::float32;
@@ -22,8 +24,8 @@ struct WeightsEntry {
 /// An open file of weights; tensors are read when they are asked for.
 ///
 /// Of a file that torch.save wrote, tensors and containers are read and nothing is executed. Its state dict is the
-/// saved dict, or what that holds under one of the usual keys: state_dict, model_state_dict, model, module, net, network,
-/// weights.
+/// saved dict, or what that holds under one of the usual keys: state_dict, model_state_dict, model, module, net,
+/// network, weights.
 class WeightsFile {
  public:
   /// Throws FileError for a file that cannot be read or is damaged, or that holds other things than tensors and
@@ -36,7 +38,8 @@ class WeightsFile {
   const Metadata& metadata() const { return metadata_; }
   /// The entry of that name, or nullptr.
   const WeightsEntry* find(const std::string& name) const;
-  /// All tensors, in the order of entries(). Those that shared memory when they were saved do so again. Throws FileError.
+  /// All tensors, in the order of entries(). Those that shared memory when they were saved do so again. Throws
+  /// FileError.
   StateDict tensors(Device device = {}) const { return read_(device); }
   const std::string& name() const { return name_; }
 
@@ -44,7 +47,7 @@ class WeightsFile {
   enum class Part { whole, shard };
   WeightsFile(const std::filesystem::path& path, Part part);
   void open_safetensors(const std::filesystem::path& path);
-  void open_torch(std::shared_ptr<const MappedFile> map);
+  void open_torch(std::unique_ptr<const TorchContainer> container);
   void open_index(const std::filesystem::path& path, std::span<const std::byte> bytes);
   void add(WeightsEntry entry);
 
