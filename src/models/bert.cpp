@@ -268,6 +268,27 @@ std::vector<Input> inputs(const ModelOptions& options) {
           input("token_type_ids", config.type_vocab_size, false)};
 }
 
+/// TensorFlow's names, and today's.
+constexpr std::pair<std::string_view, std::string_view> renamed[] = {{"LayerNorm.gamma", "LayerNorm.weight"},
+                                                                     {"LayerNorm.beta", "LayerNorm.bias"}};
+
+/// Hugging Face's files may have TensorFlow's names, an encoder that was saved alone, its positions 0, 1, 2, ..., and
+/// the heads of the tasks that it was trained with first.
+StateDict published(const StateDict& weights) {
+  const bool is_encoder_alone = weights.contains("embeddings.word_embeddings.weight");
+  StateDict state;
+  for (const auto& [theirs, tensor] : weights) {
+    std::string name = theirs;
+    if (is_encoder_alone && !name.starts_with("classifier.")) name.insert(0, "bert.");
+    if (name.starts_with("cls.") || name == "bert.embeddings.position_ids") continue;
+    for (const auto& [old, now] : renamed) {
+      if (name.ends_with(old)) name.replace(name.size() - old.size(), old.size(), now);
+    }
+    state.insert(std::move(name), tensor);
+  }
+  return state;
+}
+
 const bool registered = register_model(
     {.name = "bert_base",
      .summary = "BERT-base with a classification head",
@@ -276,6 +297,7 @@ const bool registered = register_model(
      .inputs = inputs,
      .num_classes = 2,
      .classifier = "classifier.weight",
+     .published = published,
      .config = names_of_sizes(),
      .recipe =
          {.optimizer = {.name = "adamw", .lr = 2e-5, .weight_decay = 0.01}, .batch = 16, .epochs = 3, .warmup = 50},

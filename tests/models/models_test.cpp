@@ -111,6 +111,30 @@ TEST(Models, BertIgnoresPadding) {
   EXPECT_THROW(model(ids, mask), ShapeError);
 }
 
+TEST(Models, BertTakesPublishedWeights) {
+  const models::Model model = models::get_model("bert_base", small_bert());
+  const StateDict today = model.state_dict();
+  EXPECT_EQ(model.spec().published(today).size(), today.size());
+  StateDict pretraining;  // as bert-base-uncased has them
+  StateDict encoder;      // as sentence-transformers write them
+  for (const auto& [name, tensor] : today) {
+    const std::size_t norm = name.find("LayerNorm.");
+    const std::string kind = name.ends_with("weight") ? "gamma" : "beta";
+    if (name.starts_with("classifier.")) continue;
+    pretraining.insert(norm == std::string::npos ? name : name.substr(0, norm) + "LayerNorm." + kind, tensor);
+    encoder.insert(name.substr(std::string_view("bert.").size()), tensor);
+  }
+  pretraining.insert("cls.predictions.bias", zeros({50}, {DType::float32, reference}));
+  pretraining.insert("bert.embeddings.position_ids", zeros({1, 12}, {DType::int64, reference}));
+  encoder.insert("embeddings.position_ids", zeros({1, 12}, {DType::int64, reference}));
+  EXPECT_FALSE(pretraining.contains("bert.embeddings.LayerNorm.weight"));
+  for (const StateDict& theirs : {pretraining, encoder}) {
+    const StateDict ours = model.spec().published(theirs);
+    EXPECT_EQ(ours.size() + 2, today.size());
+    for (const auto& [name, tensor] : ours) EXPECT_EQ(tensor.sizes(), today.at(name).sizes()) << name;
+  }
+}
+
 TEST(Models, TypesAndOptions) {
   models::Model model =
       models::get_model("lenet5", {.num_classes = 4, .image_size = 32, .device = reference, .dtype = DType::float64});

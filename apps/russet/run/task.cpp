@@ -237,6 +237,7 @@ Task open_task(const Arguments& arguments, const std::optional<Card>& card) {
 
 void load_weights(models::Model& model, const io::WeightsFile& file, Device device, Head head) {
   StateDict weights = file.tensors(device);
+  if (model.spec().published != nullptr) weights = model.spec().published(weights);
   if (head == Head::replaced) weights = with_head_of(model, weights);
   try {
     model.load_state_dict(weights);

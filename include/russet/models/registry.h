@@ -84,6 +84,9 @@ struct ModelSpec {
   /// the first one (none for tokens).
   std::string classifier{};
   std::string stem{};
+  /// Weights as others publish them, under the model's names and without what it has no use for. Null: they are the
+  /// same.
+  StateDict (*published)(const StateDict& weights) = nullptr;
   /// The names that ModelOptions::config may hold.
   std::vector<std::string> config{};
   Recipe recipe{};
