@@ -15,6 +15,9 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
+/// Batch norm counts its batches since PyTorch 0.4.1. Weights from before lack the count, which then stays as it is.
+bool may_be_missing(std::string_view name) { return name.ends_with("num_batches_tracked"); }
+
 }  // namespace
 
 LoadResult Module::load_state_dict(const StateDict& state, bool strict) {
@@ -24,7 +27,7 @@ LoadResult Module::load_state_dict(const StateDict& state, bool strict) {
   for (const auto& [name, target] : own) {
     const Tensor* source = state.find(name);
     if (!source || !source->defined()) {
-      result.missing.push_back(name);
+      if (!may_be_missing(name)) result.missing.push_back(name);
     } else if (source->sizes() != target.sizes()) {
       misshaped.push_back(fmt::format("{} ({} in the state dict, {} in the module)", name,
                                       russet::to_string(source->sizes()), russet::to_string(target.sizes())));

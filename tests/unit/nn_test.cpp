@@ -133,6 +133,19 @@ TEST_F(Modules, OneErrorListsAllThatDoesNotFit) {
   EXPECT_EQ(net.fc1.bias.to_vector<float>(), std::vector<float>(3, 0));
 }
 
+TEST_F(Modules, WeightsMayLackTheCountOfBatches) {
+  nn::BatchNorm1d norm(2);
+  const Tensor two = Tensor::from<float>({1, 2}, {2}, device);
+  StateDict state{{"weight", two}, {"bias", two}, {"running_mean", two}, {"running_var", two}};
+  norm(rand({3, 2}, {.device = device}));
+  EXPECT_TRUE(norm.load_state_dict(state).missing.empty());
+  EXPECT_EQ(norm.num_batches_tracked.item<std::int64_t>(), 1);
+  EXPECT_EQ(norm.running_var.to_vector<float>(), (std::vector<float>{1, 2}));
+  const StateDict lacking{{"weight", two}, {"bias", two}, {"running_mean", two}};
+  const std::string message = message_of([&] { norm.load_state_dict(lacking); });
+  EXPECT_TRUE(message.ends_with("missing: running_var")) << message;
+}
+
 TEST_F(Modules, NamesAreChecked) {
   Net net;
   EXPECT_THROW(net.register_parameter("a.b", {}), ValueError);

@@ -112,7 +112,7 @@ class Module {
   StateDict state_dict() const;
   /// Copies the tensors of `state` into the parameters and buffers of those names, converted to their types. Throws one
   /// ValueError that lists all names that are missing, unexpected (unless not `strict`) or of another shape; nothing is
-  /// changed then.
+  /// changed then. Batch norm's num_batches_tracked may be missing, as in PyTorch.
   LoadResult load_state_dict(const StateDict& state, bool strict = true);
 
   /// Training or evaluation mode, of all modules inside too: dropout and batch norm differ.
