@@ -34,6 +34,7 @@ russet_library(russet_dnnl NAMES dnnl HEADER oneapi/dnnl/dnnl.hpp)
 russet_library(russet_highway NAMES hwy HEADER hwy/highway.h)
 # Not libzip's own package either: Debian's asks for programs that are in other packages.
 russet_library(russet_zip NAMES zip HEADER zip.h)
+russet_library(russet_utf8proc NAMES utf8proc HEADER utf8proc.h)
 if(APPLE)
   add_library(russet_blas INTERFACE)
   target_link_libraries(russet_blas INTERFACE "-framework Accelerate")

@@ -12,7 +12,7 @@ import re
 import sys
 
 LAYERS = ["base", "ops", "graph", "autograd", "functional", "compile", "runtime", "device"]
-PUBLIC_USERS = ["nn", "optim", "data", "models", "io", "train"]
+PUBLIC_USERS = ["nn", "optim", "data", "text", "models", "io", "train"]
 LIBRARIES = ["hwy"]  # whose own convention is to be included in quotes
 MAX_LINES = 700
 FOLDERS = ["include", "src", "apps", "tests", "bench", "examples", "scripts", "cmake"]

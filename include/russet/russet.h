@@ -1,5 +1,5 @@
 #pragma once
-// Everything: tensors and functions on them, gradients, networks, optimizers, data, models, files, training.
+// Everything: tensors and functions on them, gradients, networks, optimizers, data, text, models, files, training.
 #include <russet/autocast.h>
 #include <russet/autograd.h>
 #include <russet/chips.h>
@@ -15,5 +15,6 @@
 #include <russet/random.h>
 #include <russet/runtime.h>
 #include <russet/tensor.h>
+#include <russet/text.h>
 #include <russet/train.h>
 #include <russet/version.h>

@@ -1,0 +1,3 @@
+#pragma once
+// Text: tokenizers.
+#include <russet/text/tokenizer.h>
