@@ -1,3 +1,4 @@
 #pragma once
-// Text: tokenizers.
+// Text: tokenizers, and files of labelled questions.
 #include <russet/text/tokenizer.h>
+#include <russet/text/trec.h>
