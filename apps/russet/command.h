@@ -22,6 +22,7 @@ void run_train(const Arguments& arguments);
 void run_eval(const Arguments& arguments);
 void run_predict(const Arguments& arguments);
 void run_convert(const Arguments& arguments);
+void run_tokenize(const Arguments& arguments);
 void run_bench(const Arguments& arguments);
 void run_plan(const Arguments& arguments);
 void run_profile(const Arguments& arguments);

@@ -25,6 +25,7 @@ constexpr CommandRow commands[] = {
     {"eval", russet::app::run_eval, "Loss and accuracy of weights on a data set"},
     {"predict", russet::app::run_predict, "Classes of images, or outputs for a file of inputs"},
     {"convert", russet::app::run_convert, "Write PyTorch's weights as a safetensors file"},
+    {"tokenize", russet::app::run_tokenize, "Ids of text: a line in, a line of ids out"},
     {"bench", russet::app::run_bench, "How fast models train and evaluate, on made-up data"},
     {"plan", russet::app::run_plan, "What a step would do and need, without running it"},
     {"profile", russet::app::run_profile, "Where the time of a step goes"},

@@ -84,12 +84,12 @@ class Case(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def russet(self, *arguments):
+    def russet(self, *arguments, text=""):
         return subprocess.run([RUSSET, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True,
-                              check=False, env=dict(os.environ, OMP_NUM_THREADS="1"))
+                              input=text, check=False, env=dict(os.environ, OMP_NUM_THREADS="1"))
 
-    def good(self, *arguments):
-        answer = self.russet(*arguments)
+    def good(self, *arguments, text=""):
+        answer = self.russet(*arguments, text=text)
         self.assertEqual(answer.returncode, 0, answer.stderr)
         return answer.stdout
 
@@ -116,7 +116,8 @@ class Case(unittest.TestCase):
 
 class Help(Case):
     def test_every_command_has_help(self):
-        for command in ([], ["train"], ["eval"], ["predict"], ["convert"], ["bench"], ["plan"], ["profile"], ["devices"], ["ops"]):
+        for command in ([], ["train"], ["eval"], ["predict"], ["convert"], ["tokenize"], ["bench"], ["plan"], ["profile"],
+                        ["devices"], ["ops"]):
             self.assertIn("--help", self.good(*command, "--help"))
 
     def test_version(self):
@@ -156,6 +157,23 @@ class Help(Case):
         self.mistake("plan", "lenet5", "--device", "mps", "--chip", "z80", says="m3-max")
         self.mistake("plan", "lenet5", "--chip", "m1", says="mps")
         self.mistake("plan", "lenet5", "--device", "abacus", says="abacus")
+
+
+class Tokenize(Case):
+    def test_a_line_in_a_line_of_ids_out(self):
+        vocab = self.write("vocab.txt", b"[UNK]\n[CLS]\n[SEP]\nwhat\nis\n##s\n?\n")
+        text = "What is?\n\nWHATS it"
+        self.assertEqual(self.good("tokenize", "--vocab", vocab, text=text), "1 3 4 6 2\n1 2\n1 3 5 0 2\n")
+        self.assertEqual(self.good("tokenize", "--vocab", vocab, "--no-special-tokens", text=text), "3 4 6\n\n3 5 0\n")
+        self.assertEqual(self.good("tokenize", "--vocab", vocab, "--no-lowercase", text=text), "1 0 4 6 2\n1 2\n1 0 0 2\n")
+        self.assertEqual(self.good("tokenize", "--vocab", vocab, "--max-length", 3, text=text), "1 3 2\n1 2\n1 3 2\n")
+
+    def test_mistakes(self):
+        self.mistake("tokenize", says="--vocab")
+        self.mistake("tokenize", "--vocab", "nowhere.json", says="nowhere.json")
+        self.mistake("tokenize", "--vocab", self.write("vocab.txt", b"[UNK]\n[UNK]\n"), says=["line 2", "twice"])
+        self.mistake("tokenize", "--vocab", self.write("tokenizer.json", b"{}"), says="model")
+        self.mistake("tokenize", "--vocab", "vocab.txt", "--max-length", "-1", says="--max-length")
 
 
 class Mistakes(Case):
