@@ -1,5 +1,4 @@
-// make_seeds FOLDER: writes small good files of every kind to FOLDER/jpeg, png, idx, safetensors, pickle and
-// weights.
+// make_seeds FOLDER: writes small good files of every kind to FOLDER/jpeg, png, idx, safetensors, pickle, weights, ...
 #include <png.h>
 
 #include <cstdio>
@@ -29,6 +28,24 @@ Bytes safetensors_file() {
   file += std::string(7, '\0') + header + std::string(9, '\1');
   return bytes_of(file);
 }
+
+constexpr std::string_view vocab_txt = "[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n##b\n.\n";
+
+constexpr std::string_view word_piece_json =
+    R"({"version":"1.0","added_tokens":[{"id":0,"content":"[UNK]","single_word":true,"lstrip":true,"rstrip":true,)"
+    R"("normalized":true,"special":true}],"normalizer":{"type":"BertNormalizer","clean_text":true,)"
+    R"("handle_chinese_chars":true,"strip_accents":null,"lowercase":true},"pre_tokenizer":{"type":"BertPreTokenizer"},)"
+    R"("post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"a","type_id":0}},)"
+    R"({"Sequence":{"id":"A","type_id":0}}],"pair":[{"Sequence":{"id":"B","type_id":1}}],)"
+    R"("special_tokens":{"a":{"id":"a","ids":[1],"tokens":["a"]}}},"decoder":{"type":"WordPiece","prefix":"##",)"
+    R"("cleanup":true},"model":{"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##",)"
+    R"("max_input_chars_per_word":100,"vocab":{"[UNK]":0,"a":1,"##b":2}}})";
+
+constexpr std::string_view bpe_json =
+    R"({"added_tokens":[],"normalizer":null,"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":true,)"
+    R"("use_regex":true},"post_processor":{"type":"RobertaProcessing","sep":["b",1],"cls":["a",0]},)"
+    R"("decoder":{"type":"ByteLevel"},"model":{"type":"BPE","unk_token":"b","fuse_unk":true,"ignore_merges":true,)"
+    R"("vocab":{"a":0,"b":1,"ab":2},"merges":["a b"]}})";
 
 void write(const std::filesystem::path& folder, const char* name, const Bytes& bytes) {
   std::filesystem::create_directories(folder);
@@ -69,5 +86,10 @@ int main(int count, char** arguments) {
   write(root / "weights", "stream", torch_stream(dict, {{"0", Bytes(24)}}));
   write(root / "weights", "safetensors", safetensors_file());
   write(root / "weights", "index", bytes_of(R"({"weight_map": {"a": "input"}})"));
+  write(root / "tokenizer", "vocab.txt", bytes_of(vocab_txt));
+  write(root / "tokenizer", "word_piece.json", bytes_of(word_piece_json));
+  write(root / "tokenizer", "bpe.json", bytes_of(bpe_json));
+  write(root / "text", "words", bytes_of("ab'll [MASK] \u00C9\u0323\u0301\u1100 \u6771.\xED\xA0 \u0130"));
+  write(root / "trec", "two", bytes_of("NUM:date When ?\nDESC:def What is\xF0 it ?\n"));
   return 0;
 }
