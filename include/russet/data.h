@@ -4,6 +4,8 @@
 #include <russet/data/images.h>
 #include <russet/data/loader.h>
 #include <russet/data/parts.h>
+#include <russet/data/sample.h>
 #include <russet/data/sampler.h>
 #include <russet/data/tensors.h>
+#include <russet/data/tokens.h>
 #include <russet/data/transforms.h>

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 #include <russet/data/dataset.h>
-#include <russet/data/sampler.h>
 #include <russet/error.h>
 
 #include <algorithm>
@@ -10,6 +9,53 @@
 namespace russet::data {
 
 DatasetPtr Dataset::with(Transforms) const { throw ValueError("transforms apply to images only"); }
+
+Sample Dataset::sample(std::int64_t index, Random& random) const {
+  const auto empty = [](const Field& field) { return FieldValues{field, std::vector<std::byte>(field.bytes())}; };
+  FieldValues input = empty(this->input());
+  FieldValues target = empty(this->target());
+  get(index, input.bytes, target.bytes, random);
+  Sample sample;
+  sample.emplace("input", std::move(input));
+  sample.emplace("target", std::move(target));
+  return sample;
+}
+
+namespace {
+
+const FieldValues& field_of(const Sample& sample, const char* name) {
+  const auto found = sample.find(name);
+  if (found == sample.end()) throw ValueError(fmt::format("the data set's samples have no field \"{}\"", name));
+  return found->second;
+}
+
+void copy_field(const FieldValues& values, std::span<std::byte> memory, const char* name) {
+  if (values.bytes.size() != memory.size()) {
+    throw ShapeError(
+        fmt::format("the field \"{}\" of a sample is {}, which is not as large as other samples': a "
+                    "collate function makes batches of such samples",
+                    name, to_string(values.field.shape)));
+  }
+  std::copy(values.bytes.begin(), values.bytes.end(), memory.begin());
+}
+
+/// Of the first sample.
+Field field_of(const Dataset& dataset, const char* name) {
+  Random random(0, Random::Purpose::augmentation);
+  return field_of(dataset.sample(0, random), name).field;
+}
+
+}  // namespace
+
+Field FieldDataset::input() const { return field_of(*this, "input"); }
+Field FieldDataset::target() const { return field_of(*this, "target"); }
+
+void FieldDataset::get(std::int64_t index, std::span<std::byte> input, std::span<std::byte> target,
+                       Random& random) const {
+  const Sample sample = this->sample(index, random);
+  copy_field(field_of(sample, "input"), input, "input");
+  copy_field(field_of(sample, "target"), target, "target");
+}
 
 Subset::Subset(DatasetPtr dataset, std::vector<std::int64_t> indices) : dataset_(std::move(dataset)) {
   for (const std::int64_t index : indices) {
@@ -22,6 +68,18 @@ Subset::Subset(DatasetPtr dataset, std::vector<std::int64_t> indices) : dataset_
 
 void Subset::get(std::int64_t index, std::span<std::byte> input, std::span<std::byte> target, Random& random) const {
   dataset_->get((*indices_)[static_cast<std::size_t>(index)], input, target, random);
+}
+
+Sample Subset::sample(std::int64_t index, Random& random) const {
+  return dataset_->sample((*indices_)[static_cast<std::size_t>(index)], random);
+}
+
+std::vector<std::int64_t> Subset::lengths() const {
+  const std::vector<std::int64_t> all = dataset_->lengths();
+  std::vector<std::int64_t> lengths;
+  if (all.empty()) return lengths;
+  for (const std::int64_t index : *indices_) lengths.push_back(all[static_cast<std::size_t>(index)]);
+  return lengths;
 }
 
 DatasetPtr Subset::with(Transforms transforms) const {
@@ -43,18 +101,6 @@ Split split(const DatasetPtr& dataset, double share, std::uint64_t seed) {
   std::sort(kept.begin(), kept.end());
   return {std::make_shared<const Subset>(dataset, std::move(kept)),
           std::make_shared<const Subset>(dataset, std::move(held_out))};
-}
-
-std::vector<std::int64_t> SequentialSampler::order(std::int64_t) const {
-  std::vector<std::int64_t> indices(static_cast<std::size_t>(size_));
-  std::iota(indices.begin(), indices.end(), std::int64_t{0});
-  return indices;
-}
-
-std::vector<std::int64_t> RandomSampler::order(std::int64_t epoch) const {
-  std::vector<std::int64_t> indices = SequentialSampler(size_).order(epoch);
-  Random(seed_, Random::Purpose::order, static_cast<std::uint64_t>(epoch)).shuffle(indices);
-  return indices;
 }
 
 }  // namespace russet::data

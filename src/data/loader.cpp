@@ -12,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "data/batch_buffer.h"
+
 namespace russet::data {
 namespace {
 
@@ -25,10 +27,19 @@ void check(const Dataset& dataset, const LoaderOptions& options) {
   if (dataset.size() < 1) throw ValueError("DataLoader: the dataset has no samples");
 }
 
-/// Memory for a batch while it is prepared; used again for later ones.
+std::shared_ptr<const Sampler> sampler_for(const Dataset& dataset, const LoaderOptions& options) {
+  if (options.sampler) return options.sampler;
+  std::vector<std::int64_t> lengths = options.group_by_length ? dataset.lengths() : std::vector<std::int64_t>{};
+  if (!lengths.empty()) {
+    return std::make_shared<const LengthGroupedSampler>(std::move(lengths), options.batch, options.seed);
+  }
+  if (!options.shuffle && !options.group_by_length) return std::make_shared<const SequentialSampler>(dataset.size());
+  return std::make_shared<const RandomSampler>(dataset.size(), options.seed);
+}
+
+/// A batch while it is prepared.
 struct PendingBatch {
-  std::vector<std::byte> input;
-  std::vector<std::byte> target;
+  std::unique_ptr<BatchBuffer> buffer;
   std::int64_t unfinished = 0;  // pieces
   std::exception_ptr error;     // of the first sample that failed, in the batch's order
   std::int64_t failed_piece = 0;
@@ -44,15 +55,8 @@ class DataLoader::Workers {
   Workers(DatasetPtr dataset, const LoaderOptions& options) : dataset_(std::move(dataset)), options_(options) {
     check(*dataset_, options_);
     if (options_.workers < 0) options_.workers = automatic_workers();
-    if (!options_.sampler) {
-      if (options_.shuffle) {
-        options_.sampler = std::make_shared<const RandomSampler>(dataset_->size(), options_.seed);
-      } else {
-        options_.sampler = std::make_shared<const SequentialSampler>(dataset_->size());
-      }
-    }
-    input_ = dataset_->input();
-    target_ = dataset_->target();
+    options_.sampler = sampler_for(*dataset_, options_);
+    if (!options_.collate) options_.collate = dataset_->collate();
     allocate_slots();
     piece_ = std::max<std::int64_t>(1, (options_.batch + options_.workers - 1) / std::max(options_.workers, 1));
   }
@@ -106,7 +110,7 @@ class DataLoader::Workers {
       go_on();
       std::rethrow_exception(error);
     }
-    Batch batch = to_tensors(slot);
+    Batch batch = slot.buffer->batch(rows_of(state_.position), options_.device);
     go_on();
     return batch;
   }
@@ -118,16 +122,15 @@ class DataLoader::Workers {
   };
 
   void allocate_slots() {
-    const auto rows = static_cast<std::size_t>(std::min(options_.batch, options_.sampler->size()));
+    const std::int64_t rows = std::min(options_.batch, options_.sampler->size());
     try {
       slots_.resize(static_cast<std::size_t>(options_.ahead) + 1);
-      for (PendingBatch& slot : slots_) {
-        slot.input.resize(rows * input_.bytes());
-        slot.target.resize(rows * target_.bytes());
-      }
+      for (PendingBatch& slot : slots_) slot.buffer = make_batch_buffer(*dataset_, options_.collate, rows);
+    } catch (const Error&) {
+      throw;
     } catch (const std::exception&) {
-      throw OutOfMemoryError(fmt::format("DataLoader: no memory for {} batches of {} samples of {} bytes",
-                                         options_.ahead + 1, rows, input_.bytes() + target_.bytes()));
+      throw OutOfMemoryError(
+          fmt::format("DataLoader: no memory for {} batches of {} samples", options_.ahead + 1, rows));
     }
   }
 
@@ -193,32 +196,29 @@ class DataLoader::Workers {
     return piece;
   }
 
-  /// Puts finished work down; the lock is held.
-  void put(const Piece& piece, const std::exception_ptr& error) {
+  /// Writes the samples of a piece; with the last piece, makes the batch. The lock is held before and after.
+  void carry_out(const Piece& piece, std::unique_lock<std::mutex>& lock) {
     PendingBatch& slot = slot_of(piece.batch);
-    if (error && (!slot.error || piece.number < slot.failed_piece)) {
+    const auto unlocked = [&](const auto& part) {
+      lock.unlock();
+      const std::exception_ptr error = error_of(part);
+      lock.lock();
+      if (!error || (slot.error && piece.number > slot.failed_piece)) return;
       slot.error = error;
       slot.failed_piece = piece.number;
-    }
+    };
+    unlocked([&] { write_rows(piece, *slot.buffer); });
+    const bool last = slot.unfinished == 1;
+    if (last && !slot.error) unlocked([&] { slot.buffer->finish(rows_of(piece.batch)); });
     --slot.unfinished;
     --busy_;
     if (slot.unfinished == 0 || busy_ == 0) done_.notify_all();
   }
 
-  std::exception_ptr prepare(const Piece& piece) {
-    PendingBatch& slot = slot_of(piece.batch);
-    const std::int64_t first = piece.number * piece_;
-    const std::int64_t last = std::min(first + piece_, rows_of(piece.batch));
+  template <class Part>
+  static std::exception_ptr error_of(const Part& part) {
     try {
-      for (std::int64_t row = first; row < last; ++row) {
-        const std::int64_t position = piece.batch * options_.batch + row;
-        Random random(options_.seed, Random::Purpose::augmentation, static_cast<std::uint64_t>(state_.epoch),
-                      static_cast<std::uint64_t>(position));
-        const auto place = static_cast<std::size_t>(row);
-        dataset_->get(order_[static_cast<std::size_t>(position)],
-                      std::span(slot.input).subspan(place * input_.bytes(), input_.bytes()),
-                      std::span(slot.target).subspan(place * target_.bytes(), target_.bytes()), random);
-      }
+      part();
     } catch (const std::bad_alloc&) {
       return std::make_exception_ptr(OutOfMemoryError("DataLoader: no memory to prepare a batch"));
     } catch (...) {
@@ -227,16 +227,23 @@ class DataLoader::Workers {
     return nullptr;
   }
 
+  void write_rows(const Piece& piece, BatchBuffer& buffer) const {
+    const std::int64_t first = piece.number * piece_;
+    const std::int64_t last = std::min(first + piece_, rows_of(piece.batch));
+    for (std::int64_t row = first; row < last; ++row) {
+      const std::int64_t position = piece.batch * options_.batch + row;
+      Random random(options_.seed, Random::Purpose::augmentation, static_cast<std::uint64_t>(state_.epoch),
+                    static_cast<std::uint64_t>(position));
+      buffer.write(row, order_[static_cast<std::size_t>(position)], random);
+    }
+  }
+
   void work() {
     std::unique_lock lock(mutex_);
     while (true) {
       work_.wait(lock, [this] { return stopping_ || has_work(); });
       if (stopping_) return;
-      const Piece piece = take();
-      lock.unlock();
-      const std::exception_ptr error = prepare(piece);
-      lock.lock();
-      put(piece, error);
+      carry_out(take(), lock);
     }
   }
 
@@ -244,29 +251,13 @@ class DataLoader::Workers {
   PendingBatch& ready_slot() {
     std::unique_lock lock(mutex_);
     PendingBatch& slot = slot_of(state_.position);
-    while (options_.workers == 0 && next_.batch == state_.position) {
-      const Piece piece = take();
-      put(piece, prepare(piece));
-    }
+    while (options_.workers == 0 && next_.batch == state_.position) carry_out(take(), lock);
     done_.wait(lock, [&] { return next_.batch > state_.position && slot.unfinished == 0; });
     return slot;
   }
 
-  Batch to_tensors(const PendingBatch& slot) const {
-    const auto tensor = [&](const std::vector<std::byte>& bytes, const Field& field) {
-      Shape shape = field.shape;
-      shape.insert(0, rows_of(state_.position));
-      const auto rows = static_cast<std::size_t>(shape[0]);
-      return Tensor::from_bytes(std::span(bytes).first(rows * field.bytes()), shape,
-                                {field.dtype, options_.device, false});
-    };
-    return {tensor(slot.input, input_), tensor(slot.target, target_)};
-  }
-
   DatasetPtr dataset_;
   LoaderOptions options_;
-  Field input_;
-  Field target_;
   std::int64_t piece_ = 1;  // rows
 
   std::mutex mutex_;

@@ -87,6 +87,11 @@ std::optional<std::string> Tokenizer::id_to_token(std::int64_t id) const {
   return token == nullptr ? std::nullopt : std::optional(*token);
 }
 
+std::optional<std::int64_t> Tokenizer::pad_id() const {
+  const std::optional<std::int64_t> id = token_to_id("[PAD]");
+  return id ? id : token_to_id("<pad>");
+}
+
 std::int64_t Tokenizer::vocab_size() const {
   std::int64_t largest = parts_->vocabulary.largest_id();
   for (const auto& [id, text] : parts_->added_texts) largest = std::max<std::int64_t>(largest, id);

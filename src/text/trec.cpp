@@ -59,6 +59,23 @@ std::vector<TrecQuestion> parse_trec(std::span<const std::byte> file, std::strin
   return questions;
 }
 
+data::TokenDataset trec_dataset(std::span<const TrecQuestion> questions, const Tokenizer& tokenizer,
+                                const TrecOptions& options) {
+  const std::span<const std::string_view> classes = options.fine ? trec_fine_classes() : trec_coarse_classes();
+  std::vector<std::vector<std::int64_t>> ids;
+  std::vector<std::int64_t> labels;
+  for (const TrecQuestion& question : questions) {
+    ids.push_back(tokenizer.encode(question.text, options.encode).ids);
+    labels.push_back(options.fine ? question.fine : question.coarse);
+  }
+  return {std::move(ids),
+          std::move(labels),
+          std::ssize(classes),
+          {.pad_id = tokenizer.pad_id().value_or(0),
+           .pad_to_multiple_of = options.pad_to_multiple_of,
+           .class_names = {classes.begin(), classes.end()}}};
+}
+
 std::vector<TrecQuestion> read_trec(const std::filesystem::path& path) {
   constexpr std::uint64_t max_bytes = std::uint64_t{1} << 30;
   return parse_trec(io::read_file(path, max_bytes), path.string());

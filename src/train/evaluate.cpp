@@ -4,6 +4,7 @@
 #include <russet/train/evaluate.h>
 
 #include <algorithm>
+#include <vector>
 
 namespace russet::train {
 namespace {
@@ -40,8 +41,14 @@ class Totals {
   std::int64_t correct_ = 0;
 };
 
+/// The first input, in the type that the model takes.
+Tensor converted(const models::Model& model, const Tensor& input) {
+  const DType wanted = is_integral(model.inputs().front().dtype) ? DType::int64 : DType::float32;
+  return input.dtype() == wanted ? input : input.to(wanted);
+}
+
 Sums sums_of(models::Model& model, const data::Batch& batch, Objective objective) {
-  const Tensor output = forward(model, batch.input);
+  const Tensor output = forward(model, batch);
   const bool classes = objective == Objective::cross_entropy;
   Sums sums;
   sums.loss = loss_of(objective, output, batch.target, 0, Reduction::sum);
@@ -77,9 +84,16 @@ Evaluation evaluate(models::Model& model, data::DataLoader& loader, const Evalua
   return result;
 }
 
-Tensor forward(models::Model& model, const Tensor& input) {
-  const DType wanted = is_integral(model.inputs().front().dtype) ? DType::int64 : DType::float32;
-  return model.forward(input.dtype() == wanted ? input : input.to(wanted));
+Tensor forward(models::Model& model, const Tensor& input) { return model.forward(converted(model, input)); }
+
+Tensor forward(models::Model& model, const data::Batch& batch) {
+  std::vector<Tensor> inputs{converted(model, batch.input)};
+  for (std::size_t i = 1; i < model.inputs().size(); ++i) {
+    const auto field = batch.fields.find(model.inputs()[i].name);
+    inputs.push_back(field == batch.fields.end() ? Tensor() : field->second);
+  }
+  while (!inputs.back().defined()) inputs.pop_back();
+  return inputs.size() == 1 ? model.forward(inputs[0]) : model.forward_all(inputs);
 }
 
 }  // namespace russet::train

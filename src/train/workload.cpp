@@ -4,6 +4,7 @@
 #include <russet/error.h>
 #include <russet/functional.h>
 #include <russet/runtime.h>
+#include <russet/train/evaluate.h>
 #include <russet/train/step.h>
 #include <russet/train/workload.h>
 
@@ -65,15 +66,16 @@ Workbench::Workbench(const Workload& workload, Device device)
   const models::Input& first = model_.inputs().front();
   const data::Field input = workload.input.value_or(data::Field{first.dtype, first.shape});
   const data::Field target = workload.target.value_or(data::Field{DType::int64, {}});
-  input_ = made_up(input, workload.batch, first.limit, device);
-  target_ = made_up(target, workload.batch, model_.num_classes(), device);
+  batch_.input = made_up(input, workload.batch, first.limit, device);
+  batch_.target = made_up(target, workload.batch, model_.num_classes(), device);
+  if (workload.attention_mask) batch_.fields.emplace("attention_mask", made_up(input, workload.batch, 2, device));
   if (workload.optimizer) optimizer_ = optim::make_optimizer(*workload.optimizer, model_.parameters());
   flush();
 }
 
 Tensor Workbench::loss() {
   const Autocast autocast(DType::bfloat16, workload_.lower_precision);
-  return loss_of(workload_.objective, model_.forward(input_), target_, workload_.label_smoothing);
+  return loss_of(workload_.objective, forward(model_, batch_), batch_.target, workload_.label_smoothing);
 }
 
 void Workbench::train_step() {
@@ -91,7 +93,7 @@ Tensor Workbench::eval_step() {
   if (model_.is_training()) model_.eval();
   const NoGrad no_grad;
   const Autocast autocast(DType::bfloat16, workload_.lower_precision);
-  Tensor output = model_.forward(input_);
+  Tensor output = forward(model_, batch_);
   flush();
   return output;
 }

@@ -1,4 +1,6 @@
 #include <gtest/gtest.h>
+#include <russet/data/loader.h>
+#include <russet/error.h>
 #include <russet/text/trec.h>
 
 #include <cstdlib>
@@ -45,6 +47,50 @@ TEST(Trec, ADamagedLineIsNamed) {
 }
 
 TEST(Trec, BytesThatAreNoUtf8AreKept) { EXPECT_EQ(parse("ENTY:other What is\xF0 ?").at(0).text, "What is\xF0 ?"); }
+
+text::Tokenizer small_tokenizer() {
+  return text::Tokenizer::from_vocab_txt(bytes_of("[UNK]\n[CLS]\n[SEP]\n[PAD]\nwhat\nis\n?\nwhen\n"), "vocab.txt");
+}
+
+using Row = std::vector<std::int64_t>;
+
+/// The batch of all samples.
+data::Batch batch_of(const data::TokenDataset& set) {
+  data::DataLoader loader(set, {.batch = set.size()});
+  return *loader.next();
+}
+
+constexpr std::string_view questions = "DESC:def What is what ?\nNUM:date When ?\nENTY:other \x01\n";
+
+TEST(TrecDataset, QuestionsAreIdsInPaddedBatches) {
+  const data::TokenDataset set = text::trec_dataset(parse(questions), small_tokenizer());
+  EXPECT_EQ(set.classes(), 6);
+  EXPECT_EQ(set.class_names().at(2), "DESC");
+  EXPECT_EQ(set.lengths(), (Row{6, 4, 2}));
+  const data::Batch batch = batch_of(set);
+  EXPECT_EQ(batch.input.sizes(), (Shape{3, 6}));
+  EXPECT_EQ(batch.input.to_vector<std::int64_t>(), (Row{1, 4, 5, 4, 6, 2, 1, 7, 6, 2, 3, 3, 1, 2, 3, 3, 3, 3}));
+  EXPECT_EQ(batch.fields.at("attention_mask").to_vector<std::int64_t>(),
+            (Row{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1, 0, 0, 0, 0}));
+  EXPECT_EQ(batch.target.to_vector<std::int64_t>(), (Row{2, 5, 1}));
+}
+
+TEST(TrecDataset, FineClassesAndShorterTexts) {
+  const data::TokenDataset set = text::trec_dataset(
+      parse(questions), small_tokenizer(), {.fine = true, .encode = {.max_length = 4}, .pad_to_multiple_of = 5});
+  EXPECT_EQ(set.classes(), 50);
+  const data::Batch batch = batch_of(set);
+  EXPECT_EQ(batch.input.to_vector<std::int64_t>(), (Row{1, 4, 5, 2, 3, 1, 7, 6, 2, 3, 1, 2, 3, 3, 3}));
+  EXPECT_EQ(batch.target.to_vector<std::int64_t>(), (Row{24, 39, 13}));
+}
+
+TEST(TrecDataset, AQuestionWithoutIdsIsRefused) {
+  EXPECT_NO_THROW(
+      text::trec_dataset(parse("NUM:date When ?"), small_tokenizer(), {.encode = {.add_special_tokens = false}}));
+  EXPECT_THROW(text::trec_dataset(parse(questions), small_tokenizer(), {.encode = {.add_special_tokens = false}}),
+               ValueError);
+  EXPECT_THROW(text::trec_dataset(parse(questions), small_tokenizer(), {.encode = {.max_length = 1}}), ValueError);
+}
 
 TEST(Trec, RealFile) {
   const char* const folder = std::getenv("RUSSET_DATA");

@@ -275,6 +275,7 @@ TEST(Tokenizer, TextToIdsAndBack) {
   EXPECT_EQ(tokenizer.vocab_size(), 13);
   EXPECT_EQ(tokenizer.token_to_id("[MASK]"), 4);
   EXPECT_EQ(tokenizer.token_to_id("cat"), std::nullopt);
+  EXPECT_EQ(tokenizer.pad_id(), 0);
   EXPECT_EQ(tokenizer.id_to_token(9), "##ken");
   EXPECT_EQ(tokenizer.id_to_token(-1), std::nullopt);
   const Encoding encoding = tokenizer.encode("What IS a [MASK] tokens? Caf\u00E9 \x80");

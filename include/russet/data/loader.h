@@ -4,17 +4,36 @@
 #include <russet/data/sampler.h>
 #include <russet/tensor.h>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
 
 namespace russet::data {
 
-/// [rows, ...input] and [rows, ...target].
+/// [rows, ...input] and [rows, ...target], which `auto [input, target]` names; what a collate function made besides is
+/// in `fields`.
 struct Batch {
   Tensor input;
   Tensor target;
+  std::map<std::string, Tensor, std::less<>> fields{};
+
+  template <std::size_t place>
+  Tensor& get() {
+    static_assert(place < 2);
+    return place == 0 ? input : target;
+  }
+  template <std::size_t place>
+  const Tensor& get() const {
+    static_assert(place < 2);
+    return place == 0 ? input : target;
+  }
 };
 
 struct LoaderOptions {
@@ -29,8 +48,12 @@ struct LoaderOptions {
   /// Batches that are prepared ahead, at least 1.
   int ahead = 2;
   Device device{};
-  /// Replaces `shuffle`.
+  /// Replaces `shuffle` and `group_by_length`.
   std::shared_ptr<const Sampler> sampler{};
+  /// Shuffles so that samples of a batch are of similar length (Dataset::lengths).
+  bool group_by_length = false;
+  /// Replaces the data set's own. Its fields `input` and `target` become those of the batch.
+  Collate collate{};
 };
 
 /// Where a loader stands: `position` batches of epoch `epoch` have been handed out.
@@ -43,8 +66,9 @@ struct LoaderState {
 /// `for (auto [image, label] : loader)` runs through one epoch; the next loop, through the next. A loop that was left
 /// early counts as done: the next one starts the next epoch, unless restore() was called meanwhile.
 ///
-/// Which samples a batch holds, and how they were augmented, depends on (seed, epoch, position) only. Samples are
-/// written straight into a batch's buffer, which is used again; from there they are copied once, into the tensor.
+/// Which samples a batch holds, and how they were augmented, depends on (seed, epoch, position) only. Without a collate
+/// function samples are written straight into a batch's buffer, which is used again; from there they are copied once,
+/// into the tensor.
 /// What a worker throws (FileError with the file's name, for one) is thrown when its batch is asked for; the next call
 /// of next() goes on behind that batch.
 class DataLoader {
@@ -104,3 +128,10 @@ class DataLoader {
 };
 
 }  // namespace russet::data
+
+template <>
+struct std::tuple_size<russet::data::Batch> : std::integral_constant<std::size_t, 2> {};
+template <std::size_t place>
+struct std::tuple_element<place, russet::data::Batch> {
+  using type = russet::Tensor;
+};

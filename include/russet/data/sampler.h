@@ -38,4 +38,20 @@ class RandomSampler final : public Sampler {
   std::uint64_t seed_;
 };
 
+/// Batches of samples of similar length: a permutation, of which 50 batches at a time are sorted by length, and whose
+/// batches then change places; one that is not full comes last. Depends on (seed, epoch) only. For loaders of the same
+/// batch size.
+class LengthGroupedSampler final : public Sampler {
+ public:
+  /// Throws ValueError for a batch below 1.
+  LengthGroupedSampler(std::vector<std::int64_t> lengths, std::int64_t batch, std::uint64_t seed);
+  std::vector<std::int64_t> order(std::int64_t epoch) const override;
+  std::int64_t size() const override { return static_cast<std::int64_t>(lengths_.size()); }
+
+ private:
+  std::vector<std::int64_t> lengths_;
+  std::int64_t batch_;
+  std::uint64_t seed_;
+};
+
 }  // namespace russet::data

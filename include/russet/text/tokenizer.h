@@ -62,6 +62,8 @@ class Tokenizer {
 
   std::optional<std::int64_t> token_to_id(std::string_view token) const;
   std::optional<std::string> id_to_token(std::int64_t id) const;
+  /// The id of [PAD] or <pad>, if there is one.
+  std::optional<std::int64_t> pad_id() const;
   /// One more than the largest id: the rows that an embedding needs.
   std::int64_t vocab_size() const;
 

@@ -1,5 +1,8 @@
 #pragma once
 // TREC's question classification (Li and Roth, 2002): a question a line, behind its class: "NUM:date When was ... ?".
+#include <russet/data/tokens.h>
+#include <russet/text/tokenizer.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -24,5 +27,17 @@ std::span<const std::string_view> trec_fine_classes();
 /// The published files have a few bytes that are no UTF-8; a tokenizer reads them as U+FFFD.
 std::vector<TrecQuestion> parse_trec(std::span<const std::byte> file, std::string_view name);
 std::vector<TrecQuestion> read_trec(const std::filesystem::path& path);
+
+struct TrecOptions {
+  /// Labels are the 50 fine classes, not the 6 coarse ones.
+  bool fine = false;
+  EncodeOptions encode{};
+  /// Lengths of batches are rounded up to a multiple of it.
+  std::int64_t pad_to_multiple_of = 1;
+};
+
+/// The questions as ids, padded with the tokenizer's padding token. Throws ValueError for a question that has no id.
+data::TokenDataset trec_dataset(std::span<const TrecQuestion> questions, const Tokenizer& tokenizer,
+                                const TrecOptions& options = {});
 
 }  // namespace russet::text

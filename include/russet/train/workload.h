@@ -1,7 +1,7 @@
 #pragma once
 // Workload: one training step and one evaluation step of a model on made-up data, to be timed, profiled, or planned
 // without running.
-#include <russet/data/dataset.h>
+#include <russet/data/loader.h>
 #include <russet/models.h>
 #include <russet/optim.h>
 #include <russet/runtime.h>
@@ -28,6 +28,8 @@ struct Workload {
   /// A sample's input and target; by default the model's own.
   std::optional<data::Field> input{};
   std::optional<data::Field> target{};
+  /// Whether batches have an attention mask, as padded ones do.
+  bool attention_mask = false;
 };
 
 /// What benchmarks run (models::Benchmark). Throws ValueError for an unknown name.
@@ -46,8 +48,7 @@ class Workbench {
   Workload workload_;
   models::Model model_;
   std::unique_ptr<optim::Optimizer> optimizer_;
-  Tensor input_;
-  Tensor target_;
+  data::Batch batch_;
 };
 
 /// What a workload would do and need on a device, found out on the null device.
