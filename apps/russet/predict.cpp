@@ -1,4 +1,4 @@
-// russet predict: classes of images, or outputs for a file of inputs.
+// russet predict: classes of images or texts, or outputs for a file of inputs.
 #include <russet/autocast.h>
 #include <russet/autograd.h>
 #include <russet/functional.h>
@@ -10,7 +10,9 @@
 #include <algorithm>
 
 #include "command.h"
+#include "run/model_config.h"
 #include "run/task.h"
+#include "run/text_data.h"
 
 namespace russet::app {
 namespace {
@@ -27,7 +29,10 @@ Network load(const Arguments& arguments) {
   const bool lower = arguments.text("precision") == "bf16";
   models::find_model(arguments.text("model"));
   const io::WeightsFile file(arguments.text("weights"));
-  const Card card = card_of(file, arguments.text("model"));
+  Card card = card_of(file, arguments.text("model"));
+  if (arguments.has("config")) {
+    card.config = read_model_config(arguments.text("config"), models::find_model(card.model));
+  }
   Network network{card, load_model(card, file, device), device, lower};
   network.model.eval();
   return network;
@@ -48,20 +53,21 @@ std::string class_name(const Card& card, std::size_t number) {
   return number < card.class_names.size() ? card.class_names[number] : fmt::format("{}", number);
 }
 
-void print_classes(const std::string& path, const std::vector<float>& shares, const Card& card,
+/// `kind`: what `name` names, image or text.
+void print_classes(const char* kind, const std::string& name, const std::vector<float>& shares, const Card& card,
                    const Arguments& arguments) {
   std::vector<std::size_t> order(shares.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return shares[a] > shares[b]; });
   order.resize(std::min(order.size(), static_cast<std::size_t>(arguments.integer("top"))));
   if (arguments.flag("json")) {
-    Json line{{"image", path}, {"class", class_name(card, order[0])}, {"probability", shares[order[0]]}};
+    Json line{{kind, name}, {"class", class_name(card, order[0])}, {"probability", shares[order[0]]}};
     for (const std::size_t number : order) {
       line["top"].push_back({{"class", class_name(card, number)}, {"probability", shares[number]}});
     }
     return print_json(line);
   }
-  fmt::print("{}:", path);
+  fmt::print("{}:", name);
   for (const std::size_t number : order) fmt::print("  {} {:.1f} %", class_name(card, number), shares[number] * 100);
   fmt::print("\n");
 }
@@ -82,7 +88,24 @@ void predict_images(Network& network, const Arguments& arguments) {
   const Autocast autocast(DType::bfloat16, network.lower);
   for (std::size_t i = 0; i < images.size(); ++i) {
     const Tensor shares = softmax(network.model.forward(images[i]).to(DType::float32), 1);
-    print_classes(paths[i], shares.to_vector<float>(), network.card, arguments);
+    print_classes("image", paths[i], shares.to_vector<float>(), network.card, arguments);
+  }
+}
+
+void predict_texts(Network& network, const Arguments& arguments) {
+  if (models::find_model(network.card.model).takes != models::InputKind::tokens) {
+    throw ValueError(fmt::format("{} does not take text", network.card.model));
+  }
+  if (network.card.regression) throw ValueError("the weights predict numbers, not classes: use --input");
+  const TextForm form = network.card.text.value_or(TextForm{});
+  const text::Tokenizer tokenizer = open_tokenizer(arguments, network.card);
+  const NoGrad no_grad;
+  const Autocast autocast(DType::bfloat16, network.lower);
+  for (const std::string& text : arguments.texts("text")) {
+    const std::vector<std::int64_t> ids = ids_of(text, tokenizer, form);
+    const Tensor input = Tensor::from(ids, {1, std::ssize(ids)}, network.device);
+    const Tensor shares = softmax(network.model.forward(input).to(DType::float32), 1);
+    print_classes("text", text, shares.to_vector<float>(), network.card, arguments);
   }
 }
 
@@ -152,13 +175,16 @@ void predict_tensors(Network& network, const Arguments& arguments) {
 
 void run_predict(const Arguments& arguments) {
   const bool from_tensors = arguments.has("input");
-  if (arguments.has("image") == from_tensors) {
-    throw ValueError("predict: say either --image FILE... or --input X.safetensors --output Y.safetensors");
+  if (arguments.has("image") + arguments.has("text") + from_tensors != 1) {
+    throw ValueError(
+        "predict: say one of --image FILE..., --text TEXT..., and --input X.safetensors --output Y.safetensors");
   }
   if (arguments.has("output") != from_tensors) throw ValueError("predict: --input and --output go together");
   Network network = load(arguments);
   if (from_tensors) {
     predict_tensors(network, arguments);
+  } else if (arguments.has("text")) {
+    predict_texts(network, arguments);
   } else {
     predict_images(network, arguments);
   }

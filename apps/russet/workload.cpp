@@ -1,5 +1,7 @@
 #include "workload.h"
 
+#include "run/model_config.h"
+
 namespace russet::app {
 
 train::Phase phase_of(std::string_view word) { return word == "eval" ? train::Phase::eval : train::Phase::train; }
@@ -7,6 +9,9 @@ train::Phase phase_of(std::string_view word) { return word == "eval" ? train::Ph
 train::Workload benchmark_of(const std::string& model, std::string_view precision, const Arguments& arguments) {
   train::Workload workload = train::benchmark_workload(model);
   workload.lower_precision = precision == "bf16";
+  if (arguments.has("config")) {
+    workload.options.config = read_model_config(arguments.text("config"), models::find_model(model));
+  }
   if (arguments.has("batch")) workload.batch = arguments.integer("batch");
   return workload;
 }

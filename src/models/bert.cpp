@@ -299,6 +299,11 @@ const bool registered = register_model(
      .classifier = "classifier.weight",
      .published = published,
      .config = names_of_sizes(),
+     .config_fixed = {{"model_type", "\"bert\""},
+                      {"hidden_act", "\"gelu\""},
+                      {"position_embedding_type", "\"absolute\""},
+                      {"layer_norm_eps", "1e-12"},
+                      {"is_decoder", "false"}},
      .recipe =
          {.optimizer = {.name = "adamw", .lr = 2e-5, .weight_decay = 0.01}, .batch = 16, .epochs = 3, .warmup = 50},
      .benchmark = {

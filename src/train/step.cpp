@@ -1,10 +1,23 @@
-#include <russet/train/step.h>
-
+#include <fmt/format.h>
 #include <russet/autograd.h>
 #include <russet/functional.h>
 #include <russet/runtime.h>
+#include <russet/train/step.h>
 
 namespace russet::train {
+
+std::vector<Tensor> freeze_encoder(const models::Model& model) {
+  const std::string& weight = model.spec().classifier;
+  const std::string head = weight.substr(0, weight.rfind('.') + 1);
+  std::vector<Tensor> trained;
+  for (auto [name, parameter] : model.named_parameters()) {
+    const bool in_head = !head.empty() && name.starts_with(head);
+    parameter.requires_grad_(in_head);
+    if (in_head) trained.push_back(parameter);
+  }
+  if (trained.empty()) throw ValueError(fmt::format("{}: there is no classifier to train alone", model.spec().name));
+  return trained;
+}
 
 void add_gradients(const Tensor& loss, std::int64_t parts) {
   (parts == 1 ? loss : loss * (1.0 / static_cast<double>(parts))).backward();

@@ -69,7 +69,8 @@ Workbench::Workbench(const Workload& workload, Device device)
   batch_.input = made_up(input, workload.batch, first.limit, device);
   batch_.target = made_up(target, workload.batch, model_.num_classes(), device);
   if (workload.attention_mask) batch_.fields.emplace("attention_mask", made_up(input, workload.batch, 2, device));
-  if (workload.optimizer) optimizer_ = optim::make_optimizer(*workload.optimizer, model_.parameters());
+  trained_ = workload.freeze_encoder ? freeze_encoder(model_) : model_.parameters();
+  if (workload.optimizer) optimizer_ = optim::make_optimizer(*workload.optimizer, trained_);
   flush();
 }
 
@@ -86,7 +87,7 @@ void Workbench::train_step() {
     add_gradients(value, workload_.accumulate);
   };
   for (std::int64_t i = 1; i < workload_.accumulate; ++i) add_part();
-  finish_step(optimizer_.get(), workload_.clip_grad, model_.parameters(), add_part);
+  finish_step(optimizer_.get(), workload_.clip_grad, trained_, add_part);
 }
 
 Tensor Workbench::eval_step() {

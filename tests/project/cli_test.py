@@ -176,6 +176,115 @@ class Tokenize(Case):
         self.mistake("tokenize", "--vocab", "vocab.txt", "--max-length", "-1", says="--max-length")
 
 
+class Text(Case):
+    """Questions whose class one word tells: a small BERT learns them."""
+    VOCAB = "[PAD] [UNK] [CLS] [SEP] [MASK] when where who did he go she come ?".split()
+    MODEL = ["bert_base", "--vocab", "vocab.txt"]
+    SIZES = {"vocab_size": 14, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
+             "intermediate_size": 32, "max_position_embeddings": 16}
+
+    def setUp(self):
+        super().setUp()
+        self.write("vocab.txt", "\n".join(self.VOCAB).encode())
+        self.write("config.json", json.dumps({"model_type": "bert", "hidden_act": "gelu", **self.SIZES}).encode())
+        lines = [f"{label} {word} did {who} {what} ?" for label, word in
+                 (("NUM:date", "When"), ("LOC:city", "Where"), ("HUM:ind", "Who"))
+                 for who in ("he", "she", "he she") for what in ("go", "come", "go come go come go come")]
+        self.write("train.label", "\n".join(lines).encode())
+
+    def train(self, *options, out="run"):
+        return self.lines("train", *self.MODEL, "--data", "trec:train.label", "--config", "config.json", "--batch", "8",
+                          "--lr", "0.01", "--warmup", "0", "--dropout", "0", *options, "--out", out)
+
+    def test_train_eval_predict(self):
+        *_, end = self.train("--test", "train.label", "--epochs", "30")
+        self.assertGreater(end["accuracy"], 0.9)
+        weights = ["--weights", "run/model.safetensors"]
+        (score,) = self.lines("eval", *self.MODEL, "--data", "trec:train.label", *weights)
+        self.assertEqual(score["accuracy"], end["accuracy"])
+        (when, where) = self.lines("predict", *self.MODEL, *weights, "--text", "WHEN did she go?", "where he come")
+        self.assertEqual((when["class"], where["class"], when["text"]), ("NUM", "LOC", "WHEN did she go?"))
+
+    def test_the_number_of_workers_changes_nothing(self):
+        for workers in (0, 3):
+            self.train("--steps", "4", "--workers", workers, "--max-length", "8", out=f"run{workers}")
+        self.assertEqual((self.folder / "run0/model.safetensors").read_bytes(),
+                         (self.folder / "run3/model.safetensors").read_bytes())
+
+    def test_long_texts_are_cut_as_in_training(self):
+        self.train("--steps", "1", "--max-length", "6", "--no-lowercase")
+        weights = ["--weights", "run/model.safetensors"]
+        answers = self.lines("predict", *self.MODEL, *weights, "--text", "who did she go come", "who did she go go go",
+                             "Who did she go")
+        self.assertEqual(answers[0]["top"], answers[1]["top"])
+        self.assertNotEqual(answers[0]["top"], answers[2]["top"])  # Who is unknown
+
+    def tensors(self, path):
+        header, data = read_safetensors(self.folder / path)
+        header.pop("__metadata__")
+        return {name: data[slice(*entry["data_offsets"])] for name, entry in header.items()}
+
+    def test_a_frozen_encoder_stays_as_it_was(self):
+        self.train("--steps", "1")
+        self.train("--steps", "2", "--weights", "run/model.safetensors", "--freeze", "encoder", out="frozen")
+        before, after = self.tensors("run/model.safetensors"), self.tensors("frozen/model.safetensors")
+        self.assertEqual({name for name in before if before[name] != after[name]},
+                         {"classifier.weight", "classifier.bias"})
+
+    def test_sizes_come_from_a_config(self):
+        run = [*self.MODEL, "--data", "trec:train.label"]
+        self.good("train", *run, "--config", "config.json", "--steps", "1", "--out", "run")
+        header, _ = read_safetensors(self.folder / "run/model.safetensors")
+        self.assertEqual(header["bert.embeddings.word_embeddings.weight"]["shape"], [14, 16])
+        self.assertNotIn("bert.encoder.layer.2.output.dense.weight", header)
+        weights = ["--weights", "run/model.safetensors"]
+        (first,) = self.lines("predict", *self.MODEL, *weights, "--text", "who")  # the weights know their sizes
+        self.good("eval", *run, *weights)
+        self.good("train", "--resume", "run")
+        header.pop("__metadata__")
+        data = self.tensors("run/model.safetensors")
+        self.write("elsewhere.safetensors", safetensors(
+            {name: (entry["dtype"], entry["shape"], data[name]) for name, entry in header.items()}))
+        elsewhere = ["--weights", "elsewhere.safetensors", "--config", "config.json"]
+        (second,) = self.lines("predict", *self.MODEL, *elsewhere, "--text", "who")
+        self.assertEqual(first["probability"], second["probability"])
+        self.good("eval", *run, *elsewhere)
+        self.write("long.label", b"NUM:date" + b" go" * 20)
+        self.mistake("train", *self.MODEL, "--data", "trec:long.label", "--config", "config.json", "--out", "second",
+                     says=["24 tokens", "16 at most"])
+        self.write("other.json", json.dumps(self.SIZES | {"hidden_size": 32}).encode())
+        self.mistake("eval", *run, *weights, "--config", "other.json", says="--config")
+        (plan,) = self.lines("plan", "bert_base", "--config", "config.json")
+        self.assertLess(plan["peak_bytes"], 2 ** 23)
+        for name, content, word in [("relu", b'{"hidden_act": "relu"}', "relu"), ("list", b"[]", "list.json"),
+                                    ("none", b"{}", "none.json"), ("bad", b'{"vocab_size": -1}', "vocab_size")]:
+            self.write(f"{name}.json", content)
+            self.mistake("train", *run, "--config", f"{name}.json", "--out", "second", says=word)
+        self.mistake("train", "lenet5", *SMALL, "--config", "config.json", "--out", "second", says="--config")
+
+    def test_memory_is_known(self):
+        self.mistake("train", *self.MODEL, "--data", "trec:train.label", "--width", "0.1", "--memory", "1MiB", "--out",
+                     "run", says=["needs", "1.0 MiB"])
+
+    def test_mistakes(self):
+        data = ["--data", "trec:train.label", "--out", "run"]
+        self.mistake("train", "bert_base", *data, says="--vocab")
+        self.mistake("train", "lenet5", *data, "--vocab", "vocab.txt", says="does not take text")
+        self.mistake("train", *self.MODEL, "--data", "trec:nowhere", "--out", "run", says="nowhere")
+        self.mistake("train", *self.MODEL, *data, "--test", "train.label", "--holdout", "0.5", says="--holdout")
+        self.mistake("train", *self.MODEL, *data, "--max-length", "1", says="max_length is 1")
+        self.mistake("train", "lenet5", *SMALL, "--vocab", "vocab.txt", "--out", "run", says="for text")
+        self.write("bad.label", b"NUM:date When ?\nNUM:never When ?\n")
+        self.mistake("train", *self.MODEL, "--data", "trec:bad.label", "--out", "run", says=["line 2", "NUM:never"])
+        self.write("large.txt", "\n".join(self.VOCAB + [f"w{i}" for i in range(31000)]).encode())
+        self.mistake("train", "bert_base", *data, "--vocab", "large.txt", says=["31014 ids", "30522"])
+        self.train("--steps", "1")
+        weights = ["--weights", "run/model.safetensors"]
+        self.mistake("predict", "bert_base", *weights, "--text", "who", says="--vocab")
+        self.mistake("predict", *self.MODEL, *weights, "--text", "who", "--image", "a.png", says=["--text", "--image"])
+        self.mistake("eval", "bert_base", *weights, "--data", "trec:train.label", says="--vocab")
+
+
 class Mistakes(Case):
     def test_words(self):
         self.mistake(says="subcommand")
@@ -184,7 +293,7 @@ class Mistakes(Case):
         self.mistake("train", "lenet6", *SMALL, says=MODELS)
         self.mistake("train", says=MODELS)
         self.mistake("train", "lenet5", says="--data")
-        self.mistake("train", "lenet5", "--data", "cats", says=["shapes", "mnist:", "folder:", "tensors:"])
+        self.mistake("train", "lenet5", "--data", "cats", says=["shapes", "mnist:", "folder:", "tensors:", "trec:"])
         self.mistake("plan", "lenet6", says=MODELS)
         self.mistake("bench", "lenet6", says=MODELS)
         self.mistake("predict", "lenet6", "--weights", "w", "--image", "i", says=MODELS)

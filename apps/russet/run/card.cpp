@@ -67,11 +67,16 @@ Card card_from_json(const json& object) {
   card.class_names = object.value("class_names", std::vector<std::string>{});
   if (object.contains("in_channels")) card.in_channels = object["in_channels"].get<std::int64_t>();
   if (object.contains("image_size")) card.image_size = object["image_size"].get<std::int64_t>();
+  card.config = object.value("config", card.config);
   if (object.contains("width")) card.width = object["width"].get<double>();
   if (object.contains("image")) {
     const json& form = object["image"];
     card.image = ImageForm{form.at("size").get<std::int64_t>(), form.at("channels").get<int>(),
                            form.at("mean").get<std::vector<float>>(), form.at("deviation").get<std::vector<float>>()};
+  }
+  if (object.contains("text")) {
+    card.text =
+        TextForm{object["text"].at("max_length").get<std::int64_t>(), object["text"].at("lowercase").get<bool>()};
   }
   return card;
 }
@@ -84,7 +89,9 @@ io::Metadata to_metadata(const Card& card) {
   if (card.in_channels) object["in_channels"] = *card.in_channels;
   if (card.image_size) object["image_size"] = *card.image_size;
   if (card.width) object["width"] = *card.width;
+  if (!card.config.empty()) object["config"] = card.config;
   if (card.image) object["image"] = json_of(*card.image);
+  if (card.text) object["text"] = {{"max_length", card.text->max_length}, {"lowercase", card.text->lowercase}};
   return {{"format", "pt"}, {key, object.dump(-1, ' ', false, json::error_handler_t::replace)}};
 }
 

@@ -38,10 +38,12 @@ train::Workload run_workload(const Arguments& arguments, const Task& task) {
   workload.lower_precision = arguments.text("precision") == "bf16";
   workload.objective = task.card.objective();
   workload.optimizer = optimizer_of(arguments);
+  workload.freeze_encoder = arguments.has("freeze");
   workload.clip_grad = arguments.real("clip-grad");
   workload.label_smoothing = arguments.real("label-smoothing");
   workload.input = task.train->input();
   workload.target = task.train->target();
+  workload.attention_mask = task.card.text.has_value();
   return workload;
 }
 

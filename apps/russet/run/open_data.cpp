@@ -19,8 +19,7 @@ data::Parts open_data(std::string_view description) {
   const bool known = kind == "mnist" || kind == "folder" || kind == "tensors";
   if (!known || path.empty()) {
     throw ValueError(
-        fmt::format("data \"{}\": expected shapes, mnist:FOLDER, folder:FOLDER or "
-                    "tensors:FILE.safetensors",
+        fmt::format("data \"{}\": expected shapes, mnist:FOLDER, folder:FOLDER, tensors:FILE.safetensors or trec:FILE",
                     description));
   }
   if (kind == "mnist") return data::open_mnist(path);

@@ -56,6 +56,7 @@ class Trainer::Run {
   Task task_;
   std::optional<std::uint64_t> planned_;
   std::unique_ptr<models::Model> model_;
+  std::vector<Tensor> trained_;  // parameters
   std::unique_ptr<optim::Optimizer> optimizer_;
   std::unique_ptr<data::DataLoader> loader_;
   std::unique_ptr<data::DataLoader> test_loader_;

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "run/model_config.h"
 #include "run/open_data.h"
+#include "run/text_data.h"
 
 namespace russet::app {
 namespace {
@@ -63,10 +65,10 @@ void fit_to_tensors(const Arguments& arguments, const models::ModelSpec& spec, c
 
 void fit_to_images(const Arguments& arguments, const models::ModelSpec& spec, const Shape& image, Card& card) {
   if (spec.takes == models::InputKind::tokens) {
-    throw ValueError(
-        fmt::format("{} takes token ids, not the images of {}: use tensors:FILE.safetensors with ids in x and classes "
-                    "in y",
-                    arguments.text("model"), arguments.text("data")));
+    throw ValueError(fmt::format(
+        "{} takes token ids, not the images of {}: use trec:FILE, or tensors:FILE.safetensors with ids in x "
+        "and classes in y",
+        arguments.text("model"), arguments.text("data")));
   }
   card.image = form_of(arguments, spec.preprocessing, image);
   card.in_channels = card.image->channels;
@@ -103,14 +105,47 @@ void set_classes(const Arguments& arguments, Card& card) {
   card.num_classes = classes;
 }
 
-/// The card that the data asks for.
-Card card_for(const Arguments& arguments, const data::Dataset& dataset) {
+bool is_text(const Arguments& arguments) { return arguments.text("data").starts_with("trec:"); }
+
+/// The part of a card that the data has no say in. `known`: what a file of weights says.
+Card new_card(const Arguments& arguments, const std::optional<Card>& known) {
   Card card;
   card.model = arguments.text("model");
   if (arguments.has("width")) card.width = arguments.real("width");
+  if (arguments.has("config")) {
+    card.config = read_model_config(arguments.text("config"), models::find_model(card.model));
+  } else if (known) {
+    card.config = known->config;
+  }
+  if (is_text(arguments)) card.text = text_form_of(arguments, known ? known->text.value_or(TextForm{}) : TextForm{});
+  return card;
+}
+
+/// The files of text, as ids.
+data::Parts open_text(const Arguments& arguments, const Card& card) {
+  if (models::find_model(card.model).takes != models::InputKind::tokens) {
+    throw ValueError(fmt::format("{} does not take text, which {} is", card.model, arguments.text("data")));
+  }
+  if (arguments.has("test") && arguments.has("holdout")) {
+    throw ValueError("--test and --holdout: one of them says what to evaluate on");
+  }
+  return open_trec(arguments, open_tokenizer(arguments, card), *card.text);
+}
+
+data::Parts open_parts(const Arguments& arguments, const Card& card) {
+  if (is_text(arguments)) return open_text(arguments, card);
+  if (arguments.has("test") || arguments.has("vocab") || arguments.has("max-length")) {
+    throw ValueError(
+        fmt::format("--test, --vocab and --max-length are for text, which {} is not", arguments.text("data")));
+  }
+  return open_data(arguments.text("data"));
+}
+
+/// Completes the card with what the data asks for.
+Card card_for(const Arguments& arguments, const data::Dataset& dataset, Card card) {
   const models::ModelSpec& spec = models::find_model(arguments.text("model"));
   const data::Field input = dataset.input();
-  if (arguments.text("data").starts_with("tensors:")) {
+  if (arguments.text("data").starts_with("tensors:") || card.text) {
     fit_to_tensors(arguments, spec, input, card);
   } else {
     fit_to_images(arguments, spec, input.shape, card);
@@ -162,8 +197,11 @@ Card reconcile(Card known, const Card& wanted, const Arguments& arguments) {
     throw ValueError(fmt::format("--width {}: the weights are those of a model of width {}", *wanted.width,
                                  known.width.value_or(1)));
   }
+  if (known.assumed) known.config = wanted.config;
+  if (wanted.config != known.config) throw ValueError("--config: the weights are those of a model of other sizes");
   require_inputs(known, wanted, arguments);
   known.assumed = false;
+  if (wanted.text) known.text = wanted.text;
   return known;
 }
 
@@ -186,6 +224,7 @@ models::ModelOptions Card::model_options(Device device) const {
   models::ModelOptions options;
   options.num_classes = num_classes;
   options.width = width;
+  options.config = config;
   options.device = device;
   if (spec.takes == models::InputKind::tokens) return options;
   options.in_channels = in_channels;
@@ -214,7 +253,8 @@ data::Transforms transforms_of(const ImageForm& form, bool augment) {
 Task open_task(const Arguments& arguments, const std::optional<Card>& card) {
   Task task;
   models::find_model(arguments.text("model"));  // an unknown name is said before files are opened
-  data::Parts parts = open_data(arguments.text("data"));
+  const Card wanted = new_card(arguments, card);
+  data::Parts parts = open_parts(arguments, wanted);
   const double share = arguments.has("holdout") ? arguments.real("holdout") : 0;
   task.train = parts.train;
   task.test = parts.test;
@@ -223,7 +263,7 @@ Task open_task(const Arguments& arguments, const std::optional<Card>& card) {
     task.train = halves.kept;
     task.test = halves.held_out;
   }
-  task.card = card_for(arguments, *parts.train);
+  task.card = card_for(arguments, *parts.train, wanted);
   if (card) task.card = reconcile(*card, task.card, arguments);
   if (task.card.image) {
     // Flipping a picture of a digit, or of a shape that is told by its sides, makes another class of it.

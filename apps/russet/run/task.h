@@ -5,6 +5,7 @@
 #include <russet/models.h>
 #include <russet/train/objective.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +25,13 @@ struct ImageForm {
   bool operator==(const ImageForm&) const = default;
 };
 
+/// How text becomes token ids, besides the vocabulary.
+struct TextForm {
+  std::int64_t max_length = 128;  // of a sample, special tokens included
+  bool lowercase = true;          // of vocab.txt, which does not say it
+  bool operator==(const TextForm&) const = default;
+};
+
 /// What must be known to use a model's weights; kept in the metadata of the files that hold them.
 struct Card {
   std::string model;
@@ -31,7 +39,9 @@ struct Card {
   std::optional<std::int64_t> in_channels{};
   std::optional<std::int64_t> image_size{};
   std::optional<double> width{};  // see models::ModelOptions
+  std::map<std::string, std::int64_t> config{};
   std::optional<ImageForm> image{};
+  std::optional<TextForm> text{};
   std::vector<std::string> class_names{};
   bool regression = false;
   /// The weights came without a card: what their shapes do not tell is the usual, and may be otherwise.

@@ -60,7 +60,8 @@ Trainer::Run::Run(RunState state, Task task, std::optional<io::Checkpoint> check
   if (arguments.has("weights") && !checkpoint) {
     load_weights(*model_, io::WeightsFile(arguments.text("weights")), device(), head_of(arguments));
   }
-  optimizer_ = optim::make_optimizer(optimizer_of(arguments), model_->parameters());
+  trained_ = arguments.has("freeze") ? train::freeze_encoder(*model_) : model_->parameters();
+  optimizer_ = optim::make_optimizer(optimizer_of(arguments), trained_);
   check_inputs();
   make_loaders();
   learning_rate_ = {arguments.text("schedule"), arguments.real("lr"), arguments.integer("warmup"), total_steps()};
@@ -88,6 +89,7 @@ void Trainer::Run::make_loaders() {
   data::LoaderOptions loading;
   loading.batch = std::min(arguments.integer("batch"), task_.train->size());
   loading.shuffle = arguments.flag("shuffle");
+  loading.group_by_length = loading.shuffle;
   loading.seed = static_cast<std::uint64_t>(arguments.integer("seed"));
   loading.workers = workers_of(arguments);
   loading.device = device();
@@ -96,7 +98,7 @@ void Trainer::Run::make_loaders() {
   loader_ = std::make_unique<data::DataLoader>(task_.train, loading);
   if (!task_.test) return;
   loading.batch = std::min(arguments.integer("batch"), task_.test->size());
-  loading.shuffle = false;
+  loading.shuffle = loading.group_by_length = false;
   loading.drop_last = false;
   test_loader_ = std::make_unique<data::DataLoader>(task_.test, loading);
 }
@@ -184,7 +186,7 @@ void Trainer::Run::take_step(Clock::time_point& before) {
     Tensor loss;
     {
       const Autocast autocast(DType::bfloat16, lower_precision());
-      loss = train::loss_of(task_.card.objective(), train::forward(*model_, batch.input), batch.target,
+      loss = train::loss_of(task_.card.objective(), train::forward(*model_, batch), batch.target,
                             arguments.real("label-smoothing"));
     }
     step.losses.push_back(loss.detach());
@@ -193,7 +195,7 @@ void Trainer::Run::take_step(Clock::time_point& before) {
   };
   for (std::int64_t part = 1; part < parts; ++part) add_part(*loader_->next());
   const std::optional<data::Batch> last = loader_->next();
-  train::finish_step(optimizer_.get(), arguments.real("clip-grad"), model_->parameters(), [&] { add_part(*last); });
+  train::finish_step(optimizer_.get(), arguments.real("clip-grad"), trained_, [&] { add_part(*last); });
   const auto now = Clock::now();
   step.record = {++state_.step, 0, lr, std::chrono::duration<double, std::milli>(now - before).count()};
   before = now;

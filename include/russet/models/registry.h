@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace russet::models {
@@ -89,6 +90,8 @@ struct ModelSpec {
   StateDict (*published)(const StateDict& weights) = nullptr;
   /// The names that ModelOptions::config may hold.
   std::vector<std::string> config{};
+  /// What a Hugging Face config.json says otherwise of another model: names and values, as JSON.
+  std::vector<std::pair<std::string, std::string>> config_fixed{};
   Recipe recipe{};
   Benchmark benchmark{};
 };

@@ -1,11 +1,16 @@
 #pragma once
 // A step of training, as runs take it and forecasts of their memory foresee it.
+#include <russet/models/registry.h>
 #include <russet/optim.h>
 #include <russet/tensor.h>
 #include <functional>
 #include <vector>
 
 namespace russet::train {
+
+/// Takes all parameters but the classifier's out of training: they get no gradients, so that nothing is kept for these.
+/// Returns the classifier's parameters. Throws ValueError for a model that has no classifier.
+std::vector<Tensor> freeze_encoder(const models::Model& model);
 
 /// Adds the gradients of one of a step's `parts`, whose losses count alike. `loss`: of the part, the mean of its
 /// samples' losses.

@@ -23,6 +23,8 @@ struct Workload {
   Objective objective = Objective::cross_entropy;
   /// None: gradients accumulate and are never dropped.
   std::optional<optim::OptimizerChoice> optimizer{};
+  /// Trains the classifier alone.
+  bool freeze_encoder = false;
   double clip_grad = 0;
   double label_smoothing = 0;
   /// A sample's input and target; by default the model's own.
@@ -47,6 +49,7 @@ class Workbench {
   Tensor loss();
   Workload workload_;
   models::Model model_;
+  std::vector<Tensor> trained_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   data::Batch batch_;
 };
