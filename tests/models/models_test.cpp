@@ -5,6 +5,7 @@
 #include <russet/models.h>
 #include <russet/nn.h>
 #include <russet/nn_functional.h>
+#include <russet/train.h>
 
 #include <map>
 
@@ -133,6 +134,47 @@ TEST(Models, BertTakesPublishedWeights) {
     EXPECT_EQ(ours.size() + 2, today.size());
     for (const auto& [name, tensor] : ours) EXPECT_EQ(tensor.sizes(), today.at(name).sizes()) << name;
   }
+}
+
+TEST(Models, ABatchGivesItsFieldsByName) {
+  models::Model model = models::get_model("bert_base", small_bert());
+  model.eval();
+  const Tensor ids = Tensor::from<std::int64_t>({5, 6, 7, 8, 0, 0}, {2, 3}, reference);
+  const Tensor mask = Tensor::from<std::int64_t>({1, 1, 1, 1, 0, 0}, {2, 3}, reference);
+  const NoGrad no_grad;
+  const auto expected = model(ids, mask).to_vector<float>();
+  EXPECT_EQ(train::forward(model, {ids, {}, {{"attention_mask", mask}, {"other", ids}}}).to_vector<float>(), expected);
+  EXPECT_NE(train::forward(model, {ids, {}}).to_vector<float>(), expected);
+}
+
+TEST(Models, AFrozenEncoderKeepsNoActivations) {
+  train::Workload workload = train::benchmark_workload("bert_base");
+  workload.options = small_bert();
+  workload.options.config["num_hidden_layers"] = 8;
+  workload.input = data::Field{DType::int64, {12}};
+  workload.attention_mask = true;
+  const auto bytes_a_sample = [&] {
+    const auto peak = [&](std::int64_t batch) {
+      workload.batch = batch;
+      return static_cast<double>(train::forecast(workload, Device(), train::Phase::train).peak_bytes);
+    };
+    return (peak(128) - peak(64)) / 64;
+  };
+  const double whole = bytes_a_sample();
+  workload.freeze_encoder = true;
+  EXPECT_LT(bytes_a_sample(), whole / 4);
+}
+
+TEST(Models, AFrozenEncoderIsNotTrained) {
+  models::Model model = models::get_model("bert_base", small_bert());
+  const auto trained = train::freeze_encoder(model);
+  EXPECT_EQ(trained.size(), 2U);
+  sum(model.forward(Tensor::from<std::int64_t>({5, 6}, {1, 2}, reference))).backward();
+  for (const auto& [name, parameter] : model.named_parameters()) {
+    EXPECT_EQ(parameter.grad().defined(), name.starts_with("classifier.")) << name;
+  }
+  models::Model images = models::get_model("resnet18_cifar");
+  EXPECT_EQ(train::freeze_encoder(images).size(), 2U);
 }
 
 TEST(Models, TypesAndOptions) {
