@@ -80,6 +80,9 @@ Tokenizer Tokenizer::from_file(const std::filesystem::path& path, const BertOpti
   if (path.extension() != ".json") {
     throw FileError(fmt::format("{}: tokenizer.json, vocab.txt or vocab.json is expected", name));
   }
+  if (options != BertOptions{}) {
+    throw ValueError(fmt::format("{}: lower case, accents and the like can be chosen for vocab.txt alone", name));
+  }
   const std::filesystem::path merges_path = path.parent_path() / "merges.txt";
   if (path.filename() != "vocab.json") return from_json(file, name);
   const std::vector<std::byte> merges = io::read_file(merges_path, max_tokenizer_bytes);

@@ -188,6 +188,7 @@ TEST(VocabJson, MergesAreReadBesideIt) {
             std::string::npos);
   write(folder / "merges.txt", bytes_of("#version: 0.2\na b\n"));
   EXPECT_EQ(Tokenizer::from_file(folder / "vocab.json").encode("abb").ids, (std::vector<std::int64_t>{2, 1}));
+  EXPECT_THROW(Tokenizer::from_file(folder / "vocab.json", {.lowercase = false}), ValueError);
   write(folder / "merges.txt", bytes_of("#version: 0.2\na b\na\n"));
   EXPECT_NE(file_error([&] {
               Tokenizer::from_file(folder / "vocab.json");

@@ -173,6 +173,7 @@ class Tokenize(Case):
         self.mistake("tokenize", "--vocab", "nowhere.json", says="nowhere.json")
         self.mistake("tokenize", "--vocab", self.write("vocab.txt", b"[UNK]\n[UNK]\n"), says=["line 2", "twice"])
         self.mistake("tokenize", "--vocab", self.write("tokenizer.json", b"{}"), says="model")
+        self.mistake("tokenize", "--vocab", "tokenizer.json", "--no-lowercase", says="vocab.txt")
         self.mistake("tokenize", "--vocab", "vocab.txt", "--max-length", "-1", says="--max-length")
 
 

@@ -36,6 +36,7 @@ struct BertOptions {
   bool lowercase = true;
   std::optional<bool> strip_accents{};  // as lowercase, if not said
   bool handle_chinese_chars = true;
+  bool operator==(const BertOptions&) const = default;
 };
 
 /// Reads WordPiece (BERT) and byte-level BPE (GPT-2, RoBERTa). A handle: copies share everything. Threads may use one
@@ -44,7 +45,8 @@ class Tokenizer {
  public:
   /// From tokenizer.json; from vocab.txt (WordPiece, a token a line); or from vocab.json (byte-level BPE) with
   /// merges.txt beside it. Truncation and padding that tokenizer.json asks for are left to EncodeOptions.
-  /// Throws FileError for a damaged file, and for one that asks for a part that russet does not have.
+  /// Throws FileError for a damaged file, and for one that asks for a part that russet does not have; ValueError where
+  /// options are given for a file other than vocab.txt.
   static Tokenizer from_file(const std::filesystem::path& path, const BertOptions& options = {});
   /// The same from files in memory; `name` is for messages.
   static Tokenizer from_json(std::span<const std::byte> file, std::string_view name);
