@@ -44,6 +44,13 @@ Tensor dropout2d(const Tensor& x, double p, bool training, Generator* generator)
   return dropped("dropout2d", x, channels_of("dropout2d", x, 2), p, training, generator);
 }
 
+Tensor stochastic_depth(const Tensor& x, double p, StochasticDepthMode mode, bool training, Generator* generator) {
+  Shape sizes = x.sizes();
+  const int first_dropped_whole = mode == StochasticDepthMode::row ? 1 : 0;
+  for (int axis = first_dropped_whole; axis < x.dim(); ++axis) sizes[axis] = 1;
+  return dropped("stochastic_depth", x, sizes, p, training, generator);
+}
+
 namespace {
 
 void limit_norms(const Tensor& weight, const Tensor& rows, double max_norm, double norm_type) {

@@ -24,5 +24,7 @@ PReLU::PReLU(std::int64_t channels, double initial) {
 
 Dropout::Dropout(double p) : p_(probability("Dropout", p)) {}
 Dropout2d::Dropout2d(double p) : p_(probability("Dropout2d", p)) {}
+StochasticDepth::StochasticDepth(double p, StochasticDepthMode mode)
+    : p_(probability("StochasticDepth", p)), mode_(mode) {}
 
 }  // namespace russet::nn

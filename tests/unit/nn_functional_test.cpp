@@ -99,6 +99,28 @@ TEST(Dropout, KeepsTheMeanAndRepeats) {
   for (const double value : sums) EXPECT_TRUE(value == 0 || std::abs(value - 18) < 1e-12) << value;
 }
 
+TEST(Dropout, StochasticDepthDropsWholeSamplesOrAll) {
+  const Tensor x = ones({400, 2, 3}, {DType::float64, device});
+  Generator generator(3);
+  const Tensor rows = stochastic_depth(x, 0.2, StochasticDepthMode::row, true, &generator);
+  std::size_t dropped = 0;
+  for (const double sum_of_row : sum(rows, {1, 2}).to_vector<double>()) {
+    EXPECT_TRUE(sum_of_row == 0 || std::abs(sum_of_row - 7.5) < 1e-12) << sum_of_row;
+    dropped += sum_of_row == 0 ? 1 : 0;
+  }
+  EXPECT_NEAR(static_cast<double>(dropped), 80, 30);
+  std::size_t batches_dropped = 0;
+  for (int i = 0; i < 100; ++i) {
+    const double all = sum(stochastic_depth(x, 0.2, StochasticDepthMode::batch, true, &generator)).item();
+    EXPECT_TRUE(all == 0 || std::abs(all - 3000) < 1e-9) << all;
+    batches_dropped += all == 0 ? 1 : 0;
+  }
+  EXPECT_NEAR(static_cast<double>(batches_dropped), 20, 16);
+  EXPECT_TRUE(equal(stochastic_depth(x, 0.2, StochasticDepthMode::row, false), x));
+  expect_values(sum(stochastic_depth(x, 1.0, StochasticDepthMode::batch)), {0});
+  EXPECT_THROW(stochastic_depth(x, -0.1, StochasticDepthMode::row), ValueError);
+}
+
 TEST(Dropout, GradientHasTheSameMask) {
   const Tensor x = Tensor::from(V(50, 1.0), {50}, device, true);
   const Tensor y = dropout(x, 0.5);

@@ -215,6 +215,11 @@ TEST_F(Modules, DropoutFollowsTheMode) {
   net.eval();
   EXPECT_TRUE(equal(net(x), x));
   EXPECT_THROW(nn::Dropout(1.5), ValueError);
+  nn::Sequential branch{nn::StochasticDepth(1, StochasticDepthMode::row)};
+  EXPECT_TRUE(equal(branch(x), zeros({1000}, {.device = device})));
+  branch.eval();
+  EXPECT_TRUE(equal(branch(x), x));
+  EXPECT_THROW(nn::StochasticDepth(1.5, StochasticDepthMode::row), ValueError);
 }
 
 TEST_F(Modules, EmbeddingPadding) {

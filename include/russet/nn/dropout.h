@@ -26,4 +26,16 @@ class Dropout2d : public Module {
   double p_;
 };
 
+/// All of x, or whole samples of it: residual branches that are left out in training. Huang et al. 2016.
+class StochasticDepth : public Module {
+ public:
+  /// Throws ValueError unless p is in [0, 1].
+  StochasticDepth(double p, StochasticDepthMode mode);
+  Tensor forward(const Tensor& x) override { return stochastic_depth(x, p_, mode_, is_training()); }
+
+ private:
+  double p_;
+  StochasticDepthMode mode_;
+};
+
 }  // namespace russet::nn
