@@ -153,7 +153,9 @@ Tensor adapted(const Tensor& x, int axis, std::int64_t output, Pool&& pool) {
 }
 
 Tensor adaptive_average(const Tensor& x, const Size2& output) {
+  functional::require_floating("adaptive_avg_pool", x);
   const Size2 size{x.size(2), x.size(3)};
+  if (output == size) return functional::copied(x);
   if (output == Size2(1)) return mean(functional::wide(x), {2, 3}, true).to(x.dtype());
   if (output.height > 0 && output.width > 0 && size.height % output.height == 0 && size.width % output.width == 0) {
     return avg_pool2d(x, {size.height / output.height, size.width / output.width});
