@@ -20,9 +20,12 @@ import torch.nn.functional as F
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "scripts" / "golden"))
 import reference_models  # noqa: E402
 
-BATCHES = {"mlp": 1024, "lenet5": 64, "resnet18": 16, "resnet18_cifar": 64, "resnet50": 8, "vit_b_16": 4, "bert_base": 4}
-SHAPES = {"mlp": [1024], "lenet5": [1, 28, 28], "resnet18_cifar": [3, 32, 32]}
-CLASSES = {"mlp": 10, "lenet5": 10, "resnet18_cifar": 10, "bert_base": 6}
+BATCHES = {"mlp": 1024, "lenet5": 64, "alexnet": 32, "vgg16": 4, "resnet18": 16, "resnet18_cifar": 64, "resnet50": 8,
+           "efficientnet_b0": 8, "efficientnet_b4": 2, "convmixer_768_32": 2, "vit_b_16": 4, "simclr_resnet18": 64,
+           "bert_base": 4}
+SHAPES = {"mlp": [1024], "lenet5": [1, 28, 28], "resnet18_cifar": [3, 32, 32], "efficientnet_b4": [3, 380, 380],
+          "simclr_resnet18": [3, 32, 32]}
+CLASSES = {"mlp": 10, "lenet5": 10, "resnet18_cifar": 10, "simclr_resnet18": 128, "bert_base": 6}
 WARM_STEPS, LEAST_STEPS, MOST_STEPS = 2, 3, 400
 
 

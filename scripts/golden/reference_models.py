@@ -1,5 +1,6 @@
-"""The models of russet in PyTorch, as torchvision and Hugging Face write them."""
+"""The models of russet in PyTorch, as torchvision, timm and Hugging Face write them."""
 
+import timm
 import torch
 import torchvision.models as vision
 from torch import nn
@@ -7,7 +8,8 @@ from transformers import BertConfig, BertForSequenceClassification
 
 import generator
 
-MODELS = ["mlp", "lenet5", "resnet18", "resnet18_cifar", "resnet50", "vit_b_16", "bert_base"]
+MODELS = ["mlp", "lenet5", "alexnet", "vgg16", "resnet18", "resnet18_cifar", "resnet50", "efficientnet_b0",
+          "efficientnet_b4", "convmixer_768_32", "vit_b_16", "simclr_resnet18", "bert_base"]
 SEED = 5
 
 
@@ -40,22 +42,31 @@ def resnet18_cifar():
     return model
 
 
+class SimClr(nn.Module):
+    """SimCLR has no form that all use: a resnet18 for small images, and a projection head of two layers."""
+
+    def __init__(self):
+        super().__init__()
+        self.encoder = resnet18_cifar()
+        self.encoder.fc = nn.Identity()
+        self.projection = nn.Sequential(nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 128))
+
+    def forward(self, x):
+        return self.projection(self.encoder(x))
+
+
 def bert(**options):
     config = BertConfig(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, **options)
     return BertForSequenceClassification(config)
 
 
+MADE_HERE = {"mlp": Mlp, "lenet5": LeNet5, "resnet18_cifar": resnet18_cifar, "simclr_resnet18": SimClr, "bert_base": bert,
+             "convmixer_768_32": lambda: timm.create_model("convmixer_768_32")}
+
+
 def build(name):
     """A model by russet's name, in PyTorch's default initialisation."""
-    if name == "mlp":
-        return Mlp()
-    if name == "lenet5":
-        return LeNet5()
-    if name == "resnet18_cifar":
-        return resnet18_cifar()
-    if name == "bert_base":
-        return bert()
-    return getattr(vision, name)()
+    return MADE_HERE[name]() if name in MADE_HERE else getattr(vision, name)()
 
 
 def fill(model, seed=SEED, ranges=()):
@@ -78,7 +89,8 @@ def fill(model, seed=SEED, ranges=()):
 
 def sample(name, batch, seed=SEED):
     """Inputs of a model by name: offsets from 10,000 on."""
-    shapes = {"mlp": [1024], "lenet5": [1, 28, 28], "resnet18_cifar": [3, 32, 32]}
+    shapes = {"mlp": [1024], "lenet5": [1, 28, 28], "resnet18_cifar": [3, 32, 32], "simclr_resnet18": [3, 32, 32],
+              "efficientnet_b4": [3, 380, 380]}
     if name == "bert_base":
         lengths = generator.integer(seed, 10_001, [batch], 64, 129)
         mask = (torch.arange(128)[None] < torch.from_numpy(lengths)[:, None]).long()

@@ -9,6 +9,7 @@
 #include <russet/nn/init.h>
 #include <russet/nn/pooling.h>
 
+#include "cifar.h"
 #include "widths.h"
 
 namespace russet::models {
@@ -119,7 +120,8 @@ ResNet::ResNet(const ResNetOptions& options)
       conv1_(options.small_stem ? convolution(options.in_channels, options.width, 3, 1)
                                 : convolution(options.in_channels, options.width, 7, 2)),
       bn1_(nn::BatchNorm2d(options.width)),
-      fc_(last_channels(options), options.num_classes) {
+      fc_(options.num_classes == 0 ? nn::AnyModule(nn::Identity())
+                                   : nn::AnyModule(nn::Linear(last_channels(options), options.num_classes))) {
   register_module("conv1", conv1_);
   register_module("bn1", bn1_);
   std::int64_t channels = options.width;
@@ -132,17 +134,20 @@ ResNet::ResNet(const ResNetOptions& options)
     layers_.back().apply(initialise);
     register_module(fmt::format("layer{}", i + 1), layers_.back());
   }
-  register_module("fc", fc_);
+  if (options.num_classes != 0) register_module("fc", fc_);
   if (!options.small_stem) initialise(conv1_.get());
 }
 
-Tensor ResNet::forward(const Tensor& x) {
+std::int64_t ResNet::num_features() const { return last_channels(options_); }
+
+Tensor ResNet::features(const Tensor& x) {
   Tensor y = relu(bn1_(conv1_(x)));
   if (!options_.small_stem) y = max_pool2d(y, 3, {.stride = 2, .padding = 1});
   for (nn::Sequential& layer : layers_) y = layer(y);
-  y = adaptive_avg_pool2d(y, 1).flatten(1);
-  return fc_(dropout(y, options_.dropout, is_training()));
+  return adaptive_avg_pool2d(y, 1).flatten(1);
 }
+
+Tensor ResNet::forward(const Tensor& x) { return fc_(dropout(features(x), options_.dropout, is_training())); }
 
 ResNet resnet18(ResNetOptions options) {
   options.block = ResNetBlock::basic;
@@ -186,10 +191,7 @@ ModelSpec spec_of(const char* name, const char* summary, nn::AnyModule (*make)(c
 ModelSpec spec_of_cifar() {
   ModelSpec spec = spec_of("resnet18_cifar", "ResNet-18 with a stem for small images", make<resnet18_cifar>, 64);
   spec.num_classes = 10;
-  spec.preprocessing = {.size = 32,  // CIFAR-10's
-                        .any_channels = true,
-                        .mean = {0.4914F, 0.4822F, 0.4465F},
-                        .std = {0.2470F, 0.2435F, 0.2616F}};
+  spec.preprocessing = cifar10_images();
   spec.recipe.optimizer = {.lr = 0.1, .weight_decay = 5e-4};
   spec.recipe.batch = 128;
   return spec;

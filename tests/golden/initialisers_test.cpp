@@ -51,7 +51,8 @@ std::string misfit(std::vector<double> values, const Json& expected, std::int64_
   if (std::abs(sum / count) > error) return fmt::format("the mean is {}, of {} values", sum / count, count);
   const double found = std::sqrt(squares / count);
   if (std::abs(found - deviation) > error) return fmt::format("the deviation is {}, not {}", found, deviation);
-  if (flat && largest > expected.at("bound").get<double>()) return fmt::format("{} is beyond the bound", largest);
+  if (flat && largest > static_cast<double>(expected.at("bound").get<float>()))
+    return fmt::format("{} is beyond the bound", largest);
   return {};
 }
 

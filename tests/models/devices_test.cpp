@@ -28,6 +28,12 @@ const std::map<std::string, Case>& cases() {
   static const std::map<std::string, Case> all = {
       {"mlp", {{.dropout = 0.1}, 8}},
       {"lenet5", {{.dropout = 0.1}, 8}},
+      {"alexnet", {{.num_classes = 20, .dropout = 0.1, .image_size = 64}, 4}},
+      {"vgg16", {{.num_classes = 20, .dropout = 0.1, .image_size = 32}, 2}},
+      {"efficientnet_b0", {{.num_classes = 20, .image_size = 64}, 4}},
+      {"efficientnet_b4", {{.num_classes = 20, .image_size = 64}, 4}},
+      {"convmixer_768_32", {{.num_classes = 20, .image_size = 28}, 4}},
+      {"simclr_resnet18", {{.num_classes = 20}, 4}},
       {"resnet18", {{.num_classes = 20, .image_size = 64}, 4}},
       {"resnet18_cifar", {{.dropout = 0.1}, 4}},
       {"resnet50", {{.num_classes = 20, .image_size = 64}, 4}},

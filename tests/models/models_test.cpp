@@ -28,8 +28,19 @@ models::ModelOptions small_bert() {
 
 TEST(Models, ParameterCounts) {
   const std::map<std::string, std::int64_t> counts = {
-      {"mlp", 658698},        {"lenet5", 61706},      {"resnet18", 11689512},   {"resnet18_cifar", 11173962},
-      {"resnet50", 25557032}, {"vit_b_16", 86567656}, {"bert_base", 109483778},
+      {"mlp", 658698},
+      {"lenet5", 61706},
+      {"alexnet", 61100840},
+      {"vgg16", 138357544},
+      {"resnet18", 11689512},
+      {"resnet18_cifar", 11173962},
+      {"resnet50", 25557032},
+      {"efficientnet_b0", 5288548},
+      {"efficientnet_b4", 19341616},
+      {"convmixer_768_32", 21110248},
+      {"vit_b_16", 86567656},
+      {"simclr_resnet18", 11497152},
+      {"bert_base", 109483778},
   };
   ASSERT_EQ(models::list_models().size(), counts.size());
   for (const std::string& name : models::list_models()) {
@@ -95,6 +106,32 @@ TEST(Models, SmallVisionTransformer) {
   sum(y).backward();
   for (const auto& [path, parameter] : model.named_parameters()) EXPECT_TRUE(parameter.grad().defined()) << path;
   EXPECT_THROW(model(randn({2, 3, 4, 4}, {.device = reference})), ShapeError);
+}
+
+TEST(Models, SimClrGivesItsEncodersFeatures) {
+  const nn::NewModules place(reference);
+  models::SimClr model({.encoder = {.layers = {1, 1}, .width = 4, .small_stem = true}, .projection_dim = 3});
+  EXPECT_EQ(model.state_dict().find("encoder.fc.weight"), nullptr);
+  const Tensor x = randn({2, 3, 8, 8}, {.device = reference});
+  model.eval();
+  const Tensor features = model.features(x);
+  EXPECT_EQ(features.sizes(), (Shape{2, 8}));
+  const StateDict state = model.state_dict();
+  const Tensor hidden = relu(linear(features, state.at("projection.0.weight"), state.at("projection.0.bias")));
+  EXPECT_TRUE(equal(model(x), linear(hidden, state.at("projection.2.weight"), state.at("projection.2.bias"))));
+}
+
+TEST(Models, EfficientNetsDropBlocksInTraining) {
+  const Tensor x = randn({4, 3, 32, 32}, {.device = reference});
+  const auto differ = [&](const models::ModelOptions& options) {
+    models::Model model = models::get_model("efficientnet_b0", options);
+    const NoGrad guard;
+    return !equal(model(x), model(x));
+  };
+  models::ModelOptions options{.num_classes = 3, .dropout = 0, .width = 0.01, .device = reference};
+  EXPECT_FALSE(differ(options));  // with 0, blocks are not left out either
+  options.dropout = 1e-9;
+  EXPECT_TRUE(differ(options));
 }
 
 TEST(Models, BertIgnoresPadding) {
@@ -195,6 +232,12 @@ TEST(Models, WidthScalesHiddenLayers) {
   EXPECT_EQ(sizes("resnet18_cifar", "conv1.weight"), (Shape{8, 3, 3, 3}));
   EXPECT_EQ(sizes("resnet18", "layer4.1.conv2.weight"), (Shape{64, 64, 3, 3}));
   EXPECT_EQ(sizes("resnet50", "fc.weight"), (Shape{1000, 256}));
+  EXPECT_EQ(sizes("alexnet", "classifier.1.weight"), (Shape{512, 1152}));
+  EXPECT_EQ(sizes("vgg16", "features.28.weight"), (Shape{64, 64, 3, 3}));
+  EXPECT_EQ(sizes("efficientnet_b0", "features.8.0.weight"), (Shape{160, 40, 1, 1}));
+  EXPECT_EQ(sizes("efficientnet_b4", "features.8.0.weight"), (Shape{224, 56, 1, 1}));
+  EXPECT_EQ(sizes("convmixer_768_32", "blocks.31.0.fn.0.weight"), (Shape{96, 1, 7, 7}));
+  EXPECT_EQ(sizes("simclr_resnet18", "projection.2.weight"), (Shape{128, 64}));
   EXPECT_EQ(sizes("vit_b_16", "conv_proj.weight"), (Shape{96, 3, 16, 16}));
   EXPECT_EQ(sizes("bert_base", "bert.encoder.layer.0.intermediate.dense.weight"), (Shape{384, 96}));
 }
@@ -208,10 +251,9 @@ TEST(Models, ErrorsSpeak) {
     }
     return "";
   };
-  EXPECT_EQ(
-      message_of("resnet19", {}),
-      "there is no model \"resnet19\"; the models are bert_base, lenet5, mlp, resnet18, resnet18_cifar, resnet50, "
-      "vit_b_16");
+  EXPECT_EQ(message_of("resnet19", {}),
+            "there is no model \"resnet19\"; the models are alexnet, bert_base, convmixer_768_32, efficientnet_b0, "
+            "efficientnet_b4, lenet5, mlp, resnet18, resnet18_cifar, resnet50, simclr_resnet18, vgg16, vit_b_16");
   EXPECT_NE(message_of("mlp", {.num_classes = 0}), "");
   EXPECT_NE(message_of("mlp", {.dropout = 2}), "");
   EXPECT_NE(message_of("mlp", {.width = 0}), "");

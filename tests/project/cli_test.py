@@ -17,7 +17,8 @@ import zipfile
 import zlib
 
 RUSSET = None
-MODELS = ["mlp", "lenet5", "resnet18", "resnet18_cifar", "resnet50", "vit_b_16", "bert_base"]
+MODELS = ["mlp", "lenet5", "alexnet", "vgg16", "resnet18", "resnet18_cifar", "resnet50", "efficientnet_b0",
+          "efficientnet_b4", "convmixer_768_32", "vit_b_16", "simclr_resnet18", "bert_base"]
 SMALL = ["--data", "shapes", "--holdout", "0.98", "--batch", "16"]
 SIZES = {"F32": 4, "I64": 8, "U8": 1}
 

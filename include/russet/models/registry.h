@@ -16,13 +16,15 @@ namespace russet::models {
 /// What may differ from the model's defaults. Throws ValueError, on creation, where the model cannot do it.
 struct ModelOptions {
   std::optional<std::int64_t> num_classes{};
-  /// The probability of dropout, where the model has it: perceptrons and LeNet-5 after each hidden linear layer,
-  /// ResNets before the classifier, transformers throughout.
+  /// The probability of dropout, where the model has it: perceptrons, LeNet-5, AlexNet and VGG around hidden linear
+  /// layers, ResNets, EfficientNets and ConvMixers before the classifier, transformers throughout. 0 turns off
+  /// EfficientNets' stochastic depth, too.
   std::optional<double> dropout{};
   std::optional<std::int64_t> in_channels{};
   /// Height and width of the images. A model of plain numbers takes in_channels * image_size^2 of them.
   std::optional<std::int64_t> image_size{};
-  /// Multiplies the widths of hidden layers, which are rounded and at least 1 (transformers keep the number of heads).
+  /// Multiplies the widths of hidden layers, which are rounded and at least 1 (transformers keep the number of heads,
+  /// EfficientNets' widths are multiples of 8).
   /// Above 0 and at most 8.
   std::optional<double> width{};
   /// Sizes of the model's own, by the names in ModelSpec::config.

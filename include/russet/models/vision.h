@@ -1,11 +1,12 @@
 #pragma once
-// Models of images: a perceptron, LeNet-5, ResNets and a vision transformer, with the names that their PyTorch
-// counterparts (torchvision's for the latter two) give to parameters.
+// Models of images, with the names that their PyTorch counterparts (torchvision's, and timm's for ConvMixer) give to
+// parameters.
 #include <russet/functional/options.h>
 #include <russet/nn/containers.h>
 #include <russet/nn/linear.h>
 #include <russet/nn/module.h>
 #include <russet/nn/normalization.h>
+#include <optional>
 #include <vector>
 
 namespace russet::models {
@@ -56,6 +57,7 @@ struct ResNetOptions {
   std::vector<std::int64_t> layers{2, 2, 2, 2};
   std::int64_t in_channels = 3;
   std::int64_t width = 64;  // channels of the stem and of the first stage; each further stage has twice as many
+  /// 0: no classifier; the model gives features.
   std::int64_t num_classes = 1000;
   /// A stem for small images: 3x3, stride 1, no pooling.
   bool small_stem = false;
@@ -67,17 +69,130 @@ class ResNet : public nn::Module {
   explicit ResNet(const ResNetOptions& options = {});
   /// x: [n, in_channels, h, w].
   Tensor forward(const Tensor& x) override;
+  /// What the classifier sees: [n, num_features()].
+  Tensor features(const Tensor& x);
+  std::int64_t num_features() const;
 
  private:
   ResNetOptions options_;
   nn::AnyModule conv1_, bn1_;
   std::vector<nn::Sequential> layers_;
-  nn::Linear fc_;
+  nn::AnyModule fc_;
 };
 ResNet resnet18(ResNetOptions options = {});
 ResNet resnet50(ResNetOptions options = {});
 /// resnet18 with the stem for small images and ten classes.
 ResNet resnet18_cifar(ResNetOptions options = {.num_classes = 10});
+
+struct AlexNetOptions {
+  std::int64_t in_channels = 3;
+  std::vector<std::int64_t> channels{64, 192, 384, 256, 256};  // of the five convolutions
+  std::int64_t hidden = 4096;                                  // of the first two linear layers
+  std::int64_t num_classes = 1000;
+  double dropout = 0.5;
+};
+/// Krizhevsky 2014 ("one weird trick"), in torchvision's form.
+class AlexNet : public nn::Module {
+ public:
+  /// Throws ValueError unless there are five convolutions.
+  explicit AlexNet(const AlexNetOptions& options = {});
+  /// x: [n, in_channels, h, w], of 63 x 63 at least.
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  nn::Sequential features_, classifier_;
+};
+inline AlexNet alexnet(const AlexNetOptions& options = {}) { return AlexNet(options); }
+
+struct VggOptions {
+  /// Channels of each stage's 3x3 convolutions; a pool follows each stage.
+  std::vector<std::vector<std::int64_t>> stages{
+      {64, 64}, {128, 128}, {256, 256, 256}, {512, 512, 512}, {512, 512, 512}};
+  std::int64_t in_channels = 3;
+  std::int64_t hidden = 4096;  // of the first two linear layers
+  std::int64_t num_classes = 1000;
+  double dropout = 0.5;
+};
+/// Simonyan, Zisserman 2014, in torchvision's form without batch norms.
+class Vgg : public nn::Module {
+ public:
+  explicit Vgg(const VggOptions& options = {});
+  /// x: [n, in_channels, h, w], of 2^stages at least.
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  nn::Sequential features_, classifier_;
+};
+inline Vgg vgg16(const VggOptions& options = {}) { return Vgg(options); }
+
+struct EfficientNetOptions {
+  double width_mult = 1;  // of channels, which are rounded to multiples of 8
+  double depth_mult = 1;  // of a stage's blocks, rounded up
+  /// Before the classifier. 0.2 for b0, 0.4 for b4 unless given.
+  std::optional<double> dropout{};
+  /// Of the last block; it grows with the depth from 0 on.
+  double stochastic_depth_prob = 0.2;
+  std::int64_t in_channels = 3;
+  std::int64_t num_classes = 1000;
+};
+/// Tan, Le 2019, in torchvision's form.
+class EfficientNet : public nn::Module {
+ public:
+  explicit EfficientNet(const EfficientNetOptions& options = {});
+  /// x: [n, in_channels, h, w].
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  nn::Sequential features_, classifier_;
+};
+inline EfficientNet efficientnet_b0(const EfficientNetOptions& options = {}) { return EfficientNet(options); }
+/// 1.4 times the width and 1.8 times the depth of b0; the options' factors come on top.
+EfficientNet efficientnet_b4(EfficientNetOptions options = {});
+
+struct ConvMixerOptions {
+  std::int64_t dim = 768;
+  std::int64_t depth = 32;
+  std::int64_t kernel_size = 7;  // odd
+  std::int64_t patch_size = 7;
+  std::int64_t in_channels = 3;
+  std::int64_t num_classes = 1000;
+  double dropout = 0;  // before the classifier
+};
+/// Trockman, Kolter 2022, in timm's form of convmixer_768_32: with ReLU.
+class ConvMixer : public nn::Module {
+ public:
+  /// Throws ValueError for an even kernel.
+  explicit ConvMixer(const ConvMixerOptions& options = {});
+  /// x: [n, in_channels, h, w], of patch_size x patch_size at least.
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  ConvMixerOptions options_;
+  nn::Sequential stem_, blocks_;
+  nn::Linear head_;
+};
+inline ConvMixer convmixer_768_32(const ConvMixerOptions& options = {}) { return ConvMixer(options); }
+
+struct SimClrOptions {
+  /// Its num_classes is not used.
+  ResNetOptions encoder{.small_stem = true};
+  std::int64_t projection_dim = 128;
+};
+/// Chen et al. 2020: a ResNet (encoder), and a projection of its features by two linear layers with ReLU between
+/// (projection), whose hidden layer is as wide as the features.
+class SimClr : public nn::Module {
+ public:
+  explicit SimClr(const SimClrOptions& options = {});
+  /// x: [n, in_channels, h, w]. Returns projections, [n, projection_dim].
+  Tensor forward(const Tensor& x) override;
+  /// What is used after training: [n, features].
+  Tensor features(const Tensor& x) { return encoder_(x); }
+
+ private:
+  ResNet encoder_;
+  nn::Sequential projection_;
+};
+inline SimClr simclr_resnet18(const SimClrOptions& options = {}) { return SimClr(options); }
 
 struct VisionTransformerOptions {
   std::int64_t image_size = 224;
