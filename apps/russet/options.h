@@ -138,6 +138,8 @@ inline constexpr OptionRow option_table[] = {
      "encoder: train the classifier alone, and keep no activations of the rest"},
     {"train eval predict plan profile", "config", Kind::text, by("the model's own sizes"), any, remembered,
      "The sizes of bert_base, from a Hugging Face config.json"},
+    {"train", "image-size", Kind::integer, by("by model"), within(1, 1e5), remembered,
+     "Height and width to which images are scaled"},
     {"train", "augment", Kind::text, is("standard"), one_of("standard, none"), remembered,
      "standard: random crops and flips of folder: data; or none"},
     {"train", "holdout", Kind::real, by("0"), share, remembered,

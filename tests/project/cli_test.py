@@ -305,7 +305,7 @@ class Mistakes(Case):
         for option, value in [("--epochs", "0"), ("--steps", "-1"), ("--batch", "0"), ("--batch", "many"),
                               ("--accumulate", "0"), ("--lr", "nan"), ("--lr", "-1"), ("--momentum", "1"),
                               ("--weight-decay", "inf"), ("--warmup", "-1"), ("--clip-grad", "-1"),
-                              ("--label-smoothing", "1"), ("--dropout", "2"), ("--width", "0"), ("--holdout", "1"),
+                              ("--label-smoothing", "1"), ("--dropout", "2"), ("--width", "0"), ("--image-size", "0"), ("--holdout", "1"),
                               ("--seed", "-1"), ("--checkpoint-every", "0"), ("--memory", "much"),
                               ("--memory", "1GiBB"), ("--memory", "-1MB")]:
             self.mistake("train", "lenet5", "--data", "shapes", option, value, "--out", "run")
@@ -385,6 +385,8 @@ class Runs(Case):
                                        "crescent", "heart"])
         self.mistake("predict", "lenet5", "--weights", "run/model.safetensors", "--image", "a.png", "b.png", says="b.png")
         self.mistake("predict", "mlp", "--weights", "run/model.safetensors", "--image", "a.png", says="lenet5")
+        self.mistake("train", "lenet5", *SMALL, "--weights", "run/model.safetensors", "--image-size", "32", "--out", "two",
+                     says=["--image-size 32", "28 x 28"])
 
         before = {path.name: path.read_bytes() for path in (self.folder / "run").iterdir()}
         self.mistake("train", "--resume", "run", "--lr", "0.5", says="--lr 0.5")
@@ -464,6 +466,13 @@ class Runs(Case):
                                                  "y": ("I64", [2], integers([0, 1]))}))
         self.mistake("train", "lenet5", "--data", "tensors:e.safetensors", "--weights", "elsewhere.safetensors",
                      "--out", "third", says="3 channels")
+        self.mistake("train", "lenet5", *run, "--image-size", "32", "--out", "third", says="--image-size")
+
+    def test_image_size(self):
+        self.good("train", "lenet5", *SMALL, "--steps", "1", "--image-size", "32", "--out", "run")
+        header, _ = read_safetensors(self.folder / "run/model.safetensors")
+        self.assertEqual(header["c.0.weight"]["shape"], [120, 16 * 6 * 6])
+        self.good("eval", "lenet5", *SMALL, "--weights", "run/model.safetensors")
 
     def test_weights_are_converted(self):
         torch_file(self.folder / "a.pth", {"x": ([2, 1], floats([1, 2])), "y": ([], floats([3]))})

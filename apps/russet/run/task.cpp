@@ -19,7 +19,7 @@ constexpr std::int64_t small_side = 64;  // below: pictures like CIFAR's; from t
 
 ImageForm form_of(const Arguments& arguments, const models::Preprocessing& usual, const Shape& image) {
   ImageForm form;
-  form.size = usual.size;
+  form.size = arguments.has("image-size") ? arguments.integer("image-size") : usual.size;
   form.channels = static_cast<int>(usual.any_channels ? image[0] : usual.channels);
   form.mean = usual.mean;
   form.std = usual.std;
@@ -146,6 +146,9 @@ Card card_for(const Arguments& arguments, const data::Dataset& dataset, Card car
   const models::ModelSpec& spec = models::find_model(arguments.text("model"));
   const data::Field input = dataset.input();
   if (arguments.text("data").starts_with("tensors:") || card.text) {
+    if (arguments.has("image-size")) {
+      throw ValueError(fmt::format("--image-size: {} has no images, which alone are scaled", arguments.text("data")));
+    }
     fit_to_tensors(arguments, spec, input, card);
   } else {
     fit_to_images(arguments, spec, input.shape, card);
@@ -199,6 +202,10 @@ Card reconcile(Card known, const Card& wanted, const Arguments& arguments) {
   }
   if (known.assumed) known.config = wanted.config;
   if (wanted.config != known.config) throw ValueError("--config: the weights are those of a model of other sizes");
+  if (arguments.has("image-size") && known.image && wanted.image && known.image->size != wanted.image->size) {
+    throw ValueError(fmt::format("--image-size {}: the weights are those of a model for images of {} x {}",
+                                 wanted.image->size, known.image->size, known.image->size));
+  }
   require_inputs(known, wanted, arguments);
   known.assumed = false;
   if (wanted.text) known.text = wanted.text;
