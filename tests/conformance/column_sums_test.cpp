@@ -105,6 +105,33 @@ TEST_P(ColumnSums, OfConvolutionsBeforeABatchNorm) {
   }
 }
 
+// As ConvMixer has it: what relu gives is stored, and where that is zero, besides the statistics.
+TEST_P(ColumnSums, OfWhatReluGivesAndWhereItIsZero) {
+  for (const Shape& size : {Shape{4, 16, 16, 16}, Shape{3, 9, 11, 10}}) {
+    int steps = 0;
+    const auto run = [&](Device on) {
+      restart();
+      const Tensor x = numbers(size, on);
+      const Tensor w = numbers({72, size[1], 1, 1}, on);
+      const Tensor v = numbers({8, 72, 1, 1}, on);
+      const Tensor bias = numbers({72}, on);
+      flush();
+      Results results;
+      steps = column_steps(on, [&] {
+        const Tensor y = relu(conv2d(x, w, bias));
+        const Tensor is_zero = (y <= 0).to(DType::float32);
+        results = {conv2d(y, v), conv2d(is_zero, v), mean(y, {0, 2, 3}), var(y, {0, 2, 3})};
+      });
+      return results;
+    };
+    const Results actual = run(device);
+    if (conformance::compiles_kernels(GetParam())) {
+      EXPECT_EQ(steps, 0) << to_string(size);
+    }
+    EXPECT_EQ(difference(actual, run(reference), 1e-5), "") << to_string(size);
+  }
+}
+
 TEST_P(ColumnSums, OfTheGradientOfAWeight) {
   const auto run = [&](Device on) {
     restart();

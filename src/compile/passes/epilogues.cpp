@@ -84,9 +84,9 @@ class Epilogues {
     }
   }
 
-  /// Whether the group can be the epilogue. Without sums it stores values of the result's shape, whose only reader it
-  /// is, such as a parameter and its momentum. With sums one value of that shape is stored: the group's, if nobody else
-  /// reads the result, or the result, if the group gives sums alone.
+  /// Whether the group can be the epilogue. It stores values of the result's shape, whose only reader it is, such as a
+  /// parameter and its momentum, or what relu gives and where that is zero. With sums it may store none: then the
+  /// result is stored.
   bool fits(std::int32_t producer, ValueId result, std::int32_t group, bool sole) {
     const Cluster& tail = program_.clusters[static_cast<std::size_t>(group)];
     const Value& value = value_at(program_, result);
@@ -100,7 +100,7 @@ class Epilogues {
       if (stored.strides != value.strides) return false;
     }
     if (tail.reduced == 0 && (!sole || full != tail.stores.size())) return false;
-    if (tail.reduced != 0 && (full > (sole ? 1 : 0) || reads_through_view(tail, result))) return false;
+    if (tail.reduced != 0 && ((full > 0 && !sole) || reads_through_view(tail, result))) return false;
     const Cluster whole = with_output(tail, result);
     return target_.accepts_epilogue(emit_primitive(program_, result, {&whole, {}}, places_)) &&
            order_.can_merge(producer, group);
