@@ -46,8 +46,8 @@ Tensor dropout2d(const Tensor& x, double p, bool training, Generator* generator)
 
 Tensor stochastic_depth(const Tensor& x, double p, StochasticDepthMode mode, bool training, Generator* generator) {
   Shape sizes = x.sizes();
-  const int first_dropped_whole = mode == StochasticDepthMode::row ? 1 : 0;
-  for (int axis = first_dropped_whole; axis < x.dim(); ++axis) sizes[axis] = 1;
+  const int first_shared = mode == StochasticDepthMode::row ? 1 : 0;
+  for (int axis = first_shared; axis < x.dim(); ++axis) sizes[axis] = 1;
   return dropped("stochastic_depth", x, sizes, p, training, generator);
 }
 
