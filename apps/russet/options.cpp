@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <russet/error.h>
 #include <russet/models/registry.h>
+#include <russet/optim/make_optimizer.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -49,10 +50,20 @@ std::string shown(const OptionRow& row, std::string_view value) {
   return fmt::format("{}{} {}", has(row, positional) ? "" : "--", row.name, value);
 }
 
+/// With the names that a word of capitals stands for.
+std::string with_names(std::string_view given) {
+  std::string text(given);
+  const auto replace = [&](std::string_view word, const std::vector<std::string>& names) {
+    const std::size_t place = text.find(word);
+    if (place != std::string::npos) text.replace(place, word.size(), fmt::format("{}", fmt::join(names, ", ")));
+  };
+  replace("MODELS", models::list_models());
+  replace("OPTIMIZERS", optim::list_optimizers());
+  return text;
+}
+
 std::string help_of(const OptionRow& row) {
-  std::string help(row.help);
-  const std::size_t place = help.find("MODELS");
-  if (place != std::string::npos) help.replace(place, 6, fmt::format("{}", fmt::join(models::list_models(), ", ")));
+  const std::string help = with_names(row.help);
   if (row.usual.text.empty() || row.kind == Kind::flag) return help;
   return fmt::format("{} [{}]", help, row.usual.text);
 }
@@ -82,8 +93,9 @@ void require_number(const OptionRow& row, double value) {
 }
 
 void require_choice(const OptionRow& row, const std::string& word) {
-  if (row.allowed.choices.empty() || contains(split(row.allowed.choices, ", "), word)) return;
-  throw ValueError(fmt::format("{}: the choices are {}", shown(row, word), row.allowed.choices));
+  const std::string choices = with_names(row.allowed.choices);
+  if (choices.empty() || contains(split(choices, ", "), word)) return;
+  throw ValueError(fmt::format("{}: the choices are {}", shown(row, word), choices));
 }
 
 /// A whole number stands for a real one.
@@ -259,7 +271,7 @@ std::string options_page() {
     page += fmt::format("\n## russet {}\n\n| option | default | range | |\n| --- | --- | --- | --- |\n", command);
     for (const OptionRow& row : option_table) {
       if (!belongs_to(row, command)) continue;
-      const std::string range = row.allowed.choices.empty() ? bounds_of(row.allowed) : std::string(row.allowed.choices);
+      const std::string range = row.allowed.choices.empty() ? bounds_of(row.allowed) : with_names(row.allowed.choices);
       const std::string_view usual = row.kind == Kind::flag ? "" : has(row, required) ? "required" : row.usual.text;
       page += fmt::format("| `{}` | {} | {} | {} |\n", word_of(row), usual, range, row.help);
     }

@@ -32,7 +32,7 @@ struct AllowedValues {
   double high = std::numeric_limits<double>::infinity();
   bool has_low = true;  // whether the ends themselves are meant
   bool has_high = true;
-  std::string_view choices{};  // of a word, with ", " between
+  std::string_view choices{};  // of a word, with ", " between; OPTIMIZERS stands for the names of all optimizers
 };
 constexpr AllowedValues any{};
 constexpr AllowedValues at_least(double low) { return {.low = low}; }
@@ -51,7 +51,7 @@ struct OptionRow {
   Default usual;
   AllowedValues allowed;
   int traits;
-  std::string_view help;  // MODELS stands for the names of all models
+  std::string_view help;  // MODELS and OPTIMIZERS stand for the names of all
 };
 
 inline constexpr OptionRow option_table[] = {
@@ -115,9 +115,9 @@ inline constexpr OptionRow option_table[] = {
      "Samples in a batch"},
     {"predict", "batch", Kind::integer, is("32"), at_least(1), plain, "Samples in a batch"},
     {"train", "accumulate", Kind::integer, is("1"), at_least(1), remembered, "Batches in a step of the optimizer"},
-    {"train", "optimizer", Kind::text, by("by model"), one_of("sgd, adam, adamw"), remembered, "sgd, adam or adamw"},
+    {"train", "optimizer", Kind::text, by("by model"), one_of("OPTIMIZERS"), remembered, "One of OPTIMIZERS"},
     {"train", "lr", Kind::real, by("by model and optimizer"), at_least(0), remembered, "The learning rate"},
-    {"train", "momentum", Kind::real, is("0.9"), share, remembered, "The momentum of sgd"},
+    {"train", "momentum", Kind::real, is("0.9"), share, remembered, "The momentum of sgd and lars"},
     {"train", "weight-decay", Kind::real, by("by model"), at_least(0), remembered, "The weight decay"},
     {"train", "schedule", Kind::text, is("cosine"), one_of("cosine, step, none"), remembered, "cosine, step or none"},
     {"train", "warmup", Kind::integer, by("by model"), at_least(0), remembered,

@@ -1,8 +1,21 @@
 #pragma once
 // Optimizers, learning-rate schedules and gradient clipping. Names, defaults and numbers are torch.optim's.
+#include <russet/optim/adadelta.h>
+#include <russet/optim/adafactor.h>
+#include <russet/optim/adagrad.h>
 #include <russet/optim/adam.h>
+#include <russet/optim/adamax.h>
+#include <russet/optim/asgd.h>
 #include <russet/optim/clip.h>
+#include <russet/optim/lars.h>
+#include <russet/optim/lbfgs.h>
 #include <russet/optim/lr_scheduler.h>
 #include <russet/optim/make_optimizer.h>
+#include <russet/optim/muon.h>
+#include <russet/optim/nadam.h>
 #include <russet/optim/optimizer.h>
+#include <russet/optim/options.h>
+#include <russet/optim/radam.h>
+#include <russet/optim/rmsprop.h>
+#include <russet/optim/rprop.h>
 #include <russet/optim/sgd.h>

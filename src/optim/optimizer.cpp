@@ -11,7 +11,7 @@
 namespace russet::optim {
 namespace {
 
-void check_parameter(const char* name, const Tensor& parameter, const std::vector<Tensor>& seen) {
+void check_parameter(const char* name, const Tensor& parameter, std::span<const Tensor> seen) {
   if (!parameter.defined()) throw ValueError(fmt::format("{}: a parameter is undefined", name));
   if (!parameter.is_leaf() || !is_floating(parameter.dtype())) {
     throw ValueError(fmt::format("{}: parameters are floating leaves, not results of operators: {} of {}", name,
@@ -30,34 +30,69 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
+/// Numbers of an update are not rounded to 16 bits.
+DType wide(DType dtype) { return dtype == DType::float64 ? dtype : DType::float32; }
+
+/// Of a tensor that is kept: the parameter's, but for single numbers.
+DType state_dtype(const Shape& shape, const Tensor& parameter) {
+  return shape.empty() ? wide(parameter.dtype()) : parameter.dtype();
+}
+
 std::string group_prefix(std::size_t group) { return fmt::format("group.{}.", group); }
 
 }  // namespace
 
-Optimizer::Optimizer(const char* name, std::vector<std::string> state_names, std::vector<std::vector<Tensor>> groups)
-    : name_(name), state_names_(std::move(state_names)) {
-  std::vector<Tensor> seen;
-  for (const std::vector<Tensor>& parameters : groups) {
-    GroupState made;
-    for (const Tensor& parameter : parameters) {
-      check_parameter(name, parameter, seen);
-      seen.push_back(parameter);
-      made.states.push_back({parameter, std::vector<Tensor>(state_names_.size()), 0});
+void require_in_range(const char* optimizer, const std::string& option, double value, Range range) {
+  struct Row {
+    bool holds;
+    const char* wanted;
+  };
+  const auto row = [&]() -> Row {
+    switch (range) {
+      case Range::any: return {true, ""};
+      case Range::at_least_zero: return {value >= 0, "0 or more"};
+      case Range::at_most_zero: return {value <= 0, "0 or less"};
+      case Range::at_least_one: return {value >= 1, "1 or more"};
+      case Range::below_one: return {value >= 0 && value < 1, "in [0, 1)"};
+      case Range::to_one: return {value >= 0 && value <= 1, "in [0, 1]"};
     }
-    made.parameters = parameters;
-    groups_.push_back(std::move(made));
-  }
-  if (seen.empty()) throw ValueError(fmt::format("{}: there are no parameters", name));
+    throw InternalError("optim: no such range");
+  }();
+  if (!row.holds) throw ValueError(fmt::format("{}: {} is {}, which is not {}", optimizer, option, value, row.wanted));
 }
 
-void Optimizer::prepare(std::size_t group, ParameterState& state) {
-  for (std::size_t place = 0; place < state_names_.size(); ++place) {
-    if (state.tensors[place].defined() || !keeps(group, place)) continue;
-    // Memory at once, not a value to be computed: the first step's plan is then that of all others.
-    const Tensor& parameter = state.parameter;
-    const std::vector<std::byte> zeros(static_cast<std::size_t>(parameter.numel()) * size_of(parameter.dtype()));
-    state.tensors[place] = Tensor::from_bytes(zeros, parameter.sizes(), {parameter.dtype(), parameter.device()});
+void Optimizer::add_parameters(const std::vector<Tensor>& parameters) {
+  std::vector<Tensor> seen = all_parameters();
+  GroupState made;
+  for (const Tensor& parameter : parameters) {
+    check_parameter(name_, parameter, seen);
+    seen.push_back(parameter);
+    made.states.push_back({parameter});
   }
+  made.parameters = parameters;
+  groups_.push_back(std::move(made));
+}
+
+Shape Optimizer::state_shape(std::size_t, const Tensor& parameter) const { return parameter.sizes(); }
+
+Tensor& Optimizer::kept(ParameterState& state, std::size_t place, double start) const {
+  state.tensors.resize(state_names().size());
+  Tensor& tensor = state.tensors.at(place);
+  if (tensor.defined()) return tensor;
+  // Memory at once, not a value to be computed: the first step's plan is then that of all others.
+  const Shape shape = state_shape(place, state.parameter);
+  const auto count = static_cast<std::size_t>(numel(shape));
+  const DType dtype = state_dtype(shape, state.parameter);
+  const Device device = state.parameter.device();
+  if (start == 0) {
+    const std::vector<std::byte> zeros(count * size_of(dtype));
+    tensor = Tensor::from_bytes(zeros, shape, {dtype, device});
+  } else if (dtype == DType::float64) {
+    tensor = Tensor::from(std::vector<double>(count, start), shape, device);
+  } else {
+    tensor = Tensor::from(std::vector<float>(count, static_cast<float>(start)), shape, device).to(dtype);
+  }
+  return tensor;
 }
 
 Tensor Optimizer::step(const std::function<Tensor()>& closure) {
@@ -77,7 +112,6 @@ void Optimizer::step() {
     for (ParameterState& state : groups_[group].states) {
       const Tensor gradient = state.parameter.grad();
       if (!gradient.defined()) continue;
-      prepare(group, state);
       count_step(state);
       update(group, state, gradient.detach());
       state.pending.push_back(state.parameter.version());
@@ -107,9 +141,20 @@ const Tensor& Optimizer::coefficient(std::size_t place, const ParameterState& st
       coefficients_.device != parameter.device()) {
     coefficients_ = {state.steps, parameter.dtype(), parameter.device(), std::vector<Tensor>(max_coefficients)};
   }
-  Tensor& kept = coefficients_.values.at(place);
-  if (!kept.defined()) kept = scalar_tensor(value, {.dtype = parameter.dtype(), .device = parameter.device()});
-  return kept;
+  Tensor& shared = coefficients_.values.at(place);
+  if (shared.defined()) return shared;
+  return shared = scalar_tensor(value, {.dtype = wide(parameter.dtype()), .device = parameter.device()});
+}
+
+Tensor Optimizer::descent(const ParameterState& state, const Tensor& gradient, bool maximize, double weight_decay) {
+  const Tensor direction = maximize ? -gradient : gradient;
+  if (weight_decay == 0) return direction;
+  return direction + state.parameter.detach() * coefficient(decay, state, weight_decay);
+}
+
+Tensor Optimizer::average(Tensor mean, const Tensor& value, const Tensor& share) {
+  mean.copy_(mean + (value - mean) * share);
+  return mean;
 }
 
 void Optimizer::zero_grad() {
@@ -153,9 +198,9 @@ OptimizerState Optimizer::state_dict() const {
     if (groups_[group].initial_lr) dict.numbers[group_prefix(group) + "initial_lr"] = *groups_[group].initial_lr;
     for (const ParameterState& state : groups_[group].states) {
       dict.numbers[fmt::format("{}.step", index)] = static_cast<double>(steps_of(state));
-      for (std::size_t place = 0; place < state_names_.size(); ++place) {
+      for (std::size_t place = 0; place < state.tensors.size(); ++place) {
         if (state.tensors[place].defined()) {
-          dict.tensors.insert(fmt::format("{}.{}", index, state_names_[place]), state.tensors[place].detach());
+          dict.tensors.insert(fmt::format("{}.{}", index, state_names()[place]), state.tensors[place].detach());
         }
       }
       ++index;
@@ -173,7 +218,9 @@ void Optimizer::check_state(const OptimizerState& dict) const {
     for (const auto& [name, value] : options(group)) numbers[group_prefix(group) + name] = value;
     for (const ParameterState& state : groups_[group].states) {
       numbers[fmt::format("{}.step", index)] = 0;
-      for (const std::string& name : state_names_) wanted[fmt::format("{}.{}", index, name)] = state.parameter.sizes();
+      for (std::size_t place = 0; place < state_names().size(); ++place) {
+        wanted[fmt::format("{}.{}", index, state_names()[place])] = state_shape(place, state.parameter);
+      }
       ++index;
     }
   }
@@ -188,8 +235,8 @@ void Optimizer::check_state(const OptimizerState& dict) const {
     if (found == wanted.end()) {
       unexpected.push_back(name);
     } else if (tensor.sizes() != found->second) {
-      misshaped.push_back(fmt::format("{} ({} in the state, {} of the parameter)", name, to_string(tensor.sizes()),
-                                      to_string(found->second)));
+      misshaped.push_back(
+          fmt::format("{} ({} in the state, {} wanted)", name, to_string(tensor.sizes()), to_string(found->second)));
     }
   }
   std::string message;
@@ -215,10 +262,13 @@ void Optimizer::load_state_dict(const OptimizerState& dict) {
     for (ParameterState& state : groups_[group].states) {
       state.steps = static_cast<std::int64_t>(dict.numbers.at(fmt::format("{}.step", index)));
       state.pending.clear();
-      for (std::size_t place = 0; place < state_names_.size(); ++place) {
-        const Tensor* saved = dict.tensors.find(fmt::format("{}.{}", index, state_names_[place]));
-        state.tensors[place] =
-            saved ? saved->detach().to(state.parameter.dtype()).to(state.parameter.device()).clone() : Tensor();
+      state.tensors.resize(state_names().size());
+      for (std::size_t place = 0; place < state_names().size(); ++place) {
+        const Tensor* saved = dict.tensors.find(fmt::format("{}.{}", index, state_names()[place]));
+        state.tensors[place] = {};
+        if (saved == nullptr) continue;
+        const DType dtype = state_dtype(saved->sizes(), state.parameter);
+        state.tensors[place] = saved->detach().to(dtype).to(state.parameter.device()).clone();
       }
       ++index;
     }

@@ -313,7 +313,8 @@ class Mistakes(Case):
         self.mistake("bench", "mlp", "--seconds", "-3", says="--seconds")
 
     def test_choices(self):
-        for option, choices in [("--precision", ["fp32", "bf16"]), ("--optimizer", ["sgd", "adam", "adamw"]),
+        for option, choices in [("--precision", ["fp32", "bf16"]),
+                                ("--optimizer", ["sgd", "adam", "adamw", "lars", "rprop"]),
                                 ("--schedule", ["cosine", "step", "none"]), ("--augment", ["standard", "none"])]:
             self.mistake("train", "lenet5", *SMALL, option, "odd", "--out", "run", says=[option, *choices])
         self.mistake("train", "lenet5", *SMALL, "--device", "abacus", says="abacus")

@@ -42,9 +42,10 @@ Arguments with_recipe(Arguments arguments) {
   arguments.set_default("batch", recipe.batch);
   arguments.set_default("optimizer", recipe.optimizer.name);
   const std::string optimizer = arguments.text("optimizer");
-  const bool own = optimizer == recipe.optimizer.name;
-  arguments.set_default("lr", own ? recipe.optimizer.lr : optimizer == "sgd" ? 0.05 : 1e-3);
-  arguments.set_default("weight-decay", own ? recipe.optimizer.weight_decay : optimizer == "adamw" ? 0.01 : 0.0);
+  const optim::OptimizerChoice usual =
+      optimizer == recipe.optimizer.name ? recipe.optimizer : optim::usual_choice(optimizer);
+  arguments.set_default("lr", usual.lr);
+  arguments.set_default("weight-decay", usual.weight_decay);
   arguments.set_default("warmup", recipe.warmup);
   arguments.set("device", to_string(Device(arguments.text("device"))));
   return arguments;

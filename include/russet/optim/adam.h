@@ -5,6 +5,7 @@
 namespace russet::optim {
 
 struct AdamOptions {
+  static constexpr const char* optimizer = "Adam";
   double lr = 1e-3;
   std::pair<double, double> betas{0.9, 0.999};
   double eps = 1e-8;
@@ -12,51 +13,64 @@ struct AdamOptions {
   /// Divide by the largest second moment so far.
   bool amsgrad = false;
   bool maximize = false;
-};
+  /// p *= 1 - lr weight_decay instead of a gradient of the decay.
+  bool decoupled_weight_decay = false;
 
-/// m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; p -= lr m' / (sqrt(v') + eps), of m' = m / (1 - b1^t) and
-/// v' = v / (1 - b2^t). Adam adds weight_decay p to g. As torch.optim.Adam; Kingma, Ba 2015.
-class Adam : public Optimizer {
- public:
-  /// Throws ValueError for options out of range.
-  explicit Adam(std::vector<Tensor> parameters, const AdamOptions& options = {});
-  explicit Adam(const std::vector<ParamGroup<AdamOptions>>& groups);
-
-  using Optimizer::set_lr;
-  double lr(std::size_t group = 0) const override { return options_.at(group).lr; }
-  void set_lr(double lr, std::size_t group) override { options_.at(group).lr = lr; }
-  double momentum(std::size_t group = 0) const override { return options_.at(group).betas.first; }
-  void set_momentum(double momentum, std::size_t group) override { options_.at(group).betas.first = momentum; }
-  const AdamOptions& group_options(std::size_t group = 0) const { return options_.at(group); }
-
- protected:
-  Adam(const char* name, const std::vector<ParamGroup<AdamOptions>>& groups, bool decoupled);
-  bool keeps(std::size_t group, std::size_t place) const override;
-  void update(std::size_t group, ParameterState& state, const Tensor& gradient) override;
-  std::map<std::string, double> options(std::size_t group) const override;
-  void set_options(std::size_t group, const std::map<std::string, double>& numbers) override;
-
- private:
-  std::vector<AdamOptions> options_;
-  bool decoupled_;
+  template <class Options, class Visit>
+  static void each(Options& o, Visit visit) {
+    visit("lr", o.lr, Range::at_least_zero);
+    visit("betas", o.betas, Range::below_one);
+    visit("eps", o.eps, Range::at_least_zero);
+    visit("weight_decay", o.weight_decay, Range::at_least_zero);
+    visit("amsgrad", o.amsgrad);
+    visit("maximize", o.maximize);
+    visit("decoupled_weight_decay", o.decoupled_weight_decay);
+  }
 };
 
 struct AdamWOptions {
+  static constexpr const char* optimizer = "AdamW";
   double lr = 1e-3;
   std::pair<double, double> betas{0.9, 0.999};
   double eps = 1e-8;
   double weight_decay = 1e-2;
   bool amsgrad = false;
   bool maximize = false;
+  static constexpr bool decoupled_weight_decay = true;
+
+  template <class Options, class Visit>
+  static void each(Options& o, Visit visit) {
+    visit("lr", o.lr, Range::at_least_zero);
+    visit("betas", o.betas, Range::below_one);
+    visit("eps", o.eps, Range::at_least_zero);
+    visit("weight_decay", o.weight_decay, Range::at_least_zero);
+    visit("amsgrad", o.amsgrad);
+    visit("maximize", o.maximize);
+  }
 };
 
-/// Adam with p *= 1 - lr weight_decay instead of a gradient of the decay. As torch.optim.AdamW; Loshchilov, Hutter
-/// 2019.
-class AdamW : public Adam {
+template <class Options>
+class AdamOf : public OptimizerOf<Options> {
  public:
-  /// Throws ValueError for options out of range.
-  explicit AdamW(std::vector<Tensor> parameters, const AdamWOptions& options = {});
-  explicit AdamW(const std::vector<ParamGroup<AdamWOptions>>& groups);
+  using OptimizerOf<Options>::OptimizerOf;
+
+ protected:
+  using typename Optimizer::ParameterState;
+  std::span<const char* const> state_names() const override;
+  void update(std::size_t group, ParameterState& state, const Tensor& gradient) override;
+};
+
+/// m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; p -= lr m' / (sqrt(v') + eps), of m' = m / (1 - b1^t) and
+/// v' = v / (1 - b2^t). Adam adds weight_decay p to g. As torch.optim.Adam; Kingma, Ba 2015.
+class Adam : public AdamOf<AdamOptions> {
+ public:
+  using AdamOf::AdamOf;
+};
+
+/// Adam with decoupled weight decay. As torch.optim.AdamW; Loshchilov, Hutter 2019.
+class AdamW : public AdamOf<AdamWOptions> {
+ public:
+  using AdamOf::AdamOf;
 };
 
 }  // namespace russet::optim

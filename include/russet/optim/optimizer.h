@@ -2,11 +2,13 @@
 // Optimizer: what all optimizers do. Learning rates and the like are run-time arguments of the recorded work: changing
 // them compiles nothing.
 #include <russet/io/state_dict.h>
+#include <russet/optim/options.h>
 #include <russet/tensor.h>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,9 +29,9 @@ class Optimizer {
   Optimizer& operator=(const Optimizer&) = delete;
 
   /// Updates every parameter that has a gradient, in place and outside the tape, and flushes.
-  void step();
+  virtual void step();
   /// The same after `closure`, run in grad mode, has computed the loss and its gradients anew; returns the loss.
-  Tensor step(const std::function<Tensor()>& closure);
+  virtual Tensor step(const std::function<Tensor()>& closure);
   /// Drops the gradients.
   void zero_grad();
 
@@ -43,23 +45,24 @@ class Optimizer {
   virtual void set_lr(double lr, std::size_t group) = 0;
   /// Of all groups.
   void set_lr(double lr);
-  /// SGD's momentum, Adam's first beta.
-  virtual double momentum(std::size_t group = 0) const = 0;
+  /// The option `momentum`, or the first of `betas`; nothing where there is neither.
+  virtual std::optional<double> momentum(std::size_t group = 0) const = 0;
+  /// Throws ValueError where momentum() is nothing.
   virtual void set_momentum(double momentum, std::size_t group) = 0;
   /// The rate that schedules start from: lr() until a schedule changed that.
   double initial_lr(std::size_t group = 0) const;
   void set_initial_lr(double lr, std::size_t group);
 
   /// State of the parameters and options of the groups.
-  OptimizerState state_dict() const;
+  virtual OptimizerState state_dict() const;
   /// Throws one ValueError that names everything missing, unexpected or of another shape; nothing is changed then.
-  void load_state_dict(const OptimizerState& dict);
+  virtual void load_state_dict(const OptimizerState& dict);
 
  protected:
-  /// What is kept for a parameter: tensors in the order of state_names(), undefined until its first update.
+  /// What is kept for a parameter: tensors in the order of state_names(), undefined until kept() makes them.
   struct ParameterState {
     Tensor parameter;
-    std::vector<Tensor> tensors;
+    std::vector<Tensor> tensors{};
     std::int64_t steps = 0;
     /// The parameter's versions after updates that had not been computed when last seen; ascending.
     std::vector<std::uint64_t> pending{};
@@ -70,20 +73,35 @@ class Optimizer {
     std::optional<double> initial_lr{};
   };
 
-  /// Throws ValueError for no parameters, one given twice, or one that is no floating leaf.
-  Optimizer(const char* name, std::vector<std::string> state_names, std::vector<std::vector<Tensor>> groups);
-  /// Whether the group keeps state tensor `place` of state_names.
-  virtual bool keeps(std::size_t group, std::size_t place) const = 0;
-  /// The new value of a parameter; state.steps counts this update already, state.tensors are there.
+  explicit Optimizer(const char* name) : name_(name) {}
+  /// Throws ValueError for a parameter that was given before, or that is no floating leaf; nothing is added then.
+  void add_parameters(const std::vector<Tensor>& parameters);
+  const char* name() const { return name_; }
+
+  /// What the tensors that are kept for a parameter are called.
+  virtual std::span<const char* const> state_names() const = 0;
+  /// The shape of tensor `place` of state_names().
+  virtual Shape state_shape(std::size_t place, const Tensor& parameter) const;
+  /// Writes the new value of a parameter, and what is kept for it; state.steps counts this update already.
   virtual void update(std::size_t group, ParameterState& state, const Tensor& gradient) = 0;
   /// Options as numbers, for state_dict().
   virtual std::map<std::string, double> options(std::size_t group) const = 0;
   virtual void set_options(std::size_t group, const std::map<std::string, double>& numbers) = 0;
 
-  static constexpr std::size_t max_coefficients = 8;
+  // For update():
+
+  /// Tensor `place` of state_names(), filled with `start` at first.
+  Tensor& kept(ParameterState& state, std::size_t place, double start = 0) const;
+  /// Places of coefficients that many optimizers have; an optimizer's own start at `own`.
+  enum Coefficient : std::size_t { rate, decay, own };
+  static constexpr std::size_t max_coefficients = 12;
   /// Number `place` (below max_coefficients) of this update, as a tensor of no axes which parameters of one group, type
   /// and count of steps share.
   const Tensor& coefficient(std::size_t place, const ParameterState& state, double value);
+  /// The gradient of what is minimised: -gradient to maximise, and weight_decay p added.
+  Tensor descent(const ParameterState& state, const Tensor& gradient, bool maximize, double weight_decay);
+  /// Writes the average with `mean`, of which the new value makes up `share`, and returns it.
+  static Tensor average(Tensor mean, const Tensor& value, const Tensor& share);
 
  private:
   struct Coefficients {
@@ -92,13 +110,11 @@ class Optimizer {
     Device device{};
     std::vector<Tensor> values;
   };
-  void prepare(std::size_t group, ParameterState& state);
   static std::int64_t steps_of(const ParameterState& state);
   static void count_step(ParameterState& state);
   void check_state(const OptimizerState& dict) const;
 
   const char* name_;
-  std::vector<std::string> state_names_;
   std::vector<GroupState> groups_;
   Coefficients coefficients_;
 };
@@ -108,6 +124,82 @@ template <class Options>
 struct ParamGroup {
   std::vector<Tensor> parameters;
   Options options;
+};
+
+/// An optimizer with options of this type. Options::check(parameters), if there is one, says what ranges cannot.
+template <class Options>
+class OptimizerOf : public Optimizer {
+ public:
+  /// Throws ValueError for options out of range, no parameters, one given twice, or one that is no floating leaf.
+  explicit OptimizerOf(std::vector<Tensor> parameters, const Options& options = {})
+      : OptimizerOf(std::vector<ParamGroup<Options>>{{std::move(parameters), options}}) {}
+  explicit OptimizerOf(const std::vector<ParamGroup<Options>>& groups) : Optimizer(Options::optimizer) {
+    for (const ParamGroup<Options>& group : groups) add_param_group(group);
+    if (all_parameters().empty()) throw ValueError(std::string(Options::optimizer) + ": there are no parameters");
+  }
+
+  /// More parameters to update from now on. Throws as the constructor; nothing is changed then.
+  void add_param_group(const ParamGroup<Options>& group) {
+    check(group.options, group.parameters);
+    add_parameters(group.parameters);
+    options_.push_back(group.options);
+    if (options_.size() == 1) defaults_ = group.options;
+  }
+  /// With the options that the first group was made with.
+  void add_param_group(std::vector<Tensor> parameters) {
+    add_param_group(ParamGroup<Options>{std::move(parameters), defaults_});
+  }
+  const Options& group_options(std::size_t group = 0) const { return options_.at(group); }
+
+  using Optimizer::set_lr;
+  double lr(std::size_t group = 0) const override { return options_.at(group).lr; }
+  void set_lr(double lr, std::size_t group) override { options_.at(group).lr = lr; }
+  std::optional<double> momentum(std::size_t group = 0) const override {
+    if constexpr (has_momentum) return momentum_of(options_.at(group));
+    return {};
+  }
+  void set_momentum(double momentum, std::size_t group) override {
+    if constexpr (has_momentum) {
+      momentum_of(options_.at(group)) = momentum;
+    } else {
+      throw ValueError(std::string(Options::optimizer) + ": there is no momentum to set");
+    }
+  }
+
+ protected:
+  std::map<std::string, double> options(std::size_t group) const override {
+    std::map<std::string, double> numbers;
+    Options copy = options_[group];
+    each_option(copy, [&](const std::string& name, double number, bool) { numbers[name] = number; });
+    return numbers;
+  }
+  void set_options(std::size_t group, const std::map<std::string, double>& numbers) override {
+    each_option(options_[group], [&](const std::string& name, double& number, bool) { number = numbers.at(name); });
+  }
+
+ private:
+  static constexpr bool has_momentum = requires(Options o) { o.momentum; }
+  || requires(Options o) { o.betas; };
+  template <class Any>
+  static auto& momentum_of(Any& options) {
+    if constexpr (requires { options.momentum; }) {
+      return options.momentum;
+    } else {
+      return options.betas.first;
+    }
+  }
+  template <class Visit>
+  static void each_option(Options& options, const Visit& visit) {
+    Options::each(options,
+                  [&](const char* name, auto& option, Range = Range::any) { each_number(name, option, visit); });
+  }
+  static void check(const Options& options, const std::vector<Tensor>& parameters) {
+    check_ranges(options);
+    if constexpr (requires { options.check(parameters); }) options.check(parameters);
+  }
+
+  std::vector<Options> options_;
+  Options defaults_;
 };
 
 }  // namespace russet::optim

@@ -5,37 +5,36 @@
 namespace russet::optim {
 
 struct SGDOptions {
+  static constexpr const char* optimizer = "SGD";
   double lr = 1e-3;
   double momentum = 0;
   double dampening = 0;
   double weight_decay = 0;
   bool nesterov = false;
   bool maximize = false;
+
+  /// nesterov needs momentum and no dampening.
+  void check(const std::vector<Tensor>& parameters) const;
+  template <class Options, class Visit>
+  static void each(Options& o, Visit visit) {
+    visit("lr", o.lr, Range::at_least_zero);
+    visit("momentum", o.momentum, Range::at_least_zero);
+    visit("dampening", o.dampening);
+    visit("weight_decay", o.weight_decay, Range::at_least_zero);
+    visit("nesterov", o.nesterov);
+    visit("maximize", o.maximize);
+  }
 };
 
 /// g += weight_decay p; buffer = momentum buffer + (1 - dampening) g (g itself at first); p -= lr buffer, or with
 /// nesterov lr (g + momentum buffer). As torch.optim.SGD.
-class SGD : public Optimizer {
+class SGD : public OptimizerOf<SGDOptions> {
  public:
-  /// Throws ValueError for options out of range; nesterov needs momentum and no dampening.
-  explicit SGD(std::vector<Tensor> parameters, const SGDOptions& options = {});
-  explicit SGD(const std::vector<ParamGroup<SGDOptions>>& groups);
-
-  using Optimizer::set_lr;
-  double lr(std::size_t group = 0) const override { return options_.at(group).lr; }
-  void set_lr(double lr, std::size_t group) override { options_.at(group).lr = lr; }
-  double momentum(std::size_t group = 0) const override { return options_.at(group).momentum; }
-  void set_momentum(double momentum, std::size_t group) override { options_.at(group).momentum = momentum; }
-  const SGDOptions& group_options(std::size_t group = 0) const { return options_.at(group); }
+  using OptimizerOf::OptimizerOf;
 
  protected:
-  bool keeps(std::size_t group, std::size_t place) const override;
+  std::span<const char* const> state_names() const override;
   void update(std::size_t group, ParameterState& state, const Tensor& gradient) override;
-  std::map<std::string, double> options(std::size_t group) const override;
-  void set_options(std::size_t group, const std::map<std::string, double>& numbers) override;
-
- private:
-  std::vector<SGDOptions> options_;
 };
 
 }  // namespace russet::optim

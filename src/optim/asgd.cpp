@@ -1,0 +1,33 @@
+// Averaged stochastic gradient descent.
+#include <russet/functional/elementwise.h>
+#include <russet/optim/asgd.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace russet::optim {
+
+Shape ASGD::state_shape(std::size_t place, const Tensor& parameter) const {
+  return place == 0 ? Shape{} : parameter.sizes();
+}
+
+std::span<const char* const> ASGD::state_names() const {
+  static constexpr const char* names[] = {"eta", "ax"};
+  return names;
+}
+
+void ASGD::update(std::size_t group, ParameterState& state, const Tensor& given) {
+  enum : std::size_t { eta, ax };
+  enum : std::size_t { shrink = own, share };
+  const ASGDOptions& o = group_options(group);
+  const auto steps = static_cast<double>(state.steps);
+  const Tensor gradient = descent(state, given, o.maximize, o.weight_decay);
+  Tensor& step_size = kept(state, eta, o.lr);
+  const Tensor parameter = state.parameter.detach();
+  const Tensor shrunk = parameter - parameter * (step_size * coefficient(shrink, state, o.lambd));
+  state.parameter.copy_(shrunk - gradient * step_size);
+  average(kept(state, ax), state.parameter.detach(), coefficient(share, state, 1 / std::max(1.0, steps - 1 - o.t0)));
+  step_size.copy_(coefficient(rate, state, o.lr / std::pow(1 + o.lambd * o.lr * steps, o.alpha)));
+}
+
+}  // namespace russet::optim
