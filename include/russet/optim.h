@@ -19,3 +19,4 @@
 #include <russet/optim/rmsprop.h>
 #include <russet/optim/rprop.h>
 #include <russet/optim/sgd.h>
+#include <russet/optim/swa.h>

@@ -1,4 +1,4 @@
-// Schedules that follow a cosine or a cycle, and schedules of schedules.
+// Schedules that follow a cosine or a cycle.
 #include <fmt/format.h>
 #include <russet/optim/lr_scheduler.h>
 
@@ -13,6 +13,11 @@ double cosine(double from, double to, double part) {
   return to + (from - to) * (1 + std::cos(std::numbers::pi * part)) / 2;
 }
 
+void require_momentum(const char* schedule, const Optimizer& optimizer) {
+  if (optimizer.momentum()) return;
+  throw ValueError(fmt::format("{}: cycle_momentum wants an optimizer with momentum or betas", schedule));
+}
+
 }  // namespace
 
 CosineAnnealingLR::CosineAnnealingLR(Optimizer& optimizer, const CosineAnnealingLROptions& options)
@@ -21,8 +26,21 @@ CosineAnnealingLR::CosineAnnealingLR(Optimizer& optimizer, const CosineAnnealing
   start();
 }
 
-double CosineAnnealingLR::rate(std::size_t, double base, std::int64_t epoch) const {
-  return cosine(base, options_.eta_min, static_cast<double>(epoch) / static_cast<double>(options_.T_max));
+double CosineAnnealingLR::get_lr(std::size_t group) const {
+  const double lr = optimizer().lr(group);
+  if (is_initial()) return lr;
+  const auto half = static_cast<double>(options_.T_max);
+  const double rising = 1 - std::cos(std::numbers::pi / half);
+  // At the bottom the factor from step to step is not defined.
+  const bool was_at_bottom = (last_epoch() - 1 - options_.T_max) % (2 * options_.T_max) == 0;
+  if (was_at_bottom) return lr + (base_lr(group) - options_.eta_min) * rising / 2;
+  const double now = 1 + std::cos(std::numbers::pi * epoch() / half);
+  const double before = 1 + std::cos(std::numbers::pi * (epoch() - 1) / half);
+  return now / before * (lr - options_.eta_min) + options_.eta_min;
+}
+
+std::optional<double> CosineAnnealingLR::get_closed_form_lr(std::size_t group) const {
+  return cosine(base_lr(group), options_.eta_min, epoch() / static_cast<double>(options_.T_max));
 }
 
 CosineAnnealingWarmRestarts::CosineAnnealingWarmRestarts(Optimizer& optimizer,
@@ -34,35 +52,84 @@ CosineAnnealingWarmRestarts::CosineAnnealingWarmRestarts(Optimizer& optimizer,
   start();
 }
 
-double CosineAnnealingWarmRestarts::rate(std::size_t, double base, std::int64_t epoch) const {
-  std::int64_t length = options_.T_0;
-  std::int64_t place = options_.T_mult == 1 ? epoch % length : epoch;
+double CosineAnnealingWarmRestarts::get_lr(std::size_t group) const {
+  if (epoch() < 0) throw ValueError(fmt::format("CosineAnnealingWarmRestarts: epoch {} is below 0", epoch()));
+  auto length = static_cast<double>(options_.T_0);
+  double place = options_.T_mult == 1 ? std::fmod(epoch(), length) : epoch();
   while (place >= length) {
     place -= length;
-    length *= options_.T_mult;
+    length *= static_cast<double>(options_.T_mult);
   }
-  return cosine(base, options_.eta_min, static_cast<double>(place) / static_cast<double>(length));
+  return cosine(base_lr(group), options_.eta_min, place / length);
+}
+
+CyclicLR::CyclicLR(Optimizer& optimizer, const CyclicLROptions& options) : LRScheduler(optimizer), options_(options) {
+  if (options.step_size_up < 1 || options.step_size_down.value_or(1) < 1) {
+    throw ValueError(fmt::format("CyclicLR: step_size_up is {}, step_size_down {}", options.step_size_up,
+                                 options.step_size_down.value_or(options.step_size_up)));
+  }
+  options.base_lr.check("CyclicLR", "base_lr", optimizer);
+  options.max_lr.check("CyclicLR", "max_lr", optimizer);
+  if (options.cycle_momentum) {
+    require_momentum("CyclicLR", optimizer);
+    options.base_momentum.check("CyclicLR", "base_momentum", optimizer);
+    options.max_momentum.check("CyclicLR", "max_momentum", optimizer);
+  }
+  start();
+}
+
+double CyclicLR::height() const {
+  const auto up = static_cast<double>(options_.step_size_up);
+  const auto down = static_cast<double>(options_.step_size_down.value_or(options_.step_size_up));
+  const double cycle = std::floor(1 + epoch() / (up + down));
+  const double place = 1 + epoch() / (up + down) - cycle;
+  const double ratio = up / (up + down);
+  const double part = place <= ratio ? place / ratio : (place - 1) / (ratio - 1);
+  if (options_.scale_fn) return part * options_.scale_fn(options_.scale_mode == ScaleMode::cycle ? cycle : epoch());
+  if (options_.mode == CyclicMode::triangular2) return part / std::pow(2, cycle - 1);
+  if (options_.mode == CyclicMode::exp_range) return part * std::pow(options_.gamma, epoch());
+  return part;
+}
+
+double CyclicLR::get_lr(std::size_t group) const {
+  const double base = options_.base_lr[group];
+  return base + (options_.max_lr[group] - base) * height();
+}
+
+std::optional<double> CyclicLR::get_momentum(std::size_t group) const {
+  if (!options_.cycle_momentum) return {};
+  const double most = options_.max_momentum[group];
+  return most - (most - options_.base_momentum[group]) * height();
 }
 
 OneCycleLR::OneCycleLR(Optimizer& optimizer, const OneCycleLROptions& options)
     : LRScheduler(optimizer), options_(options) {
-  if (options.total_steps < 1) throw ValueError(fmt::format("OneCycleLR: total_steps is {}", options.total_steps));
-  if (!(options.max_lr > 0)) throw ValueError(fmt::format("OneCycleLR: max_lr is {}", options.max_lr));
+  const std::int64_t total =
+      options.total_steps.value_or(options.epochs.value_or(0) * options.steps_per_epoch.value_or(0));
+  if (total < 1) {
+    throw ValueError(
+        fmt::format("OneCycleLR: {} steps in all: total_steps, or epochs and steps_per_epoch, say how many", total));
+  }
   if (!(options.pct_start >= 0 && options.pct_start <= 1)) {
     throw ValueError(fmt::format("OneCycleLR: pct_start is {}, which is not in [0, 1]", options.pct_start));
   }
-  const auto total = static_cast<double>(options.total_steps);
-  const double first = options.max_lr / options.div_factor;
-  const double last = first / options.final_div_factor;
-  const double high = options.max_momentum;
-  const double low = options.base_momentum;
-  const double top = options.pct_start * total - 1;
-  phases_.push_back({top, first, options.max_lr, high, low});
+  options.max_lr.check("OneCycleLR", "max_lr", optimizer);
+  for (std::size_t group = 0; group < optimizer.num_groups(); ++group) {
+    if (!(options.max_lr[group] > 0)) throw ValueError(fmt::format("OneCycleLR: max_lr is {}", options.max_lr[group]));
+    optimizer.set_initial_lr(options.max_lr[group] / options.div_factor, group);
+  }
+  if (options.cycle_momentum) {
+    require_momentum("OneCycleLR", optimizer);
+    options.base_momentum.check("OneCycleLR", "base_momentum", optimizer);
+    options.max_momentum.check("OneCycleLR", "max_momentum", optimizer);
+  }
+  total_steps_ = static_cast<double>(total);
+  phases_.push_back({options.pct_start * total_steps_ - 1, Level::initial, Level::top});
   if (options.three_phase) {
-    phases_.push_back({2 * options.pct_start * total - 2, options.max_lr, first, low, high});
-    phases_.push_back({total - 1, first, last, high, high});
+    phases_.push_back({2 * options.pct_start * total_steps_ - 2, Level::top, Level::initial});
+    phases_.push_back({total_steps_ - 1, Level::initial, Level::least});
   } else {
-    phases_.push_back({total - 1, options.max_lr, last, low, high});
+    phases_.push_back({total_steps_ - 1, Level::top, Level::least});
   }
   start();
 }
@@ -71,54 +138,36 @@ double OneCycleLR::anneal(double from, double to, double part) const {
   return options_.anneal_strategy == Anneal::cos ? cosine(from, to, part) : from + (to - from) * part;
 }
 
-std::pair<const OneCycleLR::Phase*, double> OneCycleLR::phase_at(std::int64_t epoch) const {
-  if (epoch > options_.total_steps) {
-    throw ValueError(fmt::format("OneCycleLR: step {} is beyond total_steps, {}", epoch, options_.total_steps));
+std::pair<OneCycleLR::Phase, double> OneCycleLR::phase() const {
+  if (epoch() > total_steps_) {
+    throw ValueError(fmt::format("OneCycleLR: step {} is beyond total_steps, {}", epoch(), total_steps_));
   }
-  const auto step = static_cast<double>(epoch);
   double begin = 0;
   for (const Phase& phase : phases_) {
-    if (step <= phase.end || &phase == &phases_.back()) return {&phase, (step - begin) / (phase.end - begin)};
+    if (epoch() <= phase.end || &phase == &phases_.back()) return {phase, (epoch() - begin) / (phase.end - begin)};
     begin = phase.end;
   }
   throw InternalError("OneCycleLR: no phase");
 }
 
-double OneCycleLR::rate(std::size_t, double, std::int64_t epoch) const {
-  const auto [phase, part] = phase_at(epoch);
-  return anneal(phase->lr_from, phase->lr_to, part);
+double OneCycleLR::rate_of(Level level, std::size_t group) const {
+  const double top = options_.max_lr[group];
+  if (level == Level::top) return top;
+  return level == Level::initial ? top / options_.div_factor : top / options_.div_factor / options_.final_div_factor;
 }
 
-std::optional<double> OneCycleLR::momentum(std::int64_t epoch) const {
+double OneCycleLR::get_lr(std::size_t group) const {
+  const auto [now, part] = phase();
+  return anneal(rate_of(now.from, group), rate_of(now.to, group), part);
+}
+
+std::optional<double> OneCycleLR::get_momentum(std::size_t group) const {
   if (!options_.cycle_momentum) return {};
-  const auto [phase, part] = phase_at(epoch);
-  return anneal(phase->momentum_from, phase->momentum_to, part);
-}
-
-SequentialLR::SequentialLR(Optimizer& optimizer, std::vector<std::shared_ptr<LRScheduler>> schedules,
-                           std::vector<std::int64_t> milestones)
-    : LRScheduler(optimizer), schedules_(std::move(schedules)), milestones_(std::move(milestones)) {
-  if (schedules_.empty() || milestones_.size() + 1 != schedules_.size()) {
-    throw ValueError(
-        fmt::format("SequentialLR: {} schedules and {} milestones", schedules_.size(), milestones_.size()));
-  }
-  start();
-}
-
-std::pair<const LRScheduler*, std::int64_t> SequentialLR::active(std::int64_t epoch) const {
-  std::size_t place = 0;
-  while (place < milestones_.size() && epoch >= milestones_[place]) ++place;
-  return {schedules_[place].get(), place == 0 ? epoch : epoch - milestones_[place - 1]};
-}
-
-double SequentialLR::rate(std::size_t group, double base, std::int64_t epoch) const {
-  const auto [schedule, place] = active(epoch);
-  return schedule->rate(group, base, place);
-}
-
-std::optional<double> SequentialLR::momentum(std::int64_t epoch) const {
-  const auto [schedule, place] = active(epoch);
-  return schedule->momentum(place);
+  const double low = options_.base_momentum[group];
+  const double high = options_.max_momentum[group];
+  const auto [now, part] = phase();
+  // Low at the top; the last phase of two goes from there, the last of three stays.
+  return anneal(now.from == Level::top ? low : high, now.to == Level::top ? low : high, part);
 }
 
 }  // namespace russet::optim

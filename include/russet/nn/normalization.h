@@ -17,6 +17,7 @@ struct BatchNormOptions {
 class BatchNorm : public Module {
  public:
   Tensor forward(const Tensor& x) override;
+  double momentum() const { return options_.momentum; }
 
   Parameter weight;  // [channels], as are the next three
   Parameter bias;
