@@ -7,6 +7,7 @@
 #include <russet/runtime.h>
 
 #include <cmath>
+#include <map>
 #include <memory>
 
 namespace russet {
@@ -49,6 +50,33 @@ TEST(Optim, GroupsHaveTheirOwnOptions) {
   EXPECT_EQ(sgd.lr(1), 0.125);
 }
 
+TEST(Optim, GroupsCanBeAdded) {
+  const Tensor p = parameter(1);
+  const Tensor q = parameter(1);
+  const Tensor r = parameter(1);
+  optim::SGD sgd({p}, {.lr = 0.5, .momentum = 0.25});
+  optim::StepLR schedule(sgd, {.step_size = 2, .gamma = 0.5});
+  set_gradient(p, 1);
+  sgd.step();
+  schedule.step();
+  sgd.set_lr(0.125);
+  sgd.add_param_group({q});
+  EXPECT_EQ(sgd.lr(1), 0.5);  // of the constructor, not of today
+  EXPECT_EQ(sgd.momentum(1), 0.25);
+  sgd.add_param_group({{r}, {.lr = 2}});
+  EXPECT_THROW(sgd.add_param_group({q}), ValueError);
+  EXPECT_THROW(sgd.add_param_group({{parameter(1)}, {.lr = -1}}), ValueError);
+  EXPECT_EQ(sgd.num_groups(), 3U);
+  for (const Tensor& parameter : {p, q, r}) set_gradient(parameter, 1);
+  sgd.step();
+  EXPECT_EQ(q[0].item(), 0.5);
+  EXPECT_EQ(r[0].item(), -1);
+  schedule.step();
+  EXPECT_EQ(schedule.get_last_lr(), (std::vector<double>{0.0625, 0.25, 1}));
+  EXPECT_TRUE(sgd.state_dict().tensors.contains("1.momentum_buffer"));
+  EXPECT_EQ(sgd.initial_lr(2), 2);
+}
+
 TEST(Optim, RefusesWhatMakesNoSense) {
   const Tensor p = parameter(1);
   EXPECT_THROW(optim::SGD({p}, {.lr = -1}), ValueError);
@@ -57,6 +85,66 @@ TEST(Optim, RefusesWhatMakesNoSense) {
   EXPECT_THROW(optim::SGD({p, p}), ValueError);
   EXPECT_THROW(optim::SGD({p * 2.0}), ValueError);
   EXPECT_THROW(optim::Adam({p}, {.betas = {1, 0.9}}), ValueError);
+  EXPECT_THROW(optim::Adam({p}, {.lr = std::nan("")}), ValueError);
+  EXPECT_THROW(optim::AdamW({p}, {.weight_decay = -1}), ValueError);
+  EXPECT_THROW(optim::Adadelta({p}, {.rho = 1.1}), ValueError);
+  EXPECT_THROW(optim::Adafactor({p}, {.beta2_decay = 0.1}), ValueError);
+  EXPECT_THROW(optim::Adafactor({p}, {.d = 0.5}), ValueError);
+  EXPECT_THROW(optim::Adafactor({p}, {.eps = {-1e-3, 1e-3}}), ValueError);
+  EXPECT_THROW(optim::Adagrad({p}, {.lr_decay = -1}), ValueError);
+  EXPECT_THROW(optim::Adagrad({p}, {.initial_accumulator_value = -1}), ValueError);
+  EXPECT_THROW(optim::Adamax({p}, {.eps = -1}), ValueError);
+  EXPECT_THROW(optim::ASGD({p}, {.lr = -1}), ValueError);
+  EXPECT_THROW(optim::LARS({p}, {.trust_coefficient = -1}), ValueError);
+  EXPECT_THROW(optim::LBFGS({p}, {.history_size = 0}), ValueError);
+  EXPECT_THROW(optim::Muon({p}), ValueError);  // a vector
+  EXPECT_THROW(optim::NAdam({p}, {.momentum_decay = -1}), ValueError);
+  EXPECT_THROW(optim::RAdam({p}, {.betas = {0.9, 1}}), ValueError);
+  EXPECT_THROW(optim::RMSprop({p}, {.alpha = -1}), ValueError);
+  EXPECT_THROW(optim::Rprop({p}, {.etas = {0.5, 0.9}}), ValueError);
+  EXPECT_THROW(optim::make_optimizer({.name = "rprop", .weight_decay = 1}, {p}), ValueError);
+  try {
+    optim::make_optimizer({.name = "odd"}, {p});
+    FAIL();
+  } catch (const ValueError& error) {
+    for (const std::string& name : optim::list_optimizers()) {
+      EXPECT_NE(std::string(error.what()).find(name), std::string::npos) << error.what();
+    }
+  }
+  optim::Adagrad adagrad({p});
+  EXPECT_EQ(adagrad.momentum(), std::nullopt);
+  EXPECT_THROW(adagrad.set_momentum(0.5, 0), ValueError);
+}
+
+TEST(Optim, SchedulesRefuseWhatMakesNoSense) {
+  const Tensor p = parameter(1);
+  optim::SGD sgd({p}, {.lr = 1});
+  optim::SGD other({p}, {.lr = 1});
+  optim::Adagrad adagrad({p});
+  using Schedules = std::vector<std::shared_ptr<optim::LRScheduler>>;
+  const auto step = [](optim::Optimizer& of) { return std::make_shared<optim::StepLR>(of, optim::StepLROptions{}); };
+  const auto plateau = std::make_shared<optim::ReduceLROnPlateau>(sgd);
+  EXPECT_THROW(optim::ConstantLR(sgd, {.factor = 1.5}), ValueError);
+  EXPECT_THROW(optim::LinearLR(sgd, {.start_factor = 0}), ValueError);
+  EXPECT_THROW(optim::LinearLR(sgd, {.end_factor = 2}), ValueError);
+  EXPECT_THROW(optim::CyclicLR(sgd, {.base_lr = {1, 2, 3}, .max_lr = 1}), ValueError);
+  EXPECT_THROW(optim::CyclicLR(adagrad, {.base_lr = 1, .max_lr = 2}), ValueError);
+  EXPECT_THROW(optim::OneCycleLR(adagrad, {.max_lr = 2, .total_steps = 4}), ValueError);
+  EXPECT_THROW(optim::OneCycleLR(sgd, {.max_lr = 2}), ValueError);
+  EXPECT_THROW(optim::OneCycleLR(sgd, {.max_lr = 2, .total_steps = 4, .pct_start = 2}), ValueError);
+  EXPECT_THROW(optim::ReduceLROnPlateau(sgd, {.factor = 1}), ValueError);
+  EXPECT_THROW(optim::SWALR(sgd, {.swa_lr = 1, .anneal_epochs = -1}), ValueError);
+  EXPECT_THROW(optim::LambdaLR(sgd, std::vector<optim::LambdaLR::Factor>{}), ValueError);
+  EXPECT_THROW(optim::ChainedScheduler(Schedules{}), ValueError);
+  EXPECT_THROW(optim::ChainedScheduler(Schedules{step(sgd), step(other)}), ValueError);
+  EXPECT_THROW(optim::ChainedScheduler(Schedules{step(sgd), plateau}), ValueError);
+  EXPECT_THROW(optim::SequentialLR(sgd, Schedules{step(sgd)}, {3}), ValueError);
+  EXPECT_THROW(optim::SequentialLR(sgd, Schedules{step(sgd), step(other)}, {3}), ValueError);
+  optim::LRScheduler& base = *plateau;
+  EXPECT_THROW(base.step(), ValueError);
+  optim::OptimizerState state = step(sgd)->state_dict();
+  state.numbers.erase("lr.0");
+  EXPECT_THROW(step(sgd)->load_state_dict(state), ValueError);
 }
 
 TEST(Optim, StateThatDoesNotFitIsRefusedWhole) {
@@ -83,26 +171,104 @@ TEST(Optim, StateThatDoesNotFitIsRefusedWhole) {
   EXPECT_EQ(sgd.lr(), 0.1);
 }
 
+/// Every optimizer, with the options that make it keep most.
+using Make = std::function<std::unique_ptr<optim::Optimizer>(std::vector<Tensor>)>;
+template <class Made, class Options>
+Make making(const Options& options) {
+  return [options](std::vector<Tensor> parameters) { return std::make_unique<Made>(std::move(parameters), options); };
+}
+const std::map<std::string, Make> optimizers{
+    {"adadelta", making<optim::Adadelta, optim::AdadeltaOptions>({.weight_decay = 0.1})},
+    {"adafactor", making<optim::Adafactor, optim::AdafactorOptions>({.weight_decay = 0.1})},
+    {"adagrad", making<optim::Adagrad, optim::AdagradOptions>({.lr_decay = 0.1, .initial_accumulator_value = 0.1})},
+    {"adam", making<optim::Adam, optim::AdamOptions>({.amsgrad = true})},
+    {"adamax", making<optim::Adamax, optim::AdamaxOptions>({.weight_decay = 0.1})},
+    {"adamw", making<optim::AdamW, optim::AdamWOptions>({.amsgrad = true})},
+    {"asgd", making<optim::ASGD, optim::ASGDOptions>({.lr = 0.1, .lambd = 0.1, .t0 = 2})},
+    {"lars", making<optim::LARS, optim::LARSOptions>({.lr = 1, .weight_decay = 0.1, .nesterov = true})},
+    {"muon", making<optim::Muon, optim::MuonOptions>({})},
+    {"nadam", making<optim::NAdam, optim::NAdamOptions>({.weight_decay = 0.1, .decoupled_weight_decay = true})},
+    {"radam", making<optim::RAdam, optim::RAdamOptions>({.weight_decay = 0.1, .decoupled_weight_decay = true})},
+    {"rmsprop", making<optim::RMSprop, optim::RMSpropOptions>({.momentum = 0.5, .centered = true})},
+    {"rprop", making<optim::Rprop, optim::RpropOptions>({})},
+    {"sgd", making<optim::SGD, optim::SGDOptions>({.lr = 0.1, .momentum = 0.9, .weight_decay = 0.1})},
+};
+
+TEST(Optim, EveryNameMakesAnOptimizerThatIsTestedHere) {
+  for (const std::string& name : optim::list_optimizers()) {
+    EXPECT_TRUE(optimizers.contains(name)) << name;
+    const auto made = optim::make_optimizer(optim::usual_choice(name), {parameter(1)});
+    EXPECT_EQ(made->lr(), optim::usual_choice(name).lr) << name;
+  }
+}
+
+Tensor matrix(DType dtype) {
+  return Tensor::from<double>({1, -2, 3, 0.5, -0.25, 2}, {2, 3}, device).to(dtype).detach().clone().requires_grad_();
+}
+
 TEST(Optim, ResumesBitForBit) {
-  const auto run = [](int pause) {
-    Tensor p = parameter(1);
-    std::unique_ptr<optim::Optimizer> optimizer =
-        std::make_unique<optim::AdamW>(std::vector<Tensor>{p}, optim::AdamWOptions{.amsgrad = true});
-    for (int step = 0; step < 6; ++step) {
-      if (step == pause) {
-        const optim::OptimizerState state = optimizer->state_dict();
-        p = p.detach().clone();
-        p.requires_grad_();
-        optimizer =
-            std::make_unique<optim::AdamW>(std::vector<Tensor>{p}, optim::AdamWOptions{.lr = 7, .amsgrad = true});
-        optimizer->load_state_dict(state);
-      }
-      set_gradient(p, std::sin(step));
-      optimizer->step();
+  for (const auto& [name, make] : optimizers) {
+    for (const DType dtype : {DType::float64, DType::float32, DType::bfloat16}) {
+      const auto run = [&, &make = make](int pause) {
+        Tensor p = matrix(dtype);
+        std::unique_ptr<optim::Optimizer> optimizer = make({p});
+        for (int step = 0; step < 8; ++step) {
+          if (step == pause) {
+            const optim::OptimizerState state = optimizer->state_dict();
+            EXPECT_EQ(state.numbers.at("0.step"), step);
+            p = p.detach().clone();
+            p.requires_grad_();
+            optimizer = make({p});
+            optimizer->set_lr(7);
+            optimizer->load_state_dict(state);
+          }
+          p.set_grad((matrix(dtype).detach() + std::sin(step)).to(dtype));
+          optimizer->step();
+        }
+        return p.to_bytes();
+      };
+      EXPECT_EQ(run(3), run(-1)) << name << " " << name_of(dtype);
+      EXPECT_EQ(run(6), run(-1)) << name << " " << name_of(dtype);
     }
-    return p.to_bytes();
-  };
-  EXPECT_EQ(run(3), run(-1));
+  }
+}
+
+TEST(Optim, LBFGSResumesBitForBit) {
+  for (const auto search : {optim::LineSearch::none, optim::LineSearch::strong_wolfe}) {
+    const auto run = [&](int pause) {
+      Tensor p = parameter(1);
+      const optim::LBFGSOptions options{.lr = 0.5, .max_iter = 3, .history_size = 4, .line_search_fn = search};
+      auto optimizer = std::make_unique<optim::LBFGS>(std::vector<Tensor>{p}, options);
+      for (int step = 0; step < 5; ++step) {
+        if (step == pause) {
+          const optim::OptimizerState state = optimizer->state_dict();
+          p = p.detach().clone();
+          p.requires_grad_();
+          optimizer = std::make_unique<optim::LBFGS>(std::vector<Tensor>{p}, optim::LBFGSOptions{});
+          optimizer->load_state_dict(state);
+        }
+        optimizer->step([&] {
+          optimizer->zero_grad();
+          const Tensor loss = sum(exp(p) - p * 0.5) + sum(p * p * p * p);
+          loss.backward();
+          return loss;
+        });
+      }
+      return p.to_bytes();
+    };
+    EXPECT_EQ(run(2), run(-1));
+  }
+}
+
+TEST(Optim, LBFGSAsksForAClosureAndOneGroup) {
+  const Tensor p = parameter(1);
+  optim::LBFGS lbfgs({p});
+  EXPECT_THROW(lbfgs.step(), ValueError);
+  optim::OptimizerState state = lbfgs.state_dict();
+  state.numbers.erase("lbfgs.t");
+  EXPECT_THROW(lbfgs.load_state_dict(state), ValueError);
+  lbfgs.add_param_group({parameter(1)});
+  EXPECT_THROW(lbfgs.step([&] { return sum(p); }), ValueError);
 }
 
 TEST(Optim, SchedulesRestore) {
@@ -127,29 +293,50 @@ TEST(Optim, OneCycleEnds) {
   EXPECT_THROW(schedule.step(), ValueError);
 }
 
-template <class Optimizer, class Options>
-void expect_replay(const Options& options) {
-  const nn::NewModules place(device);
-  nn::Sequential net(nn::Linear(4, 8), nn::ReLU(), nn::Linear(8, 2));
-  Optimizer optimizer(net.parameters(), options);
-  optim::CosineAnnealingLR schedule(optimizer, {.T_max = 20});
-  const Tensor x = randn({16, 4}, {.device = device});
-  std::uint64_t compiled = 0;
-  for (int step = 0; step < 12; ++step) {
-    optimizer.zero_grad();
-    sum(net(x)).backward();
-    optim::clip_grad_norm_(net.parameters(), 1 + step);
-    optimizer.step();
-    schedule.step();
-    if (step == 2) compiled = counters().plans_compiled;
+/// Whole steps as one plan each: nothing is read in between, and from the third on nothing is compiled.
+TEST(Optim, ChangingNumbersCompileNothingAndNothingIsRead) {
+  for (const auto& [name, make] : optimizers) {
+    SCOPED_TRACE(name);
+    const nn::NewModules place(device);
+    nn::Sequential net(nn::Linear(4, 8, name != "muon"), nn::ReLU(), nn::Linear(8, 2, name != "muon"));
+    const auto optimizer = make(net.parameters());
+    optim::CosineAnnealingLR schedule(*optimizer, {.T_max = 20});
+    const Tensor x = randn({16, 4}, {.device = device});
+    flush();
+    Counters before;
+    for (int step = 0; step < 12; ++step) {
+      if (step == 2) before = counters();
+      in_one_plan([&] {
+        sum(net(x)).backward();
+        optim::clip_grad_norm_(net.parameters(), 1 + step);
+        optimizer->step();
+        optimizer->zero_grad();
+      });
+      schedule.step();
+    }
+    EXPECT_EQ(counters().plans_compiled, before.plans_compiled) << why_compiled();
+    EXPECT_EQ(counters().cache_hits, before.cache_hits + 10);
   }
-  EXPECT_EQ(counters().plans_compiled, compiled) << why_compiled();
 }
 
-TEST(Optim, ChangingNumbersCompileNothing) {
-  expect_replay<optim::SGD, optim::SGDOptions>({.lr = 0.1, .momentum = 0.9, .weight_decay = 0.1});
-  expect_replay<optim::Adam, optim::AdamOptions>({.amsgrad = true});
-  expect_replay<optim::AdamW, optim::AdamWOptions>({});
+TEST(Optim, AveragesReplay) {
+  const nn::NewModules place(device);
+  const nn::Sequential net(nn::Linear(4, 8), nn::BatchNorm1d(8));
+  optim::AveragedModel averaged(net, {.avg_fn = optim::get_ema_avg_fn(0.9)});
+  flush();
+  Counters before;
+  for (int step = 0; step < 6; ++step) {
+    if (step == 2) before = counters();
+    averaged.update_parameters(net);
+  }
+  EXPECT_EQ(counters().plans_compiled, before.plans_compiled) << why_compiled();
+  EXPECT_EQ(averaged.n_averaged.item(), 6);
+  EXPECT_THROW(averaged.update_parameters(nn::Linear(4, 8)), ValueError);
+  EXPECT_THROW(optim::get_ema_avg_fn(1.5), ValueError);
+  // The copy is of its own.
+  const NoGrad guard;
+  Tensor(net.parameters()[0]).zero_();
+  EXPECT_NE(sum(abs(averaged.parameters()[0])).item(), 0);
 }
 
 }  // namespace
