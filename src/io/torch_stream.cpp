@@ -51,7 +51,8 @@ TorchStream::TorchStream(const std::shared_ptr<const MappedFile>& map, std::stri
 
 Value TorchStream::next_value() {
   std::size_t size = 0;
-  const Value value = pickle::unpickle(rest_.first(std::min(rest_.size(), max_pickle_bytes)), objects_, &size);
+  const Value value =
+      pickle::unpickle(rest_.first(std::min<std::uint64_t>(rest_.size(), max_pickle_bytes)), objects_, &size);
   take(size);
   return value;
 }
