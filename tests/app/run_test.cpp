@@ -144,6 +144,27 @@ TEST_F(RunTest, StoppedAndResumedEqualsNeverStopped) {
   expect_same_run(folder_ / "whole", folder_ / "parts");
 }
 
+TEST_F(RunTest, EveryOptimizerIsResumed) {
+  std::atomic<bool> stop{true};
+  Callbacks callbacks;
+  callbacks.stop = &stop;
+  for (const std::string& name : optim::list_optimizers()) {
+    SCOPED_TRACE(name);
+    const auto run = [&](const std::string& folder) {
+      Arguments arguments = small_run(name + folder);
+      arguments.set("optimizer", name);
+      arguments.remove("epochs");
+      arguments.set("steps", 4);
+      return arguments;
+    };
+    Trainer(run("whole")).run();
+    EXPECT_FALSE(Trainer(run("parts")).run(callbacks).finished);
+    EXPECT_FALSE(Trainer(folder_ / (name + "parts"), Arguments("train")).run(callbacks).finished);
+    EXPECT_TRUE(Trainer(folder_ / (name + "parts"), Arguments("train")).run().finished);
+    expect_same_run(folder_ / (name + "whole"), folder_ / (name + "parts"));
+  }
+}
+
 TEST_F(RunTest, WhatAKilledRunLoggedBehindItsCheckpointIsDoneAgain) {
   Arguments arguments = small_run("run");
   std::atomic<bool> stop{true};

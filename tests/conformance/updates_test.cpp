@@ -115,6 +115,19 @@ TEST_P(Updates, InMixedPrecision) {
   expect_alike({{352, 48}}, sgd({.lr = 0.1, .momentum = 0.9}), loss, 1e-2);
 }
 
+TEST_P(Updates, OfEveryOptimizer) {
+  const Tensor x = numbers({16, 12}, reference);
+  const auto loss = [&](const Results& p) { return mean(square(tanh(linear(x.to(p[0].device()), p[0], p[1])))); };
+  for (const std::string& name : optim::list_optimizers()) {
+    SCOPED_TRACE(name);
+    const auto make = [&](const std::vector<Tensor>& parameters) {
+      return optim::make_optimizer(optim::usual_choice(name), parameters);
+    };
+    const std::vector<Shape> shapes{{8, 12}, {8}};
+    EXPECT_EQ(difference(train(device, shapes, make, loss), train(reference, shapes, make, loss), 1e-4), "");
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, Updates, testing::ValuesIn(conformance::tested_devices()),
                          [](const auto& info) { return info.param; });
 
