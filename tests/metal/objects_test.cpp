@@ -410,6 +410,7 @@ TEST_F(Objects, Threadgroups) {
 }
 
 TEST_F(Objects, BuffersReleasedInFlight) {
+  auto& timeline = *static_cast<objects::CommandQueue&>(*queue_).timeline;
   for (const bool retained : {true, false}) {
     Object* const x = new_buffer(65536);
     Object* const pool = send(send(type("NSAutoreleasePool"), "alloc"), "init");
@@ -419,8 +420,10 @@ TEST_F(Objects, BuffersReleasedInFlight) {
     scale(pass, x, x, 64);
     tell(pass, "endEncoding");
     tell(pool, "release");
+    timeline.paused = true;  // else a busy machine may complete the work before the release
     tell(buffer, "commit");
     tell(x, "release");
+    timeline.paused = false;
     tell(buffer, "waitUntilCompleted");
     tell(buffer, "release");
     if (retained) {
