@@ -252,6 +252,7 @@ void Recorder::compute(const NodeRef& also) {
   if (flushing_) throw InternalError("flush: called from within a flush");
   const FlushTimer timer;
   const Raised raised(flushing_);
+  ++flushes_;
   std::vector<std::exception_ptr>& failures = scratch_->closure.failures();
   try {
     // A cell whose last write failed falls back on the value before it, which may be pending as well.
@@ -259,9 +260,7 @@ void Recorder::compute(const NodeRef& also) {
       failures.clear();
       collect(also);
       compute_collected();
-      for (const std::exception_ptr& failure : failures) {
-        if (std::find(untold_.begin(), untold_.end(), failure) == untold_.end()) untold_.push_back(failure);
-      }
+      for (const std::exception_ptr& failure : failures) note_failure(failure);
     } while (!failures.empty());
   } catch (...) {
     std::rethrow_exception(as_error(std::current_exception()));
@@ -272,12 +271,24 @@ void Recorder::compute(const NodeRef& also) {
 
 void Recorder::tell() {
   if (untold_.empty()) return;
-  const std::exception_ptr first = untold_.front();
+  const std::exception_ptr first = untold_.front().failure;
   untold_.clear();
   std::rethrow_exception(first);
 }
 
-void Recorder::note_told(const std::exception_ptr& failure) { std::erase(untold_, failure); }
+std::vector<Recorder::UntoldFailure>::iterator Recorder::find_untold(const std::exception_ptr& failure) {
+  return std::find_if(untold_.begin(), untold_.end(), [&](const UntoldFailure& u) { return u.failure == failure; });
+}
+
+void Recorder::note_failure(const std::exception_ptr& failure) {
+  if (find_untold(failure) == untold_.end()) untold_.push_back({failure, flushes_});
+}
+
+void Recorder::note_told(const std::exception_ptr& failure) {
+  const auto told = find_untold(failure);
+  if (told == untold_.end()) return;
+  std::erase_if(untold_, [flush = told->flush](const UntoldFailure& u) { return u.flush == flush; });
+}
 
 void Recorder::release() {
   Scratch& s = *scratch_;

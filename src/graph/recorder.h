@@ -91,7 +91,8 @@ class Recorder final {
   void compute(const NodeRef& also = {});
   /// Throws the first failure that this thread was not told of; it counts as told then, and those after it, too.
   void tell();
-  /// This failure is being thrown.
+  /// This failure is being thrown. Those of the same flush count as told then, too: the work that they belong to was
+  /// recorded before whoever is told of the first one asked.
   void note_told(const std::exception_ptr& failure);
   /// Whether marks compute.
   bool obeys_marks() const { return deferrals_ == 0; }
@@ -100,10 +101,17 @@ class Recorder final {
   friend class Deferral;
   friend class ThreadsRecorder;
   class Scratch;
+  /// A failure that the thread was not told of, and which of its flushes found it.
+  struct UntoldFailure {
+    std::exception_ptr failure;
+    std::uint64_t flush;
+  };
 
   Recorder();
   ~Recorder();
   void count_nodes();
+  std::vector<UntoldFailure>::iterator find_untold(const std::exception_ptr& failure);
+  void note_failure(const std::exception_ptr& failure);
   void collect(const NodeRef& also);
   void for_each_restorable(base::FunctionRef<void(Node&)> visit);
   void compute_collected();
@@ -117,7 +125,8 @@ class Recorder final {
   std::size_t nodes_ = 0;
   bool flushing_ = false;
   int deferrals_ = 0;
-  std::vector<std::exception_ptr> untold_;
+  std::uint64_t flushes_ = 0;
+  std::vector<UntoldFailure> untold_;
   std::unique_ptr<Scratch> scratch_;
 };
 

@@ -196,6 +196,31 @@ TEST_P(Indices, SpoilWhatIsMadeOfThemAlone) {
   EXPECT_EQ(told(), "");
 }
 
+// As in two tables that the same bad index is looked up in: a loop that catches the first error goes on.
+TEST_P(Indices, ThatFailTwiceInOneFlushAreToldOnce) {
+  const Tensor x = floats({5, 3});
+  const Tensor y = floats({5, 2});
+  flush();
+  const Tensor bad = index({9}, Source::computed);
+  const Tensor first = index_select(x, 0, bad);
+  const Tensor second = index_select(y, 0, bad);
+  EXPECT_NE(error_of([&] { return first; }), "");
+  EXPECT_EQ(told(), "");
+  EXPECT_NE(error_of([&] { return second; }), "");
+}
+
+// Whoever read something else knows nothing of a failure yet.
+TEST_P(Indices, ThatFailWhileSomethingElseIsReadAreToldLater) {
+  const Tensor x = floats({5, 3});
+  flush();
+  const Tensor bad = index_select(x, 0, index({9}, Source::computed));
+  EXPECT_EQ((x * 2).to_vector<float>(), std::vector<float>(15, 2));
+  const Tensor worse = index_select(x, 0, index({8}, Source::computed));
+  EXPECT_NE(error_of([&] { return worse; }), "");
+  EXPECT_NE(told(), "");
+  EXPECT_NE(error_of([&] { return bad; }), "");
+}
+
 TEST_P(Indices, ThatFailedWritesLeaveWhatThereWas) {
   const Tensor x = floats({4});
   x.mul_(2);
