@@ -54,6 +54,9 @@ struct OptionRow {
   std::string_view help;  // MODELS and OPTIMIZERS stand for the names of all
 };
 
+constexpr std::string_view weights_formats =
+    "Weights: safetensors, PyTorch's .pth, .pt or .bin, or the index of several files";
+
 inline constexpr OptionRow option_table[] = {
     {"train", "model", Kind::text, {}, any, positional | remembered, "One of MODELS"},
     {"eval predict plan profile", "model", Kind::text, {}, any, positional | required, "One of MODELS"},
@@ -75,14 +78,7 @@ inline constexpr OptionRow option_table[] = {
      required,
      "shapes, mnist:DIR, folder:DIR, tensors:FILE.safetensors or trec:FILE; the test part where there is one"},
     {"train", "test", Kind::text, {}, any, remembered, "Another file of questions, to evaluate on"},
-
-    {"eval predict",
-     "weights",
-     Kind::text,
-     {},
-     any,
-     required,
-     "Weights: safetensors, PyTorch's .pth, .pt or .bin, or the index of several files"},
+    {"eval predict", "weights", Kind::text, {}, any, required, weights_formats},
     {"predict", "image", Kind::texts, {}, any, plain, "JPEG or PNG files"},
     {"predict", "text", Kind::texts, {}, any, plain, "Texts, with --vocab"},
     {"predict",
@@ -93,13 +89,7 @@ inline constexpr OptionRow option_table[] = {
      plain,
      "A safetensors file with the model's inputs by name (input_ids, ...), or x for the first"},
     {"predict", "output", Kind::text, {}, any, plain, "The safetensors file to write, with y"},
-    {"convert",
-     "in",
-     Kind::text,
-     {},
-     any,
-     positional | required,
-     "Weights: safetensors, PyTorch's .pth, .pt or .bin, or the index of several files"},
+    {"convert", "in", Kind::text, {}, any, positional | required, weights_formats},
     {"convert", "out", Kind::text, {}, any, positional | required, "The safetensors file to write"},
     {"train eval predict bench plan profile", "device", Kind::text, is("cpu"), any, remembered,
      "The device (russet devices lists them)"},

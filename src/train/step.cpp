@@ -7,8 +7,7 @@
 namespace russet::train {
 
 std::vector<Tensor> freeze_encoder(const models::Model& model) {
-  const std::string& weight = model.spec().classifier;
-  const std::string head = weight.substr(0, weight.rfind('.') + 1);
+  const std::string head = model.spec().head();
   std::vector<Tensor> trained;
   for (auto [name, parameter] : model.named_parameters()) {
     const bool in_head = !head.empty() && name.starts_with(head);

@@ -212,10 +212,9 @@ Card reconcile(Card known, const Card& wanted, const Arguments& arguments) {
   return known;
 }
 
-/// The weights, but for the model's own head, whose tensors lie beside its classifier: "fc." of "fc.weight".
+/// The weights, but with the head that the model has now.
 StateDict with_head_of(const models::Model& model, const StateDict& weights) {
-  const std::string& classifier = model.spec().classifier;
-  const std::string head = classifier.substr(0, classifier.rfind('.') + 1);
+  const std::string head = model.spec().head();
   StateDict state;
   for (const auto& [name, tensor] : weights) {
     if (!name.starts_with(head)) state.insert(name, tensor);

@@ -87,6 +87,8 @@ struct ModelSpec {
   /// the first one (none for tokens).
   std::string classifier{};
   std::string stem{};
+  /// What the names of the head's tensors begin with, those beside the classifier: "fc." of "fc.weight".
+  std::string head() const { return classifier.substr(0, classifier.rfind('.') + 1); }
   /// Weights as others publish them, under the model's names and without what it has no use for. Null: they are the
   /// same.
   StateDict (*published)(const StateDict& weights) = nullptr;
