@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <russet/error.h>
 
+#include "device/cpu/workspace.h"
 #include "unit/cpu_case.h"
 
 namespace russet::testing {
@@ -290,6 +291,19 @@ TEST(CpuPlain, StridedAndOverwrite) {
       for (std::size_t j = 0; j < 3; ++j) expected[3 + i + 16 * j] = y.values[i * 3 + j];
     }
     expect_close(z, expected, 0, "overwrite");
+  }
+}
+
+// ---- workspace
+
+TEST(Workspace, ArraysOfWorkersAreApartByTheLinesThatAProcessorFetchesAhead) {
+  for (const std::int64_t count : {1, 32, 192, 1000}) {
+    cpu::Workspace workspace;
+    const auto sums = workspace.add<float>(count, 3);
+    EXPECT_GE(sums.step, static_cast<std::size_t>(count) * sizeof(float) + 256);
+    const auto behind = workspace.add<float>(count);
+    EXPECT_EQ(behind.offset, sums.offset + 3 * sums.step);
+    EXPECT_GE(workspace.bytes(), behind.offset + static_cast<std::size_t>(count) * sizeof(float));
   }
 }
 
