@@ -18,3 +18,14 @@ function(russet_target name)
     target_compile_definitions(${name} PRIVATE RUSSET_THREADS_STD=1)
   endif()
 endfunction()
+
+# Headers of other projects that most files include, compiled once for a target: a third of what compiling everything
+# takes else. Files still include what they use: the builds for macOS and aarch64, and clang-tidy, do without
+# (CMAKE_DISABLE_PRECOMPILE_HEADERS).
+set(russet_precompiled <algorithm> <array> <cmath> <cstdint> <cstring> <functional> <map> <memory> <mutex> <numeric>
+                       <optional> <set> <span> <string> <string_view> <utility> <variant> <vector> <fmt/format.h>)
+
+# russet_precompile(TARGET HEADER...): these, and further ones.
+function(russet_precompile name)
+  target_precompile_headers(${name} PRIVATE ${russet_precompiled} ${ARGN})
+endfunction()

@@ -29,9 +29,9 @@ std::int64_t place_of(std::string_view name, std::span<const std::string_view> c
 }
 
 TrecQuestion parse_line(std::string_view line, std::string_view file, std::size_t number) {
-  const std::size_t space = std::min(line.find(' '), line.size());
+  const std::size_t space = line.find(' ');
   const std::string_view name = line.substr(0, space);
-  const std::string_view text = line.substr(std::min(space + 1, line.size()));
+  const std::string_view text = space == std::string_view::npos ? std::string_view() : line.substr(space + 1);
   TrecQuestion question{std::string(text), place_of(name.substr(0, name.find(':')), coarse_classes),
                         place_of(name, fine_classes)};
   if (question.fine == std::ssize(fine_classes)) {

@@ -144,7 +144,7 @@ TEST(Pickle, DepthIsNoMatter) {
   constexpr std::size_t depth = 1'000'000;
   const std::string lists(depth, ']');
   parser()(bytes_of(std::string(pickle_start) + lists + std::string(depth - 1, 'a') + "."));
-  EXPECT_NE(error_of(std::string(depth, '(') + "N.").find("it ends behind a mark"), std::string::npos);
+  EXPECT_NE(error_of(std::string(depth, '(').append("N.")).find("it ends behind a mark"), std::string::npos);
 }
 
 TEST(Pickle, EveryTruncationIsRefused) {
