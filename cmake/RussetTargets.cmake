@@ -19,9 +19,9 @@ function(russet_target name)
   endif()
 endfunction()
 
-# Headers of other projects that most files include, compiled once for a target: a third of what compiling everything
-# takes else. Files still include what they use: the builds for macOS and aarch64, and clang-tidy, do without
-# (CMAKE_DISABLE_PRECOMPILE_HEADERS).
+# Headers of other projects that most files include, compiled once for a target, which saves a quarter of the time that
+# the command line takes to build. Files still include what they use: the builds for macOS and aarch64, and clang-tidy,
+# do without (CMAKE_DISABLE_PRECOMPILE_HEADERS).
 set(russet_precompiled <algorithm> <array> <cmath> <cstdint> <cstring> <functional> <map> <memory> <mutex> <numeric>
                        <optional> <set> <span> <string> <string_view> <utility> <variant> <vector> <fmt/format.h>)
 
