@@ -95,4 +95,89 @@ Tensor embedding(const Tensor& indices, const Tensor& weight, std::optional<std:
       });
 }
 
+namespace {
+
+/// The indices of all bags as a vector, the bag of each, and how many bags there are.
+struct Bags {
+  Tensor rows;
+  Tensor bag;
+  std::int64_t count;
+};
+
+Bags bags_of(const Tensor& indices, const Tensor& offsets, bool include_last_offset) {
+  functional::require_index_type("embedding_bag", indices);
+  const Tensor rows = functional::cast(indices.flatten(), DType::int64);
+  const Tensor place = functional::iota(rows.sizes(), indices.device());
+  if (indices.dim() == 2) {
+    if (offsets.defined()) throw ValueError("embedding_bag: offsets are for a vector of indices, not for a matrix");
+    const std::int64_t width = std::max<std::int64_t>(indices.size(1), 1);
+    return {rows, floor_divide(place, constant(width, place)), indices.size(0)};
+  }
+  if (indices.dim() != 1) {
+    throw ShapeError(
+        fmt::format("embedding_bag: the indices are a vector or a matrix, not {}", to_string(indices.sizes())));
+  }
+  if (!offsets.defined()) throw ValueError("embedding_bag: a vector of indices takes offsets");
+  functional::require_index_type("embedding_bag", offsets);
+  if (offsets.dim() != 1) {
+    throw ShapeError(fmt::format("embedding_bag: the offsets are a vector, not {}", to_string(offsets.sizes())));
+  }
+  if (include_last_offset && offsets.numel() == 0) throw ValueError("embedding_bag: there is no last offset");
+  const Tensor begins = functional::cast(offsets, DType::int64);
+  // -1, which no bag has, for what lies before the first offset.
+  return {rows, searchsorted(begins, place, true) - constant(1, place),
+          offsets.numel() - (include_last_offset ? 1 : 0)};
+}
+
+void check_bag(const Tensor& indices, const Tensor& weight, const EmbeddingBagOptions& options) {
+  if (weight.dim() != 2) {
+    throw ShapeError(fmt::format("embedding_bag: the weight is [entries, width], not {}", to_string(weight.sizes())));
+  }
+  const Tensor& factors = options.per_sample_weights;
+  if (!factors.defined()) return;
+  if (options.mode != EmbeddingBagMode::sum) throw ValueError("embedding_bag: per_sample_weights are for mode sum");
+  if (factors.sizes() != indices.sizes()) {
+    throw ShapeError(fmt::format("embedding_bag: the weights are {}, the indices {}", to_string(factors.sizes()),
+                                 to_string(indices.sizes())));
+  }
+}
+
+/// `values`, a row for each index, combined into one row for each bag.
+Tensor combined(const Tensor& values, const Bags& bags, EmbeddingBagMode mode) {
+  const Shape sizes{bags.count + 1, values.size(1)};  // the last row is for what does not count
+  const Tensor none = constant(0, values, sizes);
+  if (mode == EmbeddingBagMode::max) {
+    const Tensor index = bags.bag.unsqueeze(1).expand(values.sizes());
+    return scatter_reduce(none, 0, index, values, ScatterReduction::amax, {.include_self = false});
+  }
+  const Tensor total = index_add(none, 0, bags.bag, values);
+  if (mode == EmbeddingBagMode::sum) return total;
+  const Tensor ones = constant(1, values, {values.size(0), 1});
+  const Tensor counts = index_add(constant(0, values, {bags.count + 1, 1}), 0, bags.bag, ones);
+  return total / maximum(counts, constant(1, counts));
+}
+
+}  // namespace
+
+Tensor embedding_bag(const Tensor& indices, const Tensor& weight, const Tensor& offsets, std::optional<double> max_norm,
+                     double norm_type, const EmbeddingBagOptions& options) {
+  check_bag(indices, weight, options);
+  Bags bags = bags_of(indices, offsets, options.include_last_offset);
+  if (bags.rows.numel() == 0) return constant(0, weight, {bags.count, weight.size(1)});
+  const Tensor chosen = embedding(bags.rows, weight, options.padding_idx, max_norm, norm_type);
+  Tensor values = functional::wide(chosen);
+  if (options.per_sample_weights.defined()) {
+    values = values * functional::wide(options.per_sample_weights).reshape({values.size(0), 1});
+  }
+  if (options.padding_idx) {
+    const std::int64_t padding = *options.padding_idx + (*options.padding_idx < 0 ? weight.size(0) : 0);
+    const Tensor ignored = eq(bags.rows, constant(padding, bags.rows));
+    bags.bag = where(ignored, constant(bags.count, bags.bag), bags.bag);
+  }
+  // Looking them up is the check of the offsets, once for all that reads them.
+  const Tensor known = functional::iota({bags.count + 1}, bags.bag.device());
+  bags.bag = functional::taken(known, {.lead = bags.bag.sizes()}, bags.bag);
+  return functional::cast(combined(values, bags, options.mode).narrow(0, 0, bags.count), weight.dtype());
+}
+
 }  // namespace russet

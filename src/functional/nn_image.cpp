@@ -118,6 +118,45 @@ Tensor cubic_between(const Tensor& x, const Axis& axis, bool align_corners) {
   return sum;
 }
 
+/// The kernels of antialiasing: the triangle, and the cubic of a = -0.5, at a distance.
+double smoothing_weight(double distance, bool is_cubic) {
+  const double x = std::abs(distance);
+  if (!is_cubic) return std::max(1 - x, 0.0);
+  constexpr double a = -0.5;
+  if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
+}
+
+/// Weighted means of all elements that the kernel covers, which an axis that shrinks widens.
+Tensor antialiased(const Tensor& x, const Axis& axis, bool is_cubic, bool align_corners) {
+  double scale = axis.scale;
+  if (align_corners) {
+    scale = axis.output > 1 ? static_cast<double>(axis.size - 1) / static_cast<double>(axis.output - 1) : 0;
+  }
+  const double widening = std::max(scale, 1.0);
+  const double support = (is_cubic ? 2 : 1) * widening;
+  const std::int64_t taps = 2 * static_cast<std::int64_t>(std::ceil(support)) + 1;
+  std::vector<std::int64_t> places;
+  std::vector<double> weights;
+  for (std::int64_t i = 0; i < axis.output; ++i) {
+    const double centre = scale * (static_cast<double>(i) + 0.5);
+    const std::int64_t first = std::max<std::int64_t>(static_cast<std::int64_t>(centre - support + 0.5), 0);
+    const std::int64_t end = std::min(static_cast<std::int64_t>(centre + support + 0.5), axis.size);
+    double total = 0;
+    for (std::int64_t place = first; place < first + taps; ++place) {
+      const double distance = (static_cast<double>(place) - centre + 0.5) / widening;
+      const double weight = place < end ? smoothing_weight(distance, is_cubic) : 0;
+      places.push_back(std::min(place, axis.size - 1));
+      weights.push_back(weight);
+      total += weight;
+    }
+    for (auto weight = weights.end() - taps; weight != weights.end(); ++weight) *weight /= total;
+  }
+  const Tensor covered = index_select(x, axis.index, positions(places, x.device()));
+  const Axis all{axis.index, axis.size, axis.output * taps, scale};
+  return sum(unflatten(covered * weights_along(all, weights, x), axis.index, {axis.output, taps}), axis.index + 1);
+}
+
 std::vector<Axis> resized_axes(const Tensor& x, const InterpolateOptions& options) {
   if (x.dim() != 3 && x.dim() != 4) {
     throw ShapeError(fmt::format("interpolate: takes [n, c, l] or [n, c, h, w], not {}", to_string(x.sizes())));
@@ -222,10 +261,15 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
   if (is_cubic && x.dim() != 4) {
     throw ShapeError(fmt::format("interpolate: bicubic is for images [n, c, h, w], not {}", to_string(x.sizes())));
   }
+  if (options.antialias && (x.dim() != 4 || (!is_cubic && options.mode != Interpolation::bilinear))) {
+    throw ValueError("interpolate: antialias is for bilinear and bicubic modes and images [n, c, h, w]");
+  }
   Tensor y = is_linear || is_cubic ? wide(x) : x;
   for (const Axis& axis : resized_axes(x, options)) {
     if (axis.output == axis.size && axis.scale == 1) continue;
-    if (is_cubic) {
+    if (options.antialias) {
+      y = antialiased(y, axis, is_cubic, options.align_corners);
+    } else if (is_cubic) {
       y = cubic_between(y, axis, options.align_corners);
     } else {
       y = is_linear ? linear_between(y, axis, options.align_corners)

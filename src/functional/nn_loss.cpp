@@ -164,6 +164,18 @@ Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p, double ep
   return cast(norm(x - y + eps, p, -1, keepdim), type);
 }
 
+Tensor cdist(const Tensor& x1, const Tensor& x2, double p) {
+  functional::require_floating("cdist", x1);
+  functional::require_floating("cdist", x2);
+  if (!(p >= 0)) throw ValueError(fmt::format("cdist: p is {}, which is not 0 or more", p));
+  if (x1.dim() < 2 || x2.dim() < 2 || x1.size(-1) != x2.size(-1)) {
+    throw ShapeError(fmt::format("cdist: takes [..., n, width] and [..., m, width], not {} and {}",
+                                 to_string(x1.sizes()), to_string(x2.sizes())));
+  }
+  const Tensor differences = x1.unsqueeze(-2) - x2.unsqueeze(-3);
+  return x1.size(-1) == 0 ? sum(differences, -1) : norm(differences, p, -1);
+}
+
 Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, double margin,
                              Reduction reduction) {
   const auto [x, y, type] = pair("cosine_embedding_loss", input1, input2);

@@ -257,4 +257,20 @@ Tensor normalize(const Tensor& x, double p, std::int64_t axis, double eps) {
   return x / clamp_min(norm(x, p, axis, true), eps);
 }
 
+Tensor local_response_norm(const Tensor& x, std::int64_t size, double alpha, double beta, double k) {
+  functional::require_floating("local_response_norm", x);
+  if (x.dim() < 3) {
+    throw ShapeError(
+        fmt::format("local_response_norm: takes [n, c, ...] with at least 3 dimensions, not {}", to_string(x.sizes())));
+  }
+  if (size < 1) throw ValueError(fmt::format("local_response_norm: size is {}", size));
+  const Tensor w = wide(x);
+  std::vector<std::int64_t> margins(2 * static_cast<std::size_t>(x.dim() - 1), 0);  // the channels' come last
+  margins[margins.size() - 2] = size / 2;
+  margins[margins.size() - 1] = (size - 1) / 2;
+  const Tensor neighbours = sum(pad(w * w, margins).unfold(1, size, 1), -1);
+  const Tensor scale = neighbours * constant(alpha / static_cast<double>(size), w) + constant(k, w);
+  return cast(w / pow(scale, constant(beta, w)), x.dtype());
+}
+
 }  // namespace russet

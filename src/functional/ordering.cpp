@@ -4,6 +4,7 @@
 #include <russet/functional/elementwise.h>
 #include <russet/functional/indexing.h>
 #include <russet/functional/ordering.h>
+#include <russet/functional/reduction.h>
 
 #include <bit>
 
@@ -122,6 +123,39 @@ Tensor bucketize(const Tensor& x, const Tensor& boundaries, bool right) {
     throw ShapeError(fmt::format("bucketize: the boundaries are a vector, not {}", to_string(boundaries.sizes())));
   }
   return searchsorted(boundaries, x, right);
+}
+
+namespace {
+
+Tensor contained(const functional::Operand& elements, const functional::Operand& among, const IsinOptions& options) {
+  const NoGrad guard;
+  const functional::Promoted both = functional::promoted(elements, among);
+  const Tensor sought = both.x.detach();
+  const Tensor known = both.y.detach().flatten();
+  const std::int64_t count = known.numel();
+  constexpr std::int64_t few = 64;  // as many as are compared in the time of a search
+  Tensor found;
+  if (count <= few) {
+    found = any(eq(sought.unsqueeze(-1), known), -1);
+  } else {
+    const Tensor sorted = sort(known).values;
+    const Tensor place = searchsorted(sorted, sought);
+    const Tensor held = minimum(place, functional::constant(count - 1, place));
+    found = eq(functional::taken(sorted, {.lead = held.sizes(), .checked = true}, held), sought);
+  }
+  return options.invert ? logical_not(found) : found;
+}
+
+}  // namespace
+
+Tensor isin(const Tensor& elements, const Tensor& among, const IsinOptions& options) {
+  return contained(elements, among, options);
+}
+Tensor isin(const Tensor& elements, Scalar among, const IsinOptions& options) {
+  return contained(elements, among, options);
+}
+Tensor isin(Scalar element, const Tensor& among, const IsinOptions& options) {
+  return contained(element, among, options);
 }
 
 }  // namespace russet

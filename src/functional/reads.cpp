@@ -5,6 +5,7 @@
 #include <russet/functional/indexing.h>
 #include <russet/functional/movement.h>
 #include <russet/functional/ordering.h>
+#include <russet/functional/reduction.h>
 
 #include <algorithm>
 #include <cmath>
@@ -128,6 +129,35 @@ UniqueResult unique_with_counts(const Tensor& x) {
 }
 
 Tensor unique(const Tensor& x) { return unique_with_counts(x).output; }
+
+UniqueResult unique_consecutive_with_counts(const Tensor& x, std::optional<std::int64_t> dim) {
+  require_values("unique_consecutive", x);
+  const Tensor lines = dim && x.dim() > 0 ? x.detach() : x.detach().flatten();
+  const int axis = dim ? wrap_axis(*dim, x.dim()) : 0;
+  const std::int64_t size = lines.size(axis);
+  Integers first;
+  Integers inverse;
+  std::vector<std::byte> differs;  // from the one before, for all but the first
+  if (size > 1) {
+    const Tensor slices = movedim(lines, axis, 0).reshape({size, lines.numel() / size});
+    differs = any(ne(slices.narrow(0, 1, size - 1), slices.narrow(0, 0, size - 1)), 1).to_bytes();
+  }
+  for (std::int64_t i = 0; i < size; ++i) {
+    if (i == 0 || differs[static_cast<std::size_t>(i) - 1] != std::byte{0}) first.push_back(i);
+    inverse.push_back(static_cast<std::int64_t>(first.size()) - 1);
+  }
+  Integers counts;
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    counts.push_back((i + 1 < first.size() ? first[i + 1] : size) - first[i]);
+  }
+  const auto count = static_cast<std::int64_t>(first.size());
+  return {index_select(lines, axis, on(x.device(), first, {count})),
+          on(x.device(), inverse, dim ? Shape{size} : x.sizes()), on(x.device(), counts, {count})};
+}
+
+Tensor unique_consecutive(const Tensor& x, std::optional<std::int64_t> dim) {
+  return unique_consecutive_with_counts(x, dim).output;
+}
 
 Tensor bincount(const Tensor& x, const Tensor& weights, std::int64_t minlength) {
   functional::require_index_type("bincount", x);

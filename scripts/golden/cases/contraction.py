@@ -38,6 +38,9 @@ CASES += [("conv_transpose2d", T(1, 3, 4, 4), T(3, 2, 3, 3), T(2), 2, 1),
 CASES += [("conv_transpose1d", T(2, 3, 5), T(3, 4, 3), T(4), 2, 1, 1), ("kron", T(2, 3), T(2, 2)),
           ("conv_transpose2d", T(1, 2, 3, 4), T(2, 3, 2, 3), None, [2, 1], [1, 0], 0, 1, [2, 1]),
           ("tensordot", T(2, 3, 4), T(3, 4, 2)), ("tensordot", T(2, 3), T(3, 4), 1)]
+CASES += [("cdist", T(3, 4), T(5, 4), p) for p in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, float("inf"))]
+CASES += [("cdist", T(2, 3, 4), T(2, 5, 4)), ("cdist", T(2, 1, 3, 4), T(3, 5, 4), 1.0), ("cdist", T(3, 0), T(2, 0))]
+
 
 CALLS = {
     "addmm": lambda c, a, b, beta=1, alpha=1: torch.addmm(c, a, b, beta=beta, alpha=alpha),

@@ -2,7 +2,7 @@
 
 import torch
 
-from composites import B, I, T, V
+from composites import B, I, K, T, V
 from cases import contraction, elementwise, indexing, losses, movement, nn, reduction
 
 CASES = [("add", T(2, 3), T(4)), ("mul", T(2, 3), T(2, 4)), ("where", B(2), T(3), T(3)), ("matmul", T(2, 3), T(4, 5)),
@@ -35,6 +35,20 @@ _BYTES = I(3, dtype="uint8")
 CASES += [("full_like", _BYTES, 300), ("full_like", I(3), float("nan")), ("full_like", I(3), float("inf")),
           ("full_like", _BYTES, 255.9), ("clamp", _BYTES, None, 300), ("where", B(3), _BYTES, 300),
           ("masked_fill", _BYTES, B(3), 300)]
+CASES += [("grid_sample", T(2, 3, 4, 5), T(2, 4, 3, 3)), ("grid_sample", T(2, 3, 4, 5), T(1, 4, 3, 2)),
+          ("grid_sample", T(1, 1, 2, 3, 4), T(1, 2, 2, 2, 3), "bicubic"), ("affine_grid", T(2, 2, 3), [1, 1, 3, 3]),
+          ("local_response_norm", T(2, 3), 3), ("interpolate", T(1, 2, 5), [8], None, "linear", False, True),
+          ("cdist", T(3, 4), T(5, 3)), ("cdist", T(3, 4), T(5, 4), -1.0), ("cummax", T(2, 3), 2), ("quantile", T(3), 1.5),
+          ("quantile", I(3), 0.5), ("quantile", T(0), 0.5), ("histc", T(3), 0), ("histc", T(3), 3, 2.0, 1.0),
+          ("masked_scatter", T(4), V([True, True, True, False], "bool"), T(2)), ("masked_scatter", T(4), B(4), I(4)),
+          *[("scatter_reduce", T(3), 0, V([3], "int64"), T(1), how, own) for own in (True, False)
+            for how in ("sum", "prod", "mean", "amax", "amin")], ("quantile", T(3), V([0.5, 1.5])),
+          ("scatter_reduce", T(3), 0, I(3, hi=3), T(2), "sum"),
+          ("index_reduce", T(3, 2), 0, V([0, 1], "int64"), T(3, 2), "prod"),
+          *[("embedding_bag", I(4, hi=5), T(5, 3), V([1, 2], "int64"), K(mode=mode)) for mode in ("sum", "mean", "max")],
+          ("embedding_bag", I(4, hi=5), T(5, 3)),
+          ("embedding_bag", I(2, 2, hi=5), T(5, 3), V([0, 1], "int64"))]
+
 
 CALLS = {}
 for _module in (elementwise, reduction, movement, indexing, contraction, nn, losses):

@@ -47,6 +47,23 @@ CASES += [("embedding_max_norm", V([0, 3, 3, 1], "int64"), T(5, 4), None, 1.0, 2
 CASES += [("index", T(4, 3), [V(2, "int64")]), ("index", T(4, 3, 2), [":", V(-1, "int32")]),
           ("index", T(4, 3, 2), [V([0, 2], "int64"), V(1, "int64")]), ("index_put_", T(4, 3), [V(1, "int64")], T(3)),
           ("index", T(4, 3, 2), [V(3, "int64"), ":", V([0, 1, 1], "int64")])]
+CASES += [("isin", I(3, 4), I(5)), ("isin", I(3, 4), I(2, 3), False, True), ("isin", I(3, 4), 4), ("isin", 4, I(3)),
+          ("isin", I(20, hi=300), I(200, hi=300)), ("isin", V([1.0, 2.0, float("nan")], grad=False), V([2, 3], "int64")),
+          ("isin", I(3), V([], "int64"))]
+CASES += [("unique_consecutive", I(12, hi=3)), ("unique_consecutive", I(4, 3, hi=2), 0),
+          ("unique_consecutive_with_counts", I(12, hi=2)), ("unique_consecutive_with_counts", I(3, 4, hi=2)),
+          ("unique_consecutive_with_counts", I(6, 2, hi=2), 0), ("unique_consecutive_with_counts", I(2, 9, hi=2), -1)]
+CASES += [("masked_scatter", T(3, 4), B(3, 4), T(12)), ("masked_scatter", T(3, 4), B(4), T(3, 4)),
+          ("masked_scatter", I(5), B(5), I(7)), ("masked_scatter", T(2), V([False, False], "bool"), T(0))]
+for _how in ("sum", "prod", "mean", "amax", "amin"):
+    for _own in (True, False):
+        CASES += [("scatter_reduce", T(3, 4), 1, I(3, 6, hi=4), T(3, 6), _how, _own),
+                  ("scatter_reduce", T(4, 3), 0, I(5, 2, hi=4), T(5, 2), _how, _own),
+                  ("scatter_reduce", V([1.0, 0.0, 2.0]), 0, V([0, 0, 1, 0], "int64"), V([0.0, 2.0, 0.5, 2.0]), _how, _own),
+                  ("scatter_reduce", I(5, lo=1), 0, I(9, hi=5), I(9, lo=-4), _how, _own)]
+        if _how != "sum":
+            CASES += [("index_reduce", T(4, 3), 0, V([2, 0, 2], "int64"), T(3, 3), _how, _own),
+                      ("index_reduce", T(2, 4), 1, V([3, 1, 3, 3], "int64"), T(2, 4), _how, _own)]
 
 
 def _entry(text):
@@ -75,6 +92,14 @@ def _index_put(x, entries, value):
 
 
 CALLS = {
+    "isin": lambda x, among, unique=False, invert=False: torch.isin(x, among, assume_unique=unique, invert=invert),
+    "unique_consecutive": lambda x, dim=None: torch.unique_consecutive(x, dim=dim),
+    "unique_consecutive_with_counts": lambda x, dim=None:
+        torch.unique_consecutive(x, return_inverse=True, return_counts=True, dim=dim),
+    "scatter_reduce": lambda x, dim, index, source, how, own=True:
+        torch.scatter_reduce(x, dim, index, source, how, include_self=own),
+    "index_reduce": lambda x, dim, index, source, how, own=True:
+        torch.index_reduce(x, dim, index, source, how, include_self=own),
     "index": _index,
     "index_put_": _index_put,
     "one_hot": lambda x, n=-1: F.one_hot(x, n),

@@ -56,6 +56,10 @@ CASES += [("interpolate", T(1, 2, 3, 4), [6, 8]), ("interpolate", T(1, 2, 3, 4),
 CASES += [("to_float64", I(3)), ("to_int64", V([1.7, -1.7, 0.0])), ("to_bool", V([0.0, 0.5, -2.0])),
           ("to_float16", T(4, grad=False)), ("to_bfloat16", T(6, grad=False)), ("to_uint8", I(4)),
           ("to_int8", V([200, 127, -129], "int64")), ("to_int32", V([2.9, -2.9, 0.5])), ("to_float32", B(3))]
+# With antialias: images that shrink, stay, grow.
+CASES += [("interpolate", T(1, 2, 9, 11), size, None, mode, align, True) for mode in ("bilinear", "bicubic")
+          for size in ([4, 3], [9, 5], [12, 7]) for align in (False, True)]
+CASES += [("interpolate", T(2, 1, 7, 8), None, 0.4, mode, False, True) for mode in ("bilinear", "bicubic")]
 
 
 def _slice(x, dim, start, stop, step):
@@ -71,8 +75,8 @@ CALLS = {
     "repeat_interleave": lambda x, n, dim=None: torch.repeat_interleave(x, n, dim),
     "unfold": lambda x, k, d, p, s: F.unfold(x, k, d, p, s),
     "fold": lambda x, o, k, d, p, s: F.fold(x, o, k, d, p, s),
-    "interpolate": lambda x, size=None, factor=None, mode="nearest", align=None:
-        F.interpolate(x, size, factor, mode, align),
+    "interpolate": lambda x, size=None, factor=None, mode="nearest", align=None, antialias=False:
+        F.interpolate(x, size, factor, mode, align, antialias=antialias),
     "t": lambda x: torch.t(x),
     "select": lambda x, dim, i: torch.select(x, dim, i),
 } | {f"to_{name}": (lambda dtype: lambda x: x.to(dtype))(getattr(torch, name))

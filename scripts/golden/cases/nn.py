@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from composites import B, I, T, V
+from composites import B, I, K, T, V
 
 _KINKS = V([-4.0, -3.0, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0, 6.0, 7.0])
 _PLAIN = ["relu", "relu6", "leaky_relu", "elu", "selu", "celu", "gelu", "silu", "mish", "softplus", "softsign",
@@ -60,6 +60,37 @@ CASES += [("scaled_dot_product_attention", _Q, _K, T(2, 2, 5, 6)), ("scaled_dot_
           ("scaled_dot_product_attention", T(3, 4), T(5, 4), T(5, 4)),
           ("scaled_dot_product_attention", T(2, 3, 4), T(2, 5, 4), T(2, 5, 4), None, 0.0, True)]
 CASES += [("dropout", T(3, 4), 0.5, False), ("dropout", T(3, 4), 0.0, True), ("dropout", T(3, 4), 1.0, True)]
+CASES += [("local_response_norm", T(2, 5, 3, 2), 3), ("local_response_norm", T(2, 4, 3), 2, 0.5, 0.6, 2.0),
+          ("local_response_norm", T(1, 3, 2, 2, 2), 5, 1.0), ("local_response_norm", T(2, 3, 4), 1, 0.7)]
+# grid_sample: input, grid, mode, padding_mode, align_corners
+_GRID, _VOLUME_GRID = T(2, 4, 3, 2, lo=-1.6, hi=1.6), T(2, 2, 3, 2, 3, lo=-1.5, hi=1.5)
+CASES += [("grid_sample", T(2, 3, 4, 5), _GRID, mode, padding, align) for mode in ("bilinear", "nearest", "bicubic")
+          for padding in ("zeros", "border", "reflection") for align in (False, True)]
+CASES += [("grid_sample", T(2, 2, 3, 4, 5), _VOLUME_GRID, mode, padding, align) for mode in ("bilinear", "nearest")
+          for padding in ("zeros", "border", "reflection") for align in (False, True)]
+CASES += [("grid_sample", T(1, 1, 3, 1), T(1, 2, 2, 2, lo=-4, hi=4), "bilinear", "reflection", True),
+          ("grid_sample", T(2, 1, 3, 3), _GRID),
+          ("grid_sample", T(1, 1, 3, 3), V([[[[float("nan"), 0.0], [float("inf"), 0.0]]]], grad=False))]
+CASES += [("affine_grid", T(2, 2, 3), [2, 3, 4, 5], align) for align in (False, True)]
+CASES += [("affine_grid", T(2, 3, 4), [2, 1, 2, 3, 4], align) for align in (False, True)]
+CASES += [("affine_grid", T(1, 2, 3), [1, 1, 1, 4], True), ("affine_grid", T(1, 2, 3), [1, 1, 3, 3])]
+# embedding_bag: input, weight, offsets, and options by name
+_BAGS = I(7, hi=5)
+for _mode in ("sum", "mean", "max"):
+    CASES += [("embedding_bag", _BAGS, T(5, 3), V([0, 2, 2, 5], "int64"), K(mode=_mode)),
+              ("embedding_bag", I(3, 4, hi=5), T(5, 3), K(mode=_mode)),
+              ("embedding_bag", I(3, 4, hi=5), T(5, 3), K(mode=_mode, padding_idx=1)),
+              ("embedding_bag", V([1, 1, 2, 1], "int64"), T(5, 3), V([0, 2], "int64"), K(mode=_mode, padding_idx=-4))]
+CASES += [("embedding_bag", _BAGS, T(5, 3), V([0, 3], "int64")),
+          ("embedding_bag", _BAGS, T(5, 3), V([0, 3, 7], "int64"), K(include_last_offset=True)),
+          ("embedding_bag", I(3, 4, hi=5, dtype="int32"), T(5, 3)),
+          ("embedding_bag", _BAGS, T(5, 3), V([0, 3], "int64"), None, 2.0, "sum", T(7)),
+          ("embedding_bag", I(2, 4, hi=5), T(5, 3), None, None, 2.0, "sum", T(2, 4))]
+
+
+def _embedding_bag(x, weight, offsets=None, max_norm=None, norm_type=2.0, mode="mean", per_sample_weights=None, **others):
+    return F.embedding_bag(x, weight, offsets, max_norm, norm_type, mode=mode, per_sample_weights=per_sample_weights,
+                           **others)
 
 
 def _batch_norm(x, mean, var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
@@ -71,6 +102,10 @@ CALLS = {
     # Its definition: PyTorch's own gradient holds 1 / 6 in float32.
     "hardsigmoid": lambda x: F.relu6(x + 3) / 6,
     "batch_norm": _batch_norm,
+    "embedding_bag": _embedding_bag,
+    "grid_sample": lambda x, grid, mode="bilinear", padding="zeros", align=False:
+        F.grid_sample(x, grid, mode, padding, align),
+    "affine_grid": lambda theta, size, align=False: F.affine_grid(theta, size, align),
     "gelu": lambda x, approximate="none": F.gelu(x, approximate=approximate),
     "relu": lambda x: F.relu(x),
     "softmax": lambda x, dim: F.softmax(x, dim),

@@ -49,6 +49,26 @@ _SOUGHT = V([[0.0, 1.0, 3.5], [7.0, 9.0, 3.0]], grad=False)
 CASES += [("searchsorted", _SORTED, _SOUGHT), ("searchsorted", _SORTED, _SOUGHT, True), ("bucketize", _SOUGHT, _SORTED),
           ("bucketize", _SOUGHT, _SORTED, True), ("unique_with_counts", I(12, hi=5)), ("bincount", I(12, hi=5)),
           ("bincount", I(12, hi=5), T(12, grad=False))]
+CASES += [(name, T(3, 7), dim) for name in ("cummax", "cummin", "logcumsumexp") for dim in (0, 1, -1)]
+CASES += [(name, V([1.0, 3.0, 3.0, 2.0, 3.0, 1.0, 1.0]), 0) for name in ("cummax", "cummin")]
+CASES += [(name, I(3, 6), 1) for name in ("cummax", "cummin")] + [(name, T(), 0) for name in ("cummax", "cummin")]
+CASES += [(name, V([1.0, float("nan"), 5.0, float("nan"), 0.0], grad=False), 0) for name in ("cummax", "cummin")]
+CASES += [("logcumsumexp", T(5, lo=900, hi=950), 0), ("logcumsumexp", T(), 0), ("logcumsumexp", T(2, 0), 1),
+          ("logcumsumexp", V([float("-inf"), 0.0, 1.0, float("-inf")], grad=False), 0),
+          ("logcumsumexp", V([0.0, float("-inf"), 1.0]), 0)]
+# quantile: input, q, dim, keepdim, interpolation
+_SHARES = V([0.0, 0.3, 0.55, 1.0], grad=False)
+_HOLED = V([[1.0, float("nan"), 3.0, 2.0], [4.0, 0.5, 7.0, 1.0]], grad=False)
+for _name in ("quantile", "nanquantile"):
+    CASES += [(_name, T(3, 5), 0.4), (_name, T(3, 5), 0.4, 1), (_name, T(3, 5), 0.25, 0, True), (_name, T(3, 5), _SHARES),
+              (_name, T(3, 5), _SHARES, 1), (_name, T(2, 3, 4), _SHARES, 1, True), (_name, T(3, 5), 0.5, None, True),
+              (_name, _HOLED, 0.4, 1), (_name, _HOLED, _SHARES, 0), (_name, _HOLED, 0.9), (_name, T(), 0.5)]
+    CASES += [(_name, T(3, 6), _SHARES, 1, False, how) for how in ("linear", "lower", "higher", "midpoint", "nearest")]
+CASES += [("nanquantile", V([[float("nan"), float("nan")], [1.0, 2.0]], grad=False), 0.5, 1)]
+CASES += [("mode", I(3, 9, hi=4)), ("mode", I(5, 4, hi=3), 0), ("mode", I(5, 4, hi=3), 0, True), ("mode", T(3, 4)),
+          ("mode", V([2.0, 1.0, 2.0, 1.0, 3.0])), ("mode", I(1, 1)), ("mode", T())]
+CASES += [("histc", T(40, grad=False)), ("histc", T(40, grad=False), 5, -0.5, 0.75), ("histc", T(5, 8, grad=False), 7),
+          ("histc", V([1.0, 1.0], grad=False), 4), ("histc", V([0.0, 0.5, 1.0, 2.0], grad=False), 2, 0.0, 1.0)]
 
 
 def _sum(x, dim=None, keepdim=False):
@@ -66,6 +86,9 @@ def _spread(function):
 
 
 CALLS = {
+    "quantile": lambda x, q, dim=None, keepdim=False, how="linear": torch.quantile(x, q, dim, keepdim, interpolation=how),
+    "nanquantile": lambda x, q, dim=None, keepdim=False, how="linear":
+        torch.nanquantile(x, q, dim, keepdim, interpolation=how),
     "searchsorted": lambda s, v, right=False: torch.searchsorted(s, v, right=right),
     "bucketize": lambda v, s, right=False: torch.bucketize(v, s, right=right),
     "unique_with_counts": lambda x: torch.unique(x, return_inverse=True, return_counts=True),
