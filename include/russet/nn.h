@@ -4,6 +4,7 @@
 #include <russet/nn/containers.h>
 #include <russet/nn/convolution.h>
 #include <russet/nn/dropout.h>
+#include <russet/nn/image.h>
 #include <russet/nn/init.h>
 #include <russet/nn/linear.h>
 #include <russet/nn/loss.h>

@@ -53,23 +53,47 @@ Tensor Bilinear::forward_all(std::span<const Tensor> inputs) {
   throw ValueError(fmt::format("Bilinear: takes two inputs, not {}", inputs.size()));
 }
 
-Embedding::Embedding(std::int64_t num_embeddings, std::int64_t embedding_dim, const EmbeddingOptions& options)
-    : options_(options) {
-  if (num_embeddings < 0 || embedding_dim < 0) {
-    throw ValueError(fmt::format("Embedding: {} entries of {} numbers", num_embeddings, embedding_dim));
+namespace {
+
+/// The table of an embedding, with zeros in the row that is padding.
+Tensor new_rows(const char* module, std::int64_t entries, std::int64_t width, std::optional<std::int64_t> padding) {
+  if (entries < 0 || width < 0) throw ValueError(fmt::format("{}: {} entries of {} numbers", module, entries, width));
+  if (padding && (*padding < -entries || *padding >= entries)) {
+    throw ValueError(fmt::format("{}: padding_idx {} is outside {} entries", module, *padding, entries));
   }
-  const std::optional<std::int64_t>& padding = options_.padding_idx;
-  if (padding && (*padding < -num_embeddings || *padding >= num_embeddings)) {
-    throw ValueError(fmt::format("Embedding: padding_idx {} is outside {} entries", *padding, num_embeddings));
-  }
-  const Tensor made = empty({num_embeddings, embedding_dim}, NewModules::options());
+  const Tensor made = empty({entries, width}, NewModules::options());
   init::normal_(made);
   if (padding) made.select(0, *padding).zero_();
-  weight = register_parameter("weight", made);
+  return made;
+}
+
+}  // namespace
+
+Embedding::Embedding(std::int64_t num_embeddings, std::int64_t embedding_dim, const EmbeddingOptions& options)
+    : options_(options) {
+  weight = register_parameter("weight", new_rows("Embedding", num_embeddings, embedding_dim, options_.padding_idx));
 }
 
 Tensor Embedding::forward(const Tensor& indices) {
   return embedding(indices, weight, options_.padding_idx, options_.max_norm, options_.norm_type);
+}
+
+EmbeddingBag::EmbeddingBag(std::int64_t num_embeddings, std::int64_t embedding_dim, const EmbeddingBagOptions& options)
+    : options_(options) {
+  weight = register_parameter("weight", new_rows("EmbeddingBag", num_embeddings, embedding_dim, options_.padding_idx));
+}
+
+Tensor EmbeddingBag::forward(const Tensor& indices, const Tensor& offsets, const Tensor& per_sample_weights) {
+  return embedding_bag(indices, weight, offsets, options_.max_norm, options_.norm_type,
+                       {.mode = options_.mode,
+                        .per_sample_weights = per_sample_weights,
+                        .include_last_offset = options_.include_last_offset,
+                        .padding_idx = options_.padding_idx});
+}
+
+Tensor EmbeddingBag::operator()(const Tensor& indices, const Tensor& offsets, const Tensor& per_sample_weights) {
+  return call(std::span(&indices, 1),
+              [&](std::span<const Tensor> inputs) { return forward(inputs.front(), offsets, per_sample_weights); });
 }
 
 Tensor Unflatten::forward(const Tensor& x) { return unflatten(x, axis_, sizes_); }

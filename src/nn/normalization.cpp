@@ -56,4 +56,8 @@ GroupNorm::GroupNorm(std::int64_t groups, std::int64_t channels, const GroupNorm
 
 Tensor GroupNorm::forward(const Tensor& x) { return group_norm(x, groups_, weight, bias, eps_); }
 
+Tensor LocalResponseNorm::forward(const Tensor& x) {
+  return local_response_norm(x, size_, options_.alpha, options_.beta, options_.k);
+}
+
 }  // namespace russet::nn

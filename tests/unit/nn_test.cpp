@@ -231,6 +231,35 @@ TEST_F(Modules, EmbeddingPadding) {
   EXPECT_EQ(table.weight.grad().select(0, 4).to_vector<float>(), std::vector<float>(3, 1));
 }
 
+TEST_F(Modules, EmbeddingBags) {
+  nn::EmbeddingBag table(5, 3, {.mode = EmbeddingBagMode::sum, .padding_idx = 2});
+  const std::vector<float> unset(3, 0);
+  EXPECT_EQ(table.weight.select(0, 2).to_vector<float>(), unset);
+  const Tensor indices = Tensor::from<std::int64_t>({4, 2, 4, 2}, {4}, device);
+  const Tensor found = table(indices, Tensor::from<std::int64_t>({0, 3}, {2}, device));
+  EXPECT_TRUE(equal(found.select(0, 0), table.weight.select(0, 4) * 2));
+  EXPECT_EQ(found.select(0, 1).to_vector<float>(), unset);
+  EXPECT_TRUE(equal(table(indices.reshape({1, 4})), found.narrow(0, 0, 1)));
+  const Tensor halves = full({1, 4}, 0.5, {.device = device});
+  EXPECT_TRUE(equal(table(indices.reshape({1, 4}), {}, halves).select(0, 0), table.weight.select(0, 4)));
+  found.backward(ones({2, 3}, {.device = device}));
+  EXPECT_EQ(table.weight.grad().select(0, 4).to_vector<float>(), std::vector<float>(3, 2));
+  EXPECT_EQ(table.weight.grad().select(0, 2).to_vector<float>(), unset);
+  EXPECT_THROW(nn::EmbeddingBag(5, 3, {.padding_idx = 5}), ValueError);
+}
+
+TEST_F(Modules, LayersOfImages) {
+  const Tensor x = randn({1, 2, 4, 6}, {.device = device});
+  const Tensor columns = nn::Unfold(2, {.stride = 2})(x);
+  EXPECT_EQ(columns.sizes(), (Shape{1, 8, 6}));
+  EXPECT_TRUE(equal(nn::Fold({4, 6}, 2, {.stride = 2})(columns), x));  // windows that do not overlap
+  const Tensor larger = nn::Upsample({.scale_factor = 2})(x);
+  EXPECT_TRUE(equal(larger, interpolate(x, {.size = Size2(8, 12)})));
+  // Of one channel the mean square is the channel's own.
+  const Tensor scaled = nn::LocalResponseNorm(1, {.alpha = 3, .beta = 1, .k = 2})(x);
+  EXPECT_TRUE(allclose(scaled, x / (x * x * 3 + 2)));
+}
+
 TEST_F(Modules, AttendingRowsIsAttention) {
   nn::MultiheadAttention attention(8, 2, {.batch_first = true});
   const Tensor x = randn({3, 5, 8}, {.device = device});

@@ -49,6 +49,30 @@ class Embedding : public Module {
   EmbeddingOptions options_;
 };
 
+struct EmbeddingBagOptions {
+  EmbeddingBagMode mode = EmbeddingBagMode::mean;
+  std::optional<double> max_norm{};
+  double norm_type = 2;
+  bool include_last_offset = false;
+  /// The row of this index starts as zeros and does not count. Negative: from the end.
+  std::optional<std::int64_t> padding_idx{};
+};
+/// Rows of weight: [entries, width] at the indices of each bag, combined. Initial values: normal.
+class EmbeddingBag : public Module {
+ public:
+  EmbeddingBag(std::int64_t num_embeddings, std::int64_t embedding_dim, const EmbeddingBagOptions& options = {});
+  /// indices: [bags, size]. Returns [bags, width].
+  Tensor forward(const Tensor& indices) override { return forward(indices, {}); }
+  /// indices: a vector, with the offsets of the bags in it; or as above, without.
+  Tensor forward(const Tensor& indices, const Tensor& offsets, const Tensor& per_sample_weights = {});
+  Tensor operator()(const Tensor& indices, const Tensor& offsets = {}, const Tensor& per_sample_weights = {});
+
+  Parameter weight;
+
+ private:
+  EmbeddingBagOptions options_;
+};
+
 /// Axes start to end as one.
 class Flatten : public Module {
  public:

@@ -87,4 +87,21 @@ class GroupNorm : public Module {
   double eps_;
 };
 
+struct LocalResponseNormOptions {
+  double alpha = 1e-4;
+  double beta = 0.75;
+  double k = 1;
+};
+/// Divides by a power of the mean square of `size` neighbouring channels.
+class LocalResponseNorm : public Module {
+ public:
+  explicit LocalResponseNorm(std::int64_t size, const LocalResponseNormOptions& options = {})
+      : size_(size), options_(options) {}
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  std::int64_t size_;
+  LocalResponseNormOptions options_;
+};
+
 }  // namespace russet::nn
