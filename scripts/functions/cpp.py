@@ -7,6 +7,7 @@ ARGUMENTS = {  # type: as an argument, as a field
     "int": ("std::int64_t", "std::int64_t"),
     "int[]": ("const std::vector<std::int64_t>&", None),
     "int[2]": ("Size2", "Size2"),
+    "int[3]": ("Size3", "Size3"),
     "float": ("double", "double"),
     "bool": ("bool", "bool"),
     "str": ("std::string_view", "std::string"),
@@ -14,6 +15,7 @@ ARGUMENTS = {  # type: as an argument, as a field
     "dims": ("const DimList&", "DimList"),
     "shape": ("const Shape&", "Shape"),
     "padding": ("ConvPadding", "ConvPadding"),
+    "padding[3]": ("ConvPadding3", "ConvPadding3"),
     "DType": ("DType", "DType"),
     "Device": ("Device", "Device"),
     "Generator": ("Generator*", "Generator*"),
@@ -22,7 +24,7 @@ ARGUMENTS = {  # type: as an argument, as a field
     "InferredOptions": ("const InferredOptions&", None),
 }
 OPTIONAL = {"Tensor": ARGUMENTS["Tensor"], "dims": ARGUMENTS["dims"], "Generator": ARGUMENTS["Generator"],
-            "int[2]": ("OptionalSize2", "OptionalSize2")}
+            "int[2]": ("OptionalSize2", "OptionalSize2"), "int[3]": ("OptionalSize3", "OptionalSize3")}
 RESULTS = {"Tensor": "Tensor", "Tensor[]": "std::vector<Tensor>", "bool": "bool", "(Tensor, Tensor)":
            "std::pair<Tensor, Tensor>"}
 ALWAYS_OPTIONAL = ("TensorOptions", "InferredOptions")

@@ -24,9 +24,9 @@ bool fits(std::string_view type, const Json& value) {
   if (type == "bool") return value.is_boolean();
   if (type == "int" || type == "dim") return value.is_number_integer();
   if (type == "int[]") return is_list_of_integers(value);
-  if (type == "dims" || type == "shape" || type == "int[2]")
+  if (type == "dims" || type == "shape" || type == "int[2]" || type == "int[3]")
     return value.is_number_integer() || is_list_of_integers(value);
-  if (type == "padding") return value.is_string() || value.is_number_integer() || is_list_of_integers(value);
+  if (type.starts_with("padding")) return value.is_string() || value.is_number_integer() || is_list_of_integers(value);
   return value.is_string();
 }
 

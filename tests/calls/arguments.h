@@ -94,8 +94,12 @@ T Arguments::value(std::size_t position) const {
     return call.dims(position);
   } else if constexpr (std::is_same_v<T, Size2> || std::is_same_v<T, OptionalSize2>) {
     return call.size2(position);
+  } else if constexpr (std::is_same_v<T, Size3> || std::is_same_v<T, OptionalSize3>) {
+    return call.size3(position);
   } else if constexpr (std::is_same_v<T, ConvPadding>) {
     return call.is_text(position) ? ConvPadding(call.text(position)) : ConvPadding(call.size2(position));
+  } else if constexpr (std::is_same_v<T, ConvPadding3>) {
+    return call.is_text(position) ? ConvPadding3(call.text(position)) : ConvPadding3(call.size3(position));
   } else if constexpr (std::is_same_v<T, DType> || std::is_same_v<T, std::optional<DType>>) {
     return dtype_of(call.text(position), DType::float32);
   } else if constexpr (std::is_same_v<T, Device>) {

@@ -121,4 +121,9 @@ russet::Size2 Call::size2(std::size_t i) const {
   return sizes.size() == 1 ? russet::Size2(sizes[0]) : russet::Size2(sizes[0], sizes[1]);
 }
 
+russet::Size3 Call::size3(std::size_t i) const {
+  const std::vector<std::int64_t> sizes = integers(i);
+  return sizes.size() == 1 ? russet::Size3(sizes[0]) : russet::Size3(sizes[0], sizes[1], sizes[2]);
+}
+
 }  // namespace golden

@@ -65,6 +65,7 @@ class Call {
   std::vector<std::int64_t> integers(std::size_t i) const;
   russet::Dims dims(std::size_t i) const { return russet::Dims(std::span<const std::int64_t>(integers(i))); }
   russet::Size2 size2(std::size_t i) const;
+  russet::Size3 size3(std::size_t i) const;
   const Json& value(std::size_t i) const { return arguments_.at(i).value; }
   russet::Device device() const { return making_.device; }
 

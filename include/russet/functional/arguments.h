@@ -36,33 +36,58 @@ struct Size2 {
   constexpr bool operator==(const Size2&) const = default;
 };
 
-/// A Size2 that may be left out: `{.stride = 2}`, `{.stride = {2, 1}}`.
-struct OptionalSize2 : std::optional<Size2> {
-  constexpr OptionalSize2() = default;
-  constexpr OptionalSize2(Size2 sizes) : std::optional<Size2>(sizes) {}
+/// One number for each of the last three dimensions; a single number stands for all.
+struct Size3 {
+  std::int64_t depth = 0;
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+
   template <std::integral T>
-  constexpr OptionalSize2(T both) : std::optional<Size2>(Size2(both)) {}
-  constexpr OptionalSize2(std::int64_t height, std::int64_t width) : std::optional<Size2>(Size2(height, width)) {}
+  constexpr Size3(T all)
+      : depth(static_cast<std::int64_t>(all)),
+        height(static_cast<std::int64_t>(all)),
+        width(static_cast<std::int64_t>(all)) {}
+  constexpr Size3(std::int64_t depth, std::int64_t height, std::int64_t width)
+      : depth(depth), height(height), width(width) {}
+  constexpr bool operator==(const Size3&) const = default;
+
+  /// Without the depth.
+  constexpr Size2 plane() const { return {height, width}; }
 };
+
+/// A Size2 or Size3 that may be left out: `{.stride = 2}`, `{.stride = {2, 1}}`.
+template <class Sizes>
+struct OptionalSizes : std::optional<Sizes> {
+  constexpr OptionalSizes() = default;
+  constexpr OptionalSizes(Sizes sizes) : std::optional<Sizes>(sizes) {}
+  template <std::integral... T>
+  requires std::constructible_from<Sizes, T...>
+  constexpr OptionalSizes(T... each) : std::optional<Sizes>(Sizes(static_cast<std::int64_t>(each)...)) {}
+};
+using OptionalSize2 = OptionalSizes<Size2>;
+using OptionalSize3 = OptionalSizes<Size3>;
 
 /// Zeros around the input: numbers, or "same" (the output has the input's size; stride 1) or "valid" (none).
-class ConvPadding {
+template <class Sizes>
+class BasicConvPadding {
  public:
-  template <std::integral T>
-  constexpr ConvPadding(T both) : sizes_(both) {}
-  constexpr ConvPadding(std::int64_t height, std::int64_t width) : sizes_(height, width) {}
-  constexpr ConvPadding(Size2 sizes) : sizes_(sizes) {}
+  template <std::integral... T>
+  requires std::constructible_from<Sizes, T...>
+  constexpr BasicConvPadding(T... each) : sizes_(static_cast<std::int64_t>(each)...) {}
+  constexpr BasicConvPadding(Sizes sizes) : sizes_(sizes) {}
   /// Throws ValueError for another word.
-  ConvPadding(const char* name) : ConvPadding(std::string_view(name)) {}
-  ConvPadding(std::string_view name);
+  BasicConvPadding(const char* name) : BasicConvPadding(std::string_view(name)) {}
+  BasicConvPadding(std::string_view name);
 
   constexpr bool is_same() const { return same_; }
-  constexpr Size2 sizes() const { return sizes_; }
+  constexpr Sizes sizes() const { return sizes_; }
 
  private:
-  Size2 sizes_{0};
+  Sizes sizes_{0};
   bool same_ = false;
 };
+using ConvPadding = BasicConvPadding<Size2>;
+using ConvPadding3 = BasicConvPadding<Size3>;
 
 /// Python's slice: elements start, start + step, ... below stop. Negative numbers count from the end.
 struct Slice {

@@ -38,6 +38,27 @@ CASES += [("conv_transpose2d", T(1, 3, 4, 4), T(3, 2, 3, 3), T(2), 2, 1),
 CASES += [("conv_transpose1d", T(2, 3, 5), T(3, 4, 3), T(4), 2, 1, 1), ("kron", T(2, 3), T(2, 2)),
           ("conv_transpose2d", T(1, 2, 3, 4), T(2, 3, 2, 3), None, [2, 1], [1, 0], 0, 1, [2, 1]),
           ("tensordot", T(2, 3, 4), T(3, 4, 2)), ("tensordot", T(2, 3), T(3, 4), 1)]
+# Three axes: with stride, padding, dilation, groups; output padding, also as large as the stride.
+CASES += [("conv3d", T(2, 3, 4, 5, 6), T(4, 3, 3, 2, 3), T(4)), ("conv3d", T(1, 2, 3, 4, 4), T(3, 2, 1, 1, 1)),
+          ("conv3d", T(1, 2, 7, 5, 6), T(3, 2, 3, 3, 2), T(3), [2, 1, 2], [1, 0, 1]),
+          ("conv3d", T(1, 4, 6, 5, 5), T(6, 2, 2, 3, 3), T(6), 1, [2, 1, 1], [3, 1, 2], 2),
+          ("conv3d", T(2, 3, 4, 4, 4), T(3, 1, 3, 3, 3), None, 1, 1, 1, 3),
+          ("conv3d", T(1, 2, 6, 4, 4), T(3, 2, 2, 2, 2), T(3), [2, 2, 2]),
+          ("conv3d", T(1, 2, 3, 4, 5), T(2, 2, 2, 3, 4), T(2), 1, "same", [2, 1, 1]),
+          ("conv3d", T(2, 3, 4, 4), T(2, 2, 2, 3, 3), T(2), 1, "valid"),
+          ("conv3d", T(0, 2, 3, 4, 4), T(3, 2, 2, 3, 3), T(3))]
+CASES += [("conv_transpose1d", T(3, 4), T(3, 2, 3), T(2)),
+          ("conv_transpose1d", T(1, 4, 5), T(4, 3, 3), T(6), 3, 1, 2, 2, 2),
+          ("conv_transpose1d", T(1, 2, 4), T(2, 2, 3), None, 1, 1, 3, 1, 4),
+          ("conv_transpose2d", T(1, 2, 3, 3), T(2, 2, 2, 3), T(2), [1, 2], [0, 1], [1, 2], 1, [2, 3]),
+          ("conv_transpose2d", T(2, 3, 4), T(2, 3, 2, 2), T(3), 2), ("conv_transpose2d", T(0, 2, 3, 3), T(2, 3, 2, 2))]
+CASES += [("conv_transpose3d", T(2, 3, 2, 3, 4), T(3, 2, 3, 2, 3), T(2)),
+          ("conv_transpose3d", T(1, 2, 3, 3, 2), T(2, 3, 3, 3, 2), T(3), [2, 1, 2], [1, 0, 1], [1, 0, 0]),
+          ("conv_transpose3d", T(1, 4, 3, 2, 3), T(4, 2, 2, 3, 2), T(4), 2, 1, 1, 2),
+          ("conv_transpose3d", T(1, 2, 3, 2, 2), T(2, 2, 2, 2, 3), None, 1, [1, 0, 2], [1, 1, 2], 1, [2, 2, 3]),
+          ("conv_transpose3d", T(1, 3, 2, 3, 3), T(3, 1, 2, 2, 2), None, 2, 0, 0, 3),
+          ("conv_transpose3d", T(2, 2, 3, 3), T(2, 2, 1, 2, 2), T(2)),
+          ("conv_transpose3d", T(0, 2, 2, 3, 3), T(2, 3, 2, 2, 2), T(3))]
 CASES += [("cdist", T(3, 4), T(5, 4), p) for p in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, float("inf"))]
 CASES += [("cdist", T(2, 3, 4), T(2, 5, 4)), ("cdist", T(2, 1, 3, 4), T(3, 5, 4), 1.0), ("cdist", T(3, 0), T(2, 0))]
 
