@@ -1,4 +1,4 @@
-// Pooling. One axis is two with a height of 1.
+// Pooling. One axis is two with a height of 1. Three are two pools: of planes, then along the depth.
 #include <russet/functional/nn_pooling.h>
 
 #include "functional/nn_detail.h"
@@ -72,9 +72,13 @@ Tensor pooled(Op op, std::initializer_list<Tensor> inputs, const Window& window,
 
 Tensor maxima(const Tensor& x, const Window& window) { return pooled(Op::max_pool, {x.detach(), x}, window); }
 
-ValuesIndices maxima_with_indices(const Tensor& x, const Window& window) {
-  const Tensor positions = functional::iota({x.size(2), x.size(3)}, x.device()).expand(x.sizes());
+/// The largest elements, and those of `positions` that stand where they do.
+ValuesIndices maxima_with(const Tensor& positions, const Tensor& x, const Window& window) {
   return {maxima(x, window), pooled(Op::max_pool, {x.detach(), positions}, window)};
+}
+
+ValuesIndices maxima_with_indices(const Tensor& x, const Window& window) {
+  return maxima_with(functional::iota({x.size(2), x.size(3)}, x.device()).expand(x.sizes()), x, window);
 }
 
 // How many elements each window averages: those inside the input, or inside the input and its padding.
@@ -170,6 +174,7 @@ Tensor adaptive_average(const Tensor& x, const Size2& output) {
 
 // Columns first, then rows: so the first of equal maxima in row-major order takes the gradient.
 Tensor adaptive_maximum(const Tensor& x, const Size2& output) {
+  if (output == Size2(x.size(2), x.size(3))) return functional::copied(x);
   Tensor y = x;
   for (const int axis : {3, 2}) {
     y = adapted(y, axis, axis == 3 ? output.width : output.height, [&](const Tensor& part) {
@@ -179,6 +184,87 @@ Tensor adaptive_maximum(const Tensor& x, const Size2& output) {
     });
   }
   return y;
+}
+
+/// [n, c, d, h, w] as planes [n, c d, h, w].
+Tensor as_planes(const Tensor& volumes) {
+  const Shape& s = volumes.sizes();
+  return volumes.reshape({s[0], s[1] * s[2], s[3], s[4]});
+}
+
+/// Pooled planes of those volumes with the depth as the height: [n, c, d, h w].
+Tensor as_depths(const Tensor& planes, const Tensor& volumes) {
+  const Shape& s = volumes.sizes();
+  return planes.reshape({s[0], s[1], s[2], planes.size(2) * planes.size(3)});
+}
+
+/// What pooling these depths gave, as volumes.
+Tensor as_volumes(const Tensor& depths, const Tensor& planes) {
+  return depths.reshape({depths.size(0), depths.size(1), depths.size(2), planes.size(2), planes.size(3)});
+}
+
+/// Volumes of which `pool_planes` and then `pool_depths` pool what they take as images [n, c, h, w].
+template <class PoolPlanes, class PoolDepths>
+Tensor pooled_twice(const char* function, const Tensor& x, PoolPlanes&& pool_planes, PoolDepths&& pool_depths) {
+  const Tensor volumes = batched(function, x, 5);
+  const Tensor planes = pool_planes(as_planes(volumes));
+  return unbatched(as_volumes(pool_depths(as_depths(planes, volumes)), planes), x, 5);
+}
+
+Window plane_window(const Tensor& planes, const Size3& kernel, const MaxPool3dOptions& options) {
+  return max_window(
+      "max_pool3d", planes, kernel.plane(),
+      {options.stride.value_or(kernel).plane(), options.padding.plane(), options.dilation.plane(), options.ceil_mode});
+}
+
+Window depth_window(const Tensor& depths, const Size3& kernel, const MaxPool3dOptions& options) {
+  return max_window("max_pool3d", depths, {kernel.depth, 1},
+                    {Size2(options.stride.value_or(kernel).depth, 1),
+                     {options.padding.depth, 0},
+                     {options.dilation.depth, 1},
+                     options.ceil_mode});
+}
+
+Shape sizes_of(const Size2& sizes) { return {sizes.height, sizes.width}; }
+Shape sizes_of(const Size3& sizes) { return {sizes.depth, sizes.height, sizes.width}; }
+
+/// Which windows the values that are put back come from.
+struct Unpool {
+  Shape kernel;
+  Shape stride;
+  Shape padding;
+  Shape output;  // empty: the smallest that has such windows
+};
+
+Tensor unpooled(const char* function, const Tensor& x, const Tensor& indices, const Unpool& pool) {
+  functional::require_index_type(function, indices);
+  if (indices.sizes() != x.sizes()) {
+    throw ShapeError(fmt::format("{}: values {} and indices {} have different shapes", function, to_string(x.sizes()),
+                                 to_string(indices.sizes())));
+  }
+  const int axes = pool.kernel.rank();
+  const Tensor values = batched(function, x, axes + 2);
+  const std::int64_t n = values.size(0);
+  const std::int64_t c = values.size(1);
+  Shape sizes{n, c};
+  std::int64_t places = 1;
+  std::int64_t count = 1;
+  for (int axis = 0; axis < axes; ++axis) {
+    const std::int64_t stride = pool.stride[axis];
+    const std::int64_t least = (values.size(axis + 2) - 1) * stride - 2 * pool.padding[axis] + pool.kernel[axis];
+    const std::int64_t size = pool.output.empty() ? least : pool.output[axis];
+    if (size < 1) throw ShapeError(fmt::format("{}: {} is no size of a result", function, size));
+    if (std::abs(size - least) >= stride && size != least) {
+      throw ValueError(fmt::format("{}: the output's size along dimension {} lies between {} and {}, which {} does not",
+                                   function, axis + 2, least - stride, least + stride, size));
+    }
+    sizes.push_back(size);
+    places *= size;
+    count *= values.size(axis + 2);
+  }
+  const Shape flat{n, c, count};
+  const Tensor placed = scatter(constant(0, x, {n, c, places}), 2, indices.reshape(flat), values.reshape(flat));
+  return unbatched(placed.reshape(sizes), x, axes + 2);
 }
 
 }  // namespace
@@ -191,6 +277,12 @@ Tensor max_pool1d(const Tensor& x, std::int64_t kernel, const MaxPool1dOptions& 
 Tensor max_pool2d(const Tensor& x, Size2 kernel, const MaxPool2dOptions& options) {
   const Tensor images = batched("max_pool2d", x, 4);
   return unbatched(maxima(images, max_window("max_pool2d", images, kernel, options)), x, 4);
+}
+
+Tensor max_pool3d(const Tensor& x, Size3 kernel, const MaxPool3dOptions& options) {
+  return pooled_twice(
+      "max_pool3d", x, [&](const Tensor& planes) { return maxima(planes, plane_window(planes, kernel, options)); },
+      [&](const Tensor& depths) { return maxima(depths, depth_window(depths, kernel, options)); });
 }
 
 ValuesIndices max_pool1d_with_indices(const Tensor& x, std::int64_t kernel, const MaxPool1dOptions& options) {
@@ -206,26 +298,33 @@ ValuesIndices max_pool2d_with_indices(const Tensor& x, Size2 kernel, const MaxPo
   return {unbatched(values, x, 4), unbatched(indices, x, 4)};
 }
 
+ValuesIndices max_pool3d_with_indices(const Tensor& x, Size3 kernel, const MaxPool3dOptions& options) {
+  const Tensor volumes = batched("max_pool3d", x, 5);
+  const Tensor first = as_planes(volumes);
+  const Shape inner{volumes.size(2), volumes.size(3), volumes.size(4)};
+  const Tensor positions = as_planes(functional::iota(inner, x.device()).expand(volumes.sizes()));
+  const ValuesIndices planes = maxima_with(positions, first, plane_window(first, kernel, options));
+  const Tensor second = as_depths(planes.values, volumes);
+  const auto [values, indices] =
+      maxima_with(as_depths(planes.indices, volumes), second, depth_window(second, kernel, options));
+  return {unbatched(as_volumes(values, planes.values), x, 5), unbatched(as_volumes(indices, planes.values), x, 5)};
+}
+
+Tensor max_unpool1d(const Tensor& x, const Tensor& indices, std::int64_t kernel, const MaxUnpool1dOptions& options) {
+  const Shape output = options.output_size ? Shape{*options.output_size} : Shape{};
+  return unpooled("max_unpool1d", x, indices, {{kernel}, {options.stride.value_or(kernel)}, {options.padding}, output});
+}
+
 Tensor max_unpool2d(const Tensor& x, const Tensor& indices, Size2 kernel, const MaxUnpool2dOptions& options) {
-  functional::require_index_type("max_unpool2d", indices);
-  if (indices.sizes() != x.sizes()) {
-    throw ShapeError(fmt::format("max_unpool2d: values {} and indices {} have different shapes", to_string(x.sizes()),
-                                 to_string(indices.sizes())));
-  }
-  const Tensor values = batched("max_unpool2d", x, 4);
-  const Size2 stride = options.stride.value_or(kernel);
-  const Size2 size = options.output_size.value_or(
-      Size2((values.size(2) - 1) * stride.height - 2 * options.padding.height + kernel.height,
-            (values.size(3) - 1) * stride.width - 2 * options.padding.width + kernel.width));
-  const std::int64_t n = values.size(0);
-  const std::int64_t c = values.size(1);
-  if (size.height < 1 || size.width < 1) {
-    throw ShapeError(fmt::format("max_unpool2d: {} x {} is no size of a result", size.height, size.width));
-  }
-  const Shape flat{n, c, values.size(2) * values.size(3)};
-  const Tensor empty = constant(0, x, {n, c, size.height * size.width});
-  const Tensor placed = scatter(empty, 2, batched("max_unpool2d", indices, 4).reshape(flat), values.reshape(flat));
-  return unbatched(placed.reshape({n, c, size.height, size.width}), x, 4);
+  const Shape output = options.output_size ? sizes_of(*options.output_size) : Shape{};
+  return unpooled("max_unpool2d", x, indices,
+                  {sizes_of(kernel), sizes_of(options.stride.value_or(kernel)), sizes_of(options.padding), output});
+}
+
+Tensor max_unpool3d(const Tensor& x, const Tensor& indices, Size3 kernel, const MaxUnpool3dOptions& options) {
+  const Shape output = options.output_size ? sizes_of(*options.output_size) : Shape{};
+  return unpooled("max_unpool3d", x, indices,
+                  {sizes_of(kernel), sizes_of(options.stride.value_or(kernel)), sizes_of(options.padding), output});
 }
 
 Tensor avg_pool1d(const Tensor& x, std::int64_t kernel, const AvgPool1dOptions& options) {
@@ -243,6 +342,23 @@ Tensor avg_pool2d(const Tensor& x, Size2 kernel, const AvgPool2dOptions& options
   return unbatched(averaged("avg_pool2d", batched("avg_pool2d", x, 4), kernel, options), x, 4);
 }
 
+Tensor avg_pool3d(const Tensor& x, Size3 kernel, const AvgPool3dOptions& options) {
+  functional::require_floating("avg_pool3d", x);
+  const Size3 stride = options.stride.value_or(kernel);
+  AvgPool2dOptions plane{stride.plane(), options.padding.plane(), options.ceil_mode, options.count_include_pad,
+                         options.divisor_override};
+  AvgPool2dOptions depth{
+      Size2(stride.depth, 1), {options.padding.depth, 0}, options.ceil_mode, options.count_include_pad, {}};
+  if (options.divisor_override) depth.divisor_override = 1;
+  const Tensor y = pooled_twice(
+      "avg_pool3d", functional::wide(x),
+      [&](const Tensor& planes) { return averaged("avg_pool3d", planes, kernel.plane(), plane); },
+      [&](const Tensor& depths) {
+        return averaged("avg_pool3d", depths, {kernel.depth, 1}, depth);
+      });
+  return functional::cast(y, x.dtype());
+}
+
 Tensor adaptive_avg_pool1d(const Tensor& x, std::int64_t output) {
   return lowered(adaptive_average(raised("adaptive_avg_pool1d", x), {1, output}), x);
 }
@@ -251,12 +367,31 @@ Tensor adaptive_avg_pool2d(const Tensor& x, Size2 output) {
   return unbatched(adaptive_average(batched("adaptive_avg_pool2d", x, 4), output), x, 4);
 }
 
+Tensor adaptive_avg_pool3d(const Tensor& x, Size3 output) {
+  functional::require_floating("adaptive_avg_pool3d", x);
+  const Tensor y = pooled_twice(
+      "adaptive_avg_pool3d", functional::wide(x),
+      [&](const Tensor& planes) { return adaptive_average(planes, output.plane()); },
+      [&](const Tensor& depths) {
+        return adaptive_average(depths, {output.depth, depths.size(3)});
+      });
+  return functional::cast(y, x.dtype());
+}
+
 Tensor adaptive_max_pool1d(const Tensor& x, std::int64_t output) {
   return lowered(adaptive_maximum(raised("adaptive_max_pool1d", x), {1, output}), x);
 }
 
 Tensor adaptive_max_pool2d(const Tensor& x, Size2 output) {
   return unbatched(adaptive_maximum(batched("adaptive_max_pool2d", x, 4), output), x, 4);
+}
+
+Tensor adaptive_max_pool3d(const Tensor& x, Size3 output) {
+  return pooled_twice(
+      "adaptive_max_pool3d", x, [&](const Tensor& planes) { return adaptive_maximum(planes, output.plane()); },
+      [&](const Tensor& depths) {
+        return adaptive_maximum(depths, {output.depth, depths.size(3)});
+      });
 }
 
 }  // namespace russet

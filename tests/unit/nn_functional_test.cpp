@@ -48,6 +48,63 @@ TEST(Convolution, ErrorsSayWhatIsWrong) {
   EXPECT_THROW(conv2d(x, weight, {}, {.padding = "full"}), ValueError);
 }
 
+TEST(Convolution, ErrorsOfThreeAxesSayWhatIsWrong) {
+  const Tensor x = scattered_tensor({1, 3, 4, 4, 4});
+  const Tensor weight = scattered_tensor({2, 3, 3, 3, 3});
+  EXPECT_THROW(conv3d(x, scattered_tensor({2, 3, 3, 3})), ShapeError);
+  EXPECT_THROW(conv3d(x, scattered_tensor({2, 2, 3, 3, 3})), ShapeError);
+  EXPECT_THROW(conv3d(x.narrow(2, 0, 2), weight), ShapeError);
+  EXPECT_THROW(conv3d(x.narrow(4, 0, 2), weight), ShapeError);
+  EXPECT_THROW(conv3d(x, weight, scattered_tensor({3})), ShapeError);
+  EXPECT_THROW(conv3d(x, weight, {}, {.stride = {0, 1, 1}}), ValueError);
+  EXPECT_THROW(conv3d(x, weight, {}, {.padding = {-1, 0, 0}}), ValueError);
+  EXPECT_THROW(conv3d(x, weight, {}, {.dilation = {1, 0, 1}}), ValueError);
+  EXPECT_THROW(conv3d(x, weight, {}, {.groups = 0}), ValueError);
+  EXPECT_THROW(conv3d(x, weight, {}, {.stride = {2, 1, 1}, .padding = "same"}), ValueError);
+  EXPECT_THROW(conv3d(x, weight, {}, {.padding = "full"}), ValueError);
+}
+
+TEST(Convolution, TransposedErrorsSayWhatIsWrong) {
+  const Tensor x = scattered_tensor({1, 2, 4, 4, 4});
+  const Tensor weight = scattered_tensor({2, 3, 3, 3, 3});
+  EXPECT_THROW(conv_transpose3d(x, scattered_tensor({3, 2, 3, 3, 3})), ShapeError);
+  EXPECT_THROW(conv_transpose3d(x, weight, scattered_tensor({2})), ShapeError);
+  EXPECT_THROW(conv_transpose3d(x, weight, {}, {.padding = 6}), ShapeError);
+  EXPECT_THROW(conv_transpose3d(x, weight, {}, {.stride = 2, .output_padding = {2, 0, 0}}), ValueError);
+  EXPECT_THROW(conv_transpose3d(x, weight, {}, {.stride = 2, .output_padding = {0, 0, 2}}), ValueError);
+  EXPECT_THROW(conv_transpose3d(x, weight, {}, {.output_padding = {-1, 0, 0}}), ValueError);
+  EXPECT_THROW(conv_transpose3d(x, weight, {}, {.dilation = {0, 1, 1}}), ValueError);
+  const Tensor line = scattered_tensor({1, 2, 4});
+  EXPECT_THROW(conv_transpose1d(line, scattered_tensor({2, 3, 3}), {}, {.output_padding = 1}), ValueError);
+  // Less than the dilation is enough.
+  EXPECT_EQ(conv_transpose1d(line, scattered_tensor({2, 3, 3}), {}, {.output_padding = 1, .dilation = 2}).size(2), 9);
+}
+
+TEST(Convolution, OfThreeAxesIsOneSumOfEachWindow) {
+  const Tensor x = scattered_tensor({2, 3, 5, 4, 4}).to(DType::bfloat16);
+  const Tensor weight = scattered_tensor({2, 3, 3, 3, 3}).to(DType::bfloat16);
+  const Tensor found = conv3d(x, weight, {}, {.padding = 1});
+  EXPECT_TRUE(found.is_contiguous());
+  const Tensor exact = conv3d(x.to(DType::float64), weight.to(DType::float64), {}, {.padding = 1});
+  EXPECT_TRUE(equal(found, exact.to(DType::bfloat16)));
+}
+
+TEST(Pooling, UnpoolingGivesSizesThatPoolToTheInput) {
+  const Tensor x = scattered_tensor({1, 2, 4, 5, 4});
+  const auto [values, indices] = max_pool3d_with_indices(x, 2);
+  const Tensor found = max_unpool3d(values, indices, 2, {.output_size = Size3(4, 5, 4)});
+  EXPECT_TRUE(equal(found, where(found != 0, x, zeros_like(x))));
+  EXPECT_EQ(sum(found != 0).item(), 2 * 2 * 2 * 2);
+  EXPECT_THROW(max_unpool3d(values, indices, 2, {.output_size = Size3(4, 6, 4)}), ValueError);
+  EXPECT_THROW(max_unpool1d(numbers({1, 2}, {1, 2}), classes({0, 2}), 2), ShapeError);
+}
+
+TEST(Pooling, AdaptiveMaximaOfTheSameSizeAreACopy) {
+  const Tensor x = scattered_tensor({1, 2, 3, 3});
+  EXPECT_FALSE(adaptive_max_pool2d(x, 3).shares_storage(x));
+  EXPECT_FALSE(adaptive_max_pool3d(x, {2, 3, 3}).shares_storage(x));
+}
+
 TEST(Pooling, CeilModeStartsNoWindowInThePadding) {
   // PyTorch: size 5, window 2, stride 3, padding 1: starts -1, 2 and, only if allowed, 5.
   EXPECT_EQ(max_pool1d(scattered_tensor({1, 5}), 2, {.stride = 3, .padding = 1, .ceil_mode = true}).size(-1), 2);

@@ -49,6 +49,30 @@ CASES += [("grid_sample", T(2, 3, 4, 5), T(2, 4, 3, 3)), ("grid_sample", T(2, 3,
           ("embedding_bag", I(4, hi=5), T(5, 3)),
           ("embedding_bag", I(2, 2, hi=5), T(5, 3), V([0, 1], "int64"))]
 
+CASES += [("conv3d", T(1, 3, 5, 5, 5), T(2, 4, 3, 3, 3)), ("conv3d", T(1, 3, 2, 5, 5), T(2, 3, 3, 3, 3)),
+          ("conv3d", T(1, 3, 5, 5, 2), T(2, 3, 3, 3, 3)), ("conv3d", T(1, 3, 5, 5, 5), T(2, 3, 3, 3)),
+          ("conv3d", T(1, 3, 5, 5, 5), T(2, 3, 3, 3, 3), T(3)), ("conv3d", T(5, 5, 5), T(2, 3, 3, 3, 3)),
+          ("conv3d", T(1, 4, 5, 5, 5), T(3, 2, 3, 3, 3), None, 1, 0, 1, 2),
+          ("conv3d", T(1, 3, 5, 5, 5), T(2, 3, 3, 3, 3), None, [0, 1, 1]),
+          ("conv3d", T(1, 3, 5, 5, 5), T(2, 3, 3, 3, 3), None, 1, [-1, 0, 0]),
+          ("conv3d", T(1, 3, 5, 5, 5), T(2, 3, 3, 3, 3), None, 1, 0, [0, 1, 1]),
+          ("conv3d", T(1, 3, 5, 5, 5), T(2, 3, 3, 3, 3), None, 1, 0, 1, 0),
+          ("conv3d", T(1, 3, 5, 5, 5), T(2, 3, 3, 3, 3), None, [2, 1, 1], "same"),
+          ("conv_transpose1d", T(1, 3, 5), T(3, 2, 3), None, 2, 0, 2),
+          ("conv_transpose2d", T(1, 3, 5, 5), T(3, 2, 3, 3), None, [3, 2], 0, [2, 2]),
+          ("conv_transpose2d", T(1, 3, 5, 5), T(2, 2, 3, 3)), ("conv_transpose2d", T(1, 3, 1, 1), T(3, 2, 1, 1), None, 1, 1),
+          ("conv_transpose3d", T(1, 3, 5, 5, 5), T(3, 2, 3, 3, 3), None, [2, 3, 3], 0, [2, 0, 0]),
+          ("conv_transpose3d", T(1, 3, 5, 5, 5), T(2, 2, 3, 3, 3)),
+          ("conv_transpose3d", T(1, 3, 5, 5, 5), T(3, 2, 3, 3, 3), T(3)),
+          ("conv_transpose3d", T(1, 3, 1, 5, 5), T(3, 2, 1, 3, 3), None, 1, [1, 0, 0]),
+          ("max_pool3d", T(1, 1, 4, 4, 4), 2, 2, [2, 0, 0]), ("max_pool3d", T(4, 4, 4), 2),
+          ("max_pool3d", T(1, 1, 1, 4, 4), 2), ("avg_pool3d", T(1, 1, 4, 4, 4), 2, 2, [2, 0, 0]),
+          ("avg_pool3d", T(1, 1, 4, 4, 4), 2, 2, 0, False, True, 0), ("avg_pool3d", T(4, 4, 4), 2),
+          ("adaptive_avg_pool3d", T(4, 4, 4), 2), ("adaptive_max_pool3d", T(4, 4, 4), 2),
+          ("max_unpool3d", T(1, 1, 1, 2, 2), I(1, 1, 1, 2, 3, hi=4), 2),
+          ("max_unpool3d", T(1, 1, 1, 2, 2), I(1, 1, 1, 2, 2, hi=4), 2, 2, 0, [4, 4, 4]),
+          ("max_unpool1d", T(1, 1, 2), V([[[0, 4]]], "int64"), 2), ("max_unpool1d", T(1, 1, 2), I(1, 1, 2), 2, 2, 0, [6])]
+
 
 CALLS = {}
 for _module in (elementwise, reduction, movement, indexing, contraction, nn, losses):

@@ -36,6 +36,27 @@ CASES += [("adaptive_avg_pool2d", T(2, 3, 6, 6), 1), ("adaptive_avg_pool2d", T(2
           ("adaptive_avg_pool2d", T(1, 2, 4, 4), 6), ("adaptive_avg_pool2d", T(1, 2, 5, 4), [5, 2]),
           ("adaptive_max_pool2d", T(2, 3, 6, 6), 1), ("adaptive_max_pool2d", T(2, 3, 7, 5), [3, 2]),
           ("adaptive_avg_pool1d", T(2, 3, 7), 3), ("adaptive_max_pool1d", T(2, 3, 7), 3)]
+# Three axes. The maxima of equal elements: whose gradient is the first's in row-major order.
+_EQUAL = V([[[[[1.0, 2.0], [2.0, 0.0]], [[2.0, 2.0], [1.0, 2.0]]]]])
+CASES += [("max_pool3d", T(2, 3, 4, 4, 6), 2), ("max_pool3d", T(1, 2, 5, 7, 6), 3, 2, 1), ("max_pool3d", _EQUAL, 2),
+          ("max_pool3d", T(1, 2, 5, 6, 7), [3, 2, 2], [1, 2, 1], [1, 0, 1], [1, 3, 2]),
+          ("max_pool3d", T(1, 2, 5, 5, 4), 2, 2, 0, 1, True), ("max_pool3d", T(2, 3, 4, 5), [1, 2, 3]),
+          ("max_pool3d_with_indices", T(2, 2, 4, 5, 4), 2), ("max_pool3d_with_indices", _EQUAL, 2),
+          ("max_pool3d_with_indices", T(1, 2, 5, 6, 7), [3, 2, 2], [1, 2, 1], [1, 0, 1], [1, 3, 2]),
+          ("max_pool3d_with_indices", T(2, 5, 5, 4), 3, 2, 1, 1, True)]
+CASES += [("max_unpool1d", T(2, 1, 3), V([[[0, 3, 5]], [[1, 2, 4]]], "int64"), 2),
+          ("max_unpool1d", T(1, 3), V([[1, 2, 6]], "int64"), 2, 2, 0, [7]), ("max_unpool2d", T(1, 2, 2), V(
+              [[[1, 2], [8, 15]]], "int64"), 3, 2, 1, [4, 4]),
+          ("max_unpool3d", T(1, 2, 1, 2, 2), V([[[[[0, 3], [12, 31]]], [[[17, 2], [9, 26]]]]], "int64"), 2),
+          ("max_unpool3d", T(2, 1, 1, 2), V([[[[0, 11]]], [[[7, 5]]]], "int64"), [2, 2, 1], 2, 0, [3, 2, 3])]
+CASES += [("avg_pool3d", T(2, 3, 4, 4, 6), 2), ("avg_pool3d", T(1, 2, 5, 7, 6), 3, 2, 1),
+          ("avg_pool3d", T(1, 2, 5, 7, 6), 3, 2, 1, False, False), ("avg_pool3d", T(1, 2, 5, 5, 4), 2, 2, 0, True),
+          ("avg_pool3d", T(1, 2, 5, 6, 6), [2, 3, 4], [2, 1, 3], [1, 1, 2], True),
+          ("avg_pool3d", T(1, 2, 5, 6, 6), [2, 3, 4], [2, 1, 3], [1, 1, 2], True, False),
+          ("avg_pool3d", T(2, 4, 4, 4), 2, 2, 1, False, True, 3)]
+CASES += [("adaptive_avg_pool3d", T(2, 3, 4, 6, 6), 1), ("adaptive_avg_pool3d", T(1, 2, 5, 7, 4), [3, 2, 6]),
+          ("adaptive_avg_pool3d", T(2, 4, 6, 3), [2, 3, 3]), ("adaptive_max_pool3d", T(2, 3, 4, 6, 6), 1),
+          ("adaptive_max_pool3d", T(1, 2, 5, 7, 4), [3, 2, 6]), ("adaptive_max_pool3d", T(2, 4, 6, 3), [4, 6, 3])]
 # batch_norm: input, running mean, running variance, weight, bias, training, momentum, eps; results: the output and the
 # running statistics after the call.
 _MEAN, _VAR = T(3, grad=False), T(3, lo=0.5, hi=2, grad=False)
@@ -110,9 +131,15 @@ CALLS = {
     "relu": lambda x: F.relu(x),
     "softmax": lambda x, dim: F.softmax(x, dim),
     "max_pool2d_with_indices": F.max_pool2d_with_indices,
+    "max_pool3d_with_indices": F.max_pool3d_with_indices,
+    "max_unpool1d": lambda x, i, kernel, stride=None, padding=0, size=None:
+        F.max_unpool1d(x, i, kernel, stride, padding, size),
     "max_unpool2d": lambda x, i, kernel, stride=None, padding=0, size=None:
         F.max_unpool2d(x, i, kernel, stride, padding, size),
+    "max_unpool3d": lambda x, i, kernel, stride=None, padding=0, size=None:
+        F.max_unpool3d(x, i, kernel, stride, padding, size),
     "avg_pool2d": F.avg_pool2d,
+    "avg_pool3d": F.avg_pool3d,
     "logsigmoid": F.logsigmoid,
     "instance_norm": F.instance_norm,
     "adaptive_max_pool1d": F.adaptive_max_pool1d,
