@@ -260,6 +260,36 @@ TEST_F(Modules, LayersOfImages) {
   EXPECT_TRUE(allclose(scaled, x / (x * x * 3 + 2)));
 }
 
+TEST_F(Modules, LayersOfVolumes) {
+  const Tensor x = randn({1, 4, 4, 6, 4}, {.device = device});
+  nn::Conv3d convolution(4, 6, {3, 2, 2}, {.stride = 2, .padding = {1, 0, 0}, .groups = 2});
+  EXPECT_EQ(convolution.weight.sizes(), (Shape{6, 2, 3, 2, 2}));
+  EXPECT_LE(amax(abs(convolution.weight)).item(), 1 / std::sqrt(24.0));
+  const Tensor y = convolution(x);
+  EXPECT_EQ(y.sizes(), (Shape{1, 6, 2, 3, 2}));
+  nn::ConvTranspose3d back(6, 4, {3, 2, 2}, {.stride = 2, .padding = {1, 0, 0}, .output_padding = {1, 0, 0}});
+  EXPECT_EQ(back.weight.sizes(), (Shape{6, 4, 3, 2, 2}));
+  EXPECT_EQ(back(y).sizes(), x.sizes());
+  EXPECT_TRUE(equal(back(y, {4, 6, 4}), back(y)));
+  EXPECT_EQ(back(y, {3, 7, 4}).sizes(), (Shape{1, 4, 3, 7, 4}));
+  EXPECT_THROW(back(y, {3, 8, 4}), ValueError);
+  nn::ConvTranspose2d plane(4, 2, 3, {.stride = {2, 3}});
+  EXPECT_EQ(plane(x.select(2, 0), {14, 12}).sizes(), (Shape{1, 2, 14, 12}));
+  nn::ConvTranspose1d line(4, 2, 3, {.stride = 2, .bias = false});
+  EXPECT_EQ(line(x.flatten(2), 194).sizes(), (Shape{1, 2, 194}));
+  EXPECT_FALSE(line.bias.defined());
+  EXPECT_EQ(line(x.flatten(2)).sizes(), (Shape{1, 2, 193}));
+  EXPECT_THROW(nn::Conv3d(4, 6, 3, {.groups = 4}), ValueError);
+  EXPECT_THROW(nn::ConvTranspose3d(4, 6, {0, 1, 1}), ValueError);
+
+  EXPECT_TRUE(equal(nn::MaxPool3d(2)(x), max_pool3d(x, 2)));
+  EXPECT_TRUE(equal(nn::AvgPool3d({2, 3, 2})(x), avg_pool3d(x, {2, 3, 2})));
+  EXPECT_TRUE(equal(nn::AdaptiveAvgPool3d(2)(x), adaptive_avg_pool3d(x, 2)));
+  EXPECT_TRUE(equal(nn::AdaptiveMaxPool3d(2)(x), adaptive_max_pool3d(x, 2)));
+  const auto [values, indices] = max_pool3d_with_indices(x, 2);
+  EXPECT_TRUE(equal(nn::MaxUnpool3d(2)(values, indices), max_unpool3d(values, indices, 2)));
+}
+
 TEST_F(Modules, AttendingRowsIsAttention) {
   nn::MultiheadAttention attention(8, 2, {.batch_first = true});
   const Tensor x = randn({3, 5, 8}, {.device = device});
