@@ -9,6 +9,7 @@
 #include "command.h"
 #include "machine.h"
 #include "process.h"
+#include "run/defaults.h"
 #include "workload.h"
 
 namespace russet::app {

@@ -35,6 +35,4 @@ Device require_device(const std::string& name) {
   return device;
 }
 
-DType precision_type(std::string_view word) { return word == "bf16" ? DType::bfloat16 : DType::float32; }
-
 }  // namespace russet::app

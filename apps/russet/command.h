@@ -2,7 +2,6 @@
 // What the subcommands share.
 #include <fmt/format.h>
 #include <russet/device.h>
-#include <russet/dtype.h>
 #include <russet/error.h>
 
 #include <cstdint>
@@ -37,8 +36,5 @@ std::string join(const std::vector<std::string>& words, std::string_view between
 
 /// The device of that name. Throws DeviceError that says why it is not available, and which ones are.
 Device require_device(const std::string& name);
-
-/// float32 or bfloat16 for fp32 and bf16.
-DType precision_type(std::string_view word);
 
 }  // namespace russet::app

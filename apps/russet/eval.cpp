@@ -28,7 +28,7 @@ void run_eval(const Arguments& arguments) {
     if (progress.due()) progress.show(done, "evaluating");
   };
   const auto result =
-      train::evaluate(model, loader, {task.card.objective(), arguments.text("precision") == "bf16", show});
+      train::evaluate(model, loader, {task.card.objective(), precision_type(arguments.text("precision")), show});
   progress.clear();
   if (arguments.flag("json")) {
     Json line{{"model", name},

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "command.h"
+#include "run/defaults.h"
 #include "run/model_config.h"
 #include "run/task.h"
 #include "run/text_data.h"
@@ -21,19 +22,19 @@ struct Network {
   Card card;
   models::Model model;
   Device device;
-  bool lower = false;
+  DType precision = DType::float32;
 };
 
 Network load(const Arguments& arguments) {
   const Device device = require_device(arguments.text("device"));
-  const bool lower = arguments.text("precision") == "bf16";
+  const DType precision = precision_type(arguments.text("precision"));
   models::find_model(arguments.text("model"));
   const io::WeightsFile file(arguments.text("weights"));
   Card card = card_of(file, arguments.text("model"));
   if (arguments.has("config")) {
     card.config = read_model_config(arguments.text("config"), models::find_model(card.model));
   }
-  Network network{card, load_model(card, file, device), device, lower};
+  Network network{card, load_model(card, file, device), device, precision};
   network.model.eval();
   return network;
 }
@@ -85,7 +86,7 @@ void predict_images(Network& network, const Arguments& arguments) {
     images.push_back(read_image(path, *network.card.image, network.device));
   }
   const NoGrad no_grad;
-  const Autocast autocast(DType::bfloat16, network.lower);
+  const Autocast autocast(network.precision, network.precision != DType::float32);
   for (std::size_t i = 0; i < images.size(); ++i) {
     const Tensor shares = softmax(network.model.forward(images[i]).to(DType::float32), 1);
     print_classes("image", paths[i], shares.to_vector<float>(), network.card, arguments);
@@ -100,7 +101,7 @@ void predict_texts(Network& network, const Arguments& arguments) {
   const TextForm form = network.card.text.value_or(TextForm{});
   const text::Tokenizer tokenizer = open_tokenizer(arguments, network.card);
   const NoGrad no_grad;
-  const Autocast autocast(DType::bfloat16, network.lower);
+  const Autocast autocast(network.precision, network.precision != DType::float32);
   for (const std::string& text : arguments.texts("text")) {
     const std::vector<std::int64_t> ids = ids_of(text, tokenizer, form);
     const Tensor input = Tensor::from(ids, {1, std::ssize(ids)}, network.device);
@@ -142,7 +143,7 @@ std::vector<Tensor> read_inputs(const io::SafetensorsFile& file, const std::vect
 
 Tensor outputs_of(Network& network, const std::vector<Tensor>& inputs, std::int64_t batch) {
   const NoGrad no_grad;
-  const Autocast autocast(DType::bfloat16, network.lower);
+  const Autocast autocast(network.precision, network.precision != DType::float32);
   const std::int64_t rows = inputs.front().size(0);
   std::vector<Tensor> parts;
   for (std::int64_t row = 0; row < rows; row += batch) {

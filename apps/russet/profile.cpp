@@ -8,6 +8,7 @@
 
 #include "command.h"
 #include "machine.h"
+#include "run/defaults.h"
 #include "workload.h"
 
 namespace russet::app {

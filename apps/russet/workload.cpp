@@ -1,5 +1,6 @@
 #include "workload.h"
 
+#include "run/defaults.h"
 #include "run/model_config.h"
 
 namespace russet::app {
@@ -8,7 +9,7 @@ train::Phase phase_of(std::string_view word) { return word == "eval" ? train::Ph
 
 train::Workload benchmark_of(const std::string& model, std::string_view precision, const Arguments& arguments) {
   train::Workload workload = train::benchmark_workload(model);
-  workload.lower_precision = precision == "bf16";
+  workload.precision = precision_type(precision);
   if (arguments.has("config")) {
     workload.options.config = read_model_config(arguments.text("config"), models::find_model(model));
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Optimizers, learning-rate schedules and gradient clipping. Names, defaults and numbers are torch.optim's.
+// Optimizers, learning-rate schedules, gradient clipping and scaling. Names, defaults and numbers are PyTorch's.
 #include <russet/optim/adadelta.h>
 #include <russet/optim/adafactor.h>
 #include <russet/optim/adagrad.h>
@@ -7,6 +7,7 @@
 #include <russet/optim/adamax.h>
 #include <russet/optim/asgd.h>
 #include <russet/optim/clip.h>
+#include <russet/optim/grad_scaler.h>
 #include <russet/optim/lars.h>
 #include <russet/optim/lbfgs.h>
 #include <russet/optim/lr_scheduler.h>

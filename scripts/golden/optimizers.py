@@ -82,6 +82,11 @@ LBFGS_CASES = [
     {"line_search_fn": "strong_wolfe", "max_iter": 25, "max_eval": 9, "history_size": 3, "lr": 3.0},
     {"line_search_fn": "strong_wolfe", "lr": 20.0, "max_iter": 8},
 ]
+SCALED_STEPS = 30
+# Step to parameter and what the first element of its gradient is.
+PLANTED = {0: (0, "inf"), 3: (1, "nan"), 4: (2, "-inf"), 17: (3, "inf")}
+SCALERS = [{"init_scale": 1024.0, "growth_interval": 4},
+           {"init_scale": 300.0, "growth_factor": 1.5, "backoff_factor": 0.3, "growth_interval": 3}]
 # (schedule, options, optimizer, rates set by hand: epoch to rate of the first group); the base rate is 0.1 in the first
 # group and 0.01 in the second.
 WARM = ["LinearLR", {"start_factor": 0.2, "total_iters": 5}]
@@ -198,6 +203,29 @@ def optimizer_record(name, first, second):
         optimizer.step()
         values.append([floats(p) for p in made] if step in (0, 4, 9) else [])
     return {"optimizer": name, "options": first, "second": second, "values": values}
+
+
+def scaled_record(name, first, second, scaler_options):
+    """Steps of losses sum(p g), scaled, with infinities and NaNs in some g, two skipped steps in a row among them."""
+    made = parameters(MATRICES if name == "muon" else SHAPES)
+    optimizer = OPTIMIZERS[name]([{"params": made[:2]}, {"params": made[2:], **second}], **first)
+    scaler = torch.amp.GradScaler("cpu", **scaler_options)
+    values, scales, trackers = [], [], []
+    for step in range(SCALED_STEPS):
+        set_gradients(made, step)
+        gradients = [p.grad for p in made]
+        optimizer.zero_grad()
+        if step in PLANTED:
+            which, number = PLANTED[step]
+            gradients[which].view(-1)[0] = float(number)
+        scaler.scale(sum((p * g).sum() for p, g in zip(made, gradients))).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        scales.append(scaler.get_scale())
+        trackers.append(scaler.state_dict()["_growth_tracker"])
+        values.append([floats(p) for p in made] if step in (0, 5, 14, 29) else [])
+    return {"optimizer": name, "options": first, "second": second, "scaler": scaler_options, "values": values,
+            "scales": scales, "trackers": trackers}
 
 
 def lbfgs_record(options):
@@ -327,6 +355,8 @@ def main():
         "shapes": SHAPES,
         "optimizers": [optimizer_record(*case) for case in CASES],
         "matrices": MATRICES,
+        "planted": [[step, which, number] for step, (which, number) in PLANTED.items()],
+        "scaled": [scaled_record(*case, SCALERS[i % 2]) for i, case in enumerate(CASES)],
         "lbfgs": [lbfgs_record(case) for case in LBFGS_CASES],
         "schedules": [schedule_record(*case) for case in SCHEDULES],
         "jumps": [jump_record(*case) for case in JUMPS],

@@ -58,7 +58,7 @@ Tensor positive(const Tensor& x) {
 }
 
 Tensor reciprocal(const Tensor& x) {
-  const Tensor f = floating(x);
+  const Tensor f = functional::autocast(ops::Autocast::float32, floating(x));
   return constant(1, f) / f;
 }
 Tensor sqrt(const Tensor& x) { return unary_floating(Op::sqrt, x); }

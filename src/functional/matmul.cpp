@@ -8,6 +8,7 @@
 
 #include "functional/autocast.h"
 #include "functional/build.h"
+#include "functional/promotion.h"
 
 namespace russet {
 
@@ -26,6 +27,11 @@ namespace {
 /// The primitive: matrices, or batches of equal rank. Booleans have no products.
 Tensor product(const Tensor& a, const Tensor& b) {
   return autograd::apply(Op::matmul, {functional::autocast(Op::matmul, a), functional::autocast(Op::matmul, b)});
+}
+
+/// The factors of a product that autocast runs in the widest type of the two.
+functional::Promoted widest(const Tensor& a, const Tensor& b) {
+  return is_autocast_enabled() ? functional::promoted(a, b) : functional::Promoted{a, b};
 }
 
 void require_rank(const char* function, const Tensor& a, int rank_a, const Tensor& b, int rank_b) {
@@ -110,7 +116,9 @@ Tensor mv(const Tensor& a, const Tensor& v) {
 
 Tensor dot(const Tensor& a, const Tensor& b) {
   require_rank("dot", a, 1, b, 1);
-  return matmul(a, b);
+  const functional::Promoted both = widest(a, b);
+  const Autocast as_they_are(DType::float32, false);
+  return matmul(both.x, both.y);
 }
 
 Tensor outer(const Tensor& a, const Tensor& b) {
@@ -171,7 +179,9 @@ Tensor tensordot(const Tensor& a, const Tensor& b, std::int64_t dims) {
     sizes.push_back(b.sizes()[axis]);
     columns *= b.sizes()[axis];
   }
-  return product(a.reshape({rows, inner}), b.reshape({inner, columns})).reshape(sizes);
+  const functional::Promoted both = widest(a.reshape({rows, inner}), b.reshape({inner, columns}));
+  const Autocast as_they_are(DType::float32, false);
+  return product(both.x, both.y).reshape(sizes);
 }
 
 Tensor kron(const Tensor& a, const Tensor& b) {

@@ -80,7 +80,8 @@ Tensor prelu(const Tensor& x, const Tensor& weight) {
   }
   Shape sizes = Shape::filled(x.dim(), 1);
   if (x.dim() > 1) sizes[1] = weight.numel();
-  return where(x > zero(x), x, x * weight.reshape(sizes));
+  const Tensor low = autocast(ops::Autocast::lower, x);
+  return where(low > zero(low), low, low * autocast(ops::Autocast::lower, weight).reshape(sizes));
 }
 
 Tensor elu(const Tensor& x, double alpha) { return elu_of("elu", x, 1, alpha, 1); }
@@ -121,7 +122,7 @@ Tensor mish(const Tensor& x) {
 
 Tensor softplus(const Tensor& x, double beta, double threshold) {
   return smooth(
-      "softplus", x,
+      "softplus", autocast(ops::Autocast::float32, x),
       [=](const Tensor& v) {
         const Tensor scaled = v * beta;
         return where(scaled > threshold, v, log1pexp(scaled) / beta);

@@ -172,7 +172,7 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p) {
     throw ShapeError(fmt::format("cdist: takes [..., n, width] and [..., m, width], not {} and {}",
                                  to_string(x1.sizes()), to_string(x2.sizes())));
   }
-  const Tensor differences = x1.unsqueeze(-2) - x2.unsqueeze(-3);
+  const Tensor differences = single(x1).unsqueeze(-2) - single(x2).unsqueeze(-3);
   return x1.size(-1) == 0 ? sum(differences, -1) : norm(differences, p, -1);
 }
 

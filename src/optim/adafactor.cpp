@@ -3,9 +3,9 @@
 #include <russet/functional/reduction.h>
 #include <russet/optim/adafactor.h>
 
-#include <algorithm>
-#include <cmath>
 #include <limits>
+
+#include "steps.h"
 
 namespace russet::optim {
 namespace {
@@ -41,14 +41,14 @@ std::span<const char* const> Adafactor::state_names() const {
 void Adafactor::update(std::size_t group, ParameterState& state, const Tensor& given) {
   enum : std::size_t { share = own, relative_rate };
   const AdafactorOptions& o = group_options(group);
-  const auto steps = static_cast<double>(state.steps);
   const Tensor gradient = descent(state, given, o.maximize, 0);
   Tensor parameter = state.parameter.detach();
   const Tensor size = clamp_min(root_mean_square(parameter), o.eps.second);
   if (o.weight_decay != 0) parameter = parameter * coefficient(decay, state, 1 - o.lr * o.weight_decay);
 
   const double least = o.eps.first.value_or(epsilon_of(parameter.dtype()));
-  const Tensor& new_share = coefficient(share, state, std::pow(steps, o.beta2_decay));
+  const Tensor& new_share =
+      coefficient_of_steps(share, state, [&](const auto& steps) { return power(steps, o.beta2_decay); });
   const Tensor squares = gradient * gradient;
   Tensor estimate;
   if (gradient.dim() > 1) {
@@ -60,8 +60,8 @@ void Adafactor::update(std::size_t group, ParameterState& state, const Tensor& g
   }
   const Tensor step = rsqrt(clamp_min(estimate, least * least)) * gradient;
   const Tensor clipped = size / clamp_min(root_mean_square(step) * (1 / o.d), 1);
-  const double relative = std::min(o.lr, 1 / std::sqrt(steps));
-  state.parameter.copy_(parameter - step * (clipped * coefficient(relative_rate, state, relative)));
+  const auto relative = [&](const auto& steps) { return at_most(1 / root(steps), o.lr); };
+  state.parameter.copy_(parameter - step * (clipped * coefficient_of_steps(relative_rate, state, relative)));
 }
 
 }  // namespace russet::optim

@@ -15,9 +15,9 @@ void Adagrad::update(std::size_t group, ParameterState& state, const Tensor& giv
   const Tensor gradient = descent(state, given, o.maximize, o.weight_decay);
   Tensor& sum = kept(state, 0, o.initial_accumulator_value);
   sum.copy_(sum + gradient * gradient);
-  const double lr = o.lr / (1 + static_cast<double>(state.steps - 1) * o.lr_decay);
+  const auto lr = [&](const auto& steps) { return o.lr / (1 + (steps - 1) * o.lr_decay); };
   const Tensor root = sqrt(sum) + coefficient(floor_of_root, state, o.eps);
-  state.parameter.sub_(gradient / root * coefficient(rate, state, lr));
+  state.parameter.sub_(gradient / root * coefficient_of_steps(rate, state, lr));
 }
 
 }  // namespace russet::optim

@@ -2,7 +2,7 @@
 #include <russet/functional/elementwise.h>
 #include <russet/optim/adam.h>
 
-#include <cmath>
+#include "steps.h"
 
 namespace russet::optim {
 
@@ -20,9 +20,8 @@ void AdamOf<Options>::update(std::size_t group, ParameterState& state, const Ten
     return this->coefficient(place, state, value);
   };
   const Options& o = this->group_options(group);
-  const auto steps = static_cast<double>(state.steps);
-  const double mean_correction = 1 - std::pow(o.betas.first, steps);
-  const double square_correction = 1 - std::pow(o.betas.second, steps);
+  const auto square_correction = [&](const auto& steps) { return 1 / root(one_minus_power(o.betas.second, steps)); };
+  const auto step_size = [&](const auto& steps) { return o.lr / one_minus_power(o.betas.first, steps); };
   Tensor parameter = state.parameter.detach();
   const Tensor gradient = this->descent(state, given, o.maximize, o.decoupled_weight_decay ? 0 : o.weight_decay);
   if (o.decoupled_weight_decay && o.weight_decay != 0) {
@@ -37,9 +36,10 @@ void AdamOf<Options>::update(std::size_t group, ParameterState& state, const Ten
     largest = this->kept(state, max_exp_avg_sq);
     largest.copy_(maximum(largest, square));
   }
-  const Tensor root =
-      sqrt(largest) * number(correction, 1 / std::sqrt(square_correction)) + number(floor_of_root, o.eps);
-  state.parameter.copy_(parameter - mean / root * number(Optimizer::rate, o.lr / mean_correction));
+  const Tensor scale =
+      sqrt(largest) * this->coefficient_of_steps(correction, state, square_correction) + number(floor_of_root, o.eps);
+  const Tensor& lr = this->coefficient_of_steps(Optimizer::rate, state, step_size);
+  state.parameter.copy_(parameter - mean / scale * lr);
 }
 
 template class AdamOf<AdamOptions>;

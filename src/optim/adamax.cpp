@@ -2,7 +2,7 @@
 #include <russet/functional/elementwise.h>
 #include <russet/optim/adamax.h>
 
-#include <cmath>
+#include "steps.h"
 
 namespace russet::optim {
 
@@ -20,8 +20,8 @@ void Adamax::update(std::size_t group, ParameterState& state, const Tensor& give
   Tensor& largest = kept(state, exp_inf);
   largest.copy_(maximum(largest * coefficient(keep_largest, state, o.betas.second),
                         abs(gradient) + coefficient(floor_of_size, state, o.eps)));
-  const double lr = o.lr / (1 - std::pow(o.betas.first, static_cast<double>(state.steps)));
-  state.parameter.sub_(mean / largest * coefficient(rate, state, lr));
+  const auto lr = [&](const auto& steps) { return o.lr / one_minus_power(o.betas.first, steps); };
+  state.parameter.sub_(mean / largest * coefficient_of_steps(rate, state, lr));
 }
 
 }  // namespace russet::optim

@@ -2,8 +2,7 @@
 #include <russet/functional/elementwise.h>
 #include <russet/optim/asgd.h>
 
-#include <algorithm>
-#include <cmath>
+#include "steps.h"
 
 namespace russet::optim {
 
@@ -20,14 +19,15 @@ void ASGD::update(std::size_t group, ParameterState& state, const Tensor& given)
   enum : std::size_t { eta, ax };
   enum : std::size_t { shrink = own, share };
   const ASGDOptions& o = group_options(group);
-  const auto steps = static_cast<double>(state.steps);
   const Tensor gradient = descent(state, given, o.maximize, o.weight_decay);
   Tensor& step_size = kept(state, eta, o.lr);
   const Tensor parameter = state.parameter.detach();
   const Tensor shrunk = parameter - parameter * (step_size * coefficient(shrink, state, o.lambd));
   state.parameter.copy_(shrunk - gradient * step_size);
-  average(kept(state, ax), state.parameter.detach(), coefficient(share, state, 1 / std::max(1.0, steps - 1 - o.t0)));
-  step_size.copy_(coefficient(rate, state, o.lr / std::pow(1 + o.lambd * o.lr * steps, o.alpha)));
+  const auto new_share = [&](const auto& steps) { return 1 / at_least(steps - 1 - o.t0, 1); };
+  average(kept(state, ax), state.parameter.detach(), coefficient_of_steps(share, state, new_share));
+  const auto next_size = [&](const auto& steps) { return o.lr / power(1 + o.lambd * o.lr * steps, o.alpha); };
+  step_size.copy_(coefficient_of_steps(rate, state, next_size));
 }
 
 }  // namespace russet::optim

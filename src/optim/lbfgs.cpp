@@ -38,7 +38,6 @@ void move(const std::vector<Tensor>& parameters, double t, const Tensor& d) {
   }
 }
 
-/// Not dot(), whose operands autocast would round.
 Tensor inner(const Tensor& a, const Tensor& b) { return sum(a * b); }
 
 double largest(const Tensor& x) { return amax(abs(x)).item(); }
@@ -52,6 +51,8 @@ std::int64_t size_of_all(const std::vector<Tensor>& parameters) {
 }  // namespace
 
 void LBFGS::step() { throw ValueError("LBFGS: step takes a closure that computes the loss and its gradients"); }
+
+void LBFGS::step_unless(const Tensor&) { step(); }
 
 std::span<const char* const> LBFGS::state_names() const { return {}; }
 

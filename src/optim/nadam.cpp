@@ -2,7 +2,7 @@
 #include <russet/functional/elementwise.h>
 #include <russet/optim/nadam.h>
 
-#include <cmath>
+#include "steps.h"
 
 namespace russet::optim {
 
@@ -19,25 +19,25 @@ void NAdam::update(std::size_t group, ParameterState& state, const Tensor& given
   enum : std::size_t { mu_product, exp_avg, exp_avg_sq };
   enum : std::size_t { new_share = own, new_square, correction, floor_of_root, mu_now, mu_next, gradient_rate };
   const NAdamOptions& o = group_options(group);
-  const auto steps = static_cast<double>(state.steps);
-  const auto mu = [&](double t) { return o.betas.first * (1 - 0.5 * std::pow(0.96, t * o.momentum_decay)); };
+  const auto mu = [&](const auto& steps) { return o.betas.first * (1 - 0.5 * power(0.96, steps * o.momentum_decay)); };
   Tensor parameter = state.parameter.detach();
   const Tensor gradient = descent(state, given, o.maximize, o.decoupled_weight_decay ? 0 : o.weight_decay);
   if (o.decoupled_weight_decay && o.weight_decay != 0) {
     parameter = parameter * coefficient(decay, state, 1 - o.lr * o.weight_decay);
   }
   Tensor& product = kept(state, mu_product, 1);
-  product.copy_(product * coefficient(mu_now, state, mu(steps)));
+  product.copy_(product * coefficient_of_steps(mu_now, state, mu));
   const Tensor mean = average(kept(state, exp_avg), gradient, coefficient(new_share, state, 1 - o.betas.first));
   const Tensor square =
       average(kept(state, exp_avg_sq), gradient * gradient, coefficient(new_square, state, 1 - o.betas.second));
-  const double square_correction = 1 - std::pow(o.betas.second, steps);
-  const Tensor root = sqrt(square) * coefficient(correction, state, 1 / std::sqrt(square_correction)) +
-                      coefficient(floor_of_root, state, o.eps);
-  const Tensor next = coefficient(mu_next, state, mu(steps + 1));
-  const Tensor of_gradient = coefficient(gradient_rate, state, o.lr * (1 - mu(steps))) / (1 - product);
+  const auto square_correction = [&](const auto& steps) { return 1 / root(one_minus_power(o.betas.second, steps)); };
+  const Tensor scale = sqrt(square) * coefficient_of_steps(correction, state, square_correction) +
+                       coefficient(floor_of_root, state, o.eps);
+  const Tensor next = coefficient_of_steps(mu_next, state, [&](const auto& steps) { return mu(steps + 1); });
+  const auto share_of_rate = [&](const auto& steps) { return o.lr * (1 - mu(steps)); };
+  const Tensor of_gradient = coefficient_of_steps(gradient_rate, state, share_of_rate) / (1 - product);
   const Tensor of_mean = next * coefficient(rate, state, o.lr) / (1 - product * next);
-  state.parameter.copy_(parameter - (gradient * of_gradient + mean * of_mean) / root);
+  state.parameter.copy_(parameter - (gradient * of_gradient + mean * of_mean) / scale);
 }
 
 }  // namespace russet::optim

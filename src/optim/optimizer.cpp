@@ -2,7 +2,10 @@
 #include <fmt/format.h>
 #include <russet/autocast.h>
 #include <russet/autograd.h>
+#include <russet/functional/comparison.h>
 #include <russet/functional/creation.h>
+#include <russet/functional/elementwise.h>
+#include <russet/functional/movement.h>
 #include <russet/optim/optimizer.h>
 #include <russet/runtime.h>
 
@@ -36,6 +39,17 @@ DType wide(DType dtype) { return dtype == DType::float64 ? dtype : DType::float3
 /// Of a tensor that is kept: the parameter's, but for single numbers.
 DType state_dtype(const Shape& shape, const Tensor& parameter) {
   return shape.empty() ? wide(parameter.dtype()) : parameter.dtype();
+}
+
+/// Memory at once, not a value to be computed: the first step's plan is then that of all others.
+Tensor in_memory(double value, const Shape& shape, const TensorOptions& options) {
+  const auto count = static_cast<std::size_t>(numel(shape));
+  if (value == 0) {
+    const std::vector<std::byte> zeros(count * size_of(options.dtype));
+    return Tensor::from_bytes(zeros, shape, options);
+  }
+  if (options.dtype == DType::float64) return Tensor::from(std::vector<double>(count, value), shape, options.device);
+  return Tensor::from(std::vector<float>(count, static_cast<float>(value)), shape, options.device).to(options.dtype);
 }
 
 std::string group_prefix(std::size_t group) { return fmt::format("group.{}.", group); }
@@ -75,22 +89,16 @@ void Optimizer::add_parameters(const std::vector<Tensor>& parameters) {
 
 Shape Optimizer::state_shape(std::size_t, const Tensor& parameter) const { return parameter.sizes(); }
 
-Tensor& Optimizer::kept(ParameterState& state, std::size_t place, double start) const {
+Tensor& Optimizer::kept(ParameterState& state, std::size_t place, double start) {
   state.tensors.resize(state_names().size());
   Tensor& tensor = state.tensors.at(place);
-  if (tensor.defined()) return tensor;
-  // Memory at once, not a value to be computed: the first step's plan is then that of all others.
-  const Shape shape = state_shape(place, state.parameter);
-  const auto count = static_cast<std::size_t>(numel(shape));
-  const DType dtype = state_dtype(shape, state.parameter);
-  const Device device = state.parameter.device();
-  if (start == 0) {
-    const std::vector<std::byte> zeros(count * size_of(dtype));
-    tensor = Tensor::from_bytes(zeros, shape, {dtype, device});
-  } else if (dtype == DType::float64) {
-    tensor = Tensor::from(std::vector<double>(count, start), shape, device);
-  } else {
-    tensor = Tensor::from(std::vector<float>(count, static_cast<float>(start)), shape, device).to(dtype);
+  if (!tensor.defined()) {
+    const Shape shape = state_shape(place, state.parameter);
+    tensor = in_memory(start, shape, {state_dtype(shape, state.parameter), state.parameter.device()});
+  }
+  if (overwritten_ && std::none_of(overwritten_->begin(), overwritten_->end(),
+                                   [&](const Overwritten& seen) { return seen.target.state() == tensor.state(); })) {
+    overwritten_->push_back({tensor, tensor.clone()});
   }
   return tensor;
 }
@@ -105,20 +113,101 @@ Tensor Optimizer::step(const std::function<Tensor()>& closure) {
 }
 
 void Optimizer::step() {
+  read_skip_counts();
+  update_all({});
+  mark();
+}
+
+void Optimizer::step_unless(const Tensor& found_inf) {
+  const NoGrad guard;
+  const std::vector<Tensor> counts = skip_counts();
+  update_all(found_inf);
+  // After the updates, whose coefficients count this step as done: if it is skipped, nothing is made of them.
+  for (const Tensor& count : counts) count.add_(ne(found_inf, 0).to(count.dtype()).to(count.device()));
+  mark();
+}
+
+/// Updates every parameter that has a gradient, unless `found_inf`, if there is one, is not 0.
+void Optimizer::update_all(const Tensor& found_inf) {
   const NoGrad guard;
   const Autocast full_precision(DType::bfloat16, false);
+  const Tensor skip = found_inf.defined() ? ne(found_inf, 0) : Tensor();
+  overwritten_.reset();  // an update that threw left them
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     coefficients_ = {};
     for (ParameterState& state : groups_[group].states) {
       const Tensor gradient = state.parameter.grad();
       if (!gradient.defined()) continue;
       count_step(state);
-      update(group, state, gradient.detach());
+      if (skip.defined()) {
+        update_unless(skip, group, state, gradient.detach());
+      } else {
+        update(group, state, gradient.detach());
+      }
       state.pending.push_back(state.parameter.version());
     }
   }
   coefficients_ = {};
-  mark();
+}
+
+/// Whatever update() writes goes through here: each value is the new one or the one before.
+void Optimizer::update_unless(const Tensor& skip, std::size_t group, ParameterState& state, const Tensor& gradient) {
+  const Tensor parameter = state.parameter.detach();
+  overwritten_ = std::vector<Overwritten>{{parameter, parameter.clone()}};
+  update(group, state, gradient);
+  const Tensor here = skip.to(parameter.device());
+  for (const Overwritten& write : *overwritten_) write.target.copy_(where(here, write.before, write.target));
+  overwritten_.reset();
+}
+
+/// The counts of skipped steps of the parameters that have gradients. A parameter without one takes no part in this
+/// step, and its count stays: those that shared it with this one get a copy.
+std::vector<Tensor> Optimizer::skip_counts() {
+  std::vector<ParameterState*> taking_part;
+  std::vector<ParameterState*> idle;
+  for (GroupState& group : groups_) {
+    for (ParameterState& state : group.states) {
+      (state.parameter.grad().defined() ? taking_part : idle).push_back(&state);
+    }
+  }
+  struct Count {
+    Tensor before;
+    Tensor now;
+  };
+  std::vector<Count> counts;
+  for (ParameterState* state : taking_part) {
+    const Device device = state->parameter.device();
+    auto found = std::find_if(counts.begin(), counts.end(), [&](const Count& count) {
+      return count.before.state() == state->skipped.state() && count.now.device() == device;
+    });
+    if (found == counts.end()) {
+      Tensor now = state->skipped;
+      const bool shared = std::any_of(
+          idle.begin(), idle.end(), [&](const ParameterState* other) { return other->skipped.state() == now.state(); });
+      if (!now.defined()) {
+        now = in_memory(0, {}, {DType::float32, device});
+      } else if (shared) {
+        now = now.clone();
+      }
+      found = counts.insert(counts.end(), {state->skipped, now});
+    }
+    state->skipped = found->now;
+  }
+  std::vector<Tensor> result;
+  result.reserve(counts.size());
+  for (const Count& count : counts) result.push_back(count.now);
+  return result;
+}
+
+/// Back to counts that the host knows.
+void Optimizer::read_skip_counts() {
+  for (GroupState& group : groups_) {
+    for (ParameterState& state : group.states) {
+      if (!state.skipped.defined()) continue;
+      state.steps -= state.skipped.item<std::int64_t>();
+      state.skipped = {};
+    }
+  }
 }
 
 /// An update that failed has not happened.
@@ -135,13 +224,27 @@ void Optimizer::count_step(ParameterState& state) {
   if (!state.parameter.is_pending()) state.pending.clear();
 }
 
+Tensor& Optimizer::shared_coefficient(std::size_t place, const ParameterState& state) {
+  const Tensor& parameter = state.parameter;
+  if (coefficients_.values.empty() || coefficients_.steps != state.steps ||
+      coefficients_.skipped.state() != state.skipped.state() || coefficients_.dtype != parameter.dtype() ||
+      coefficients_.device != parameter.device()) {
+    coefficients_ = {state.steps, state.skipped, parameter.dtype(), parameter.device(),
+                     std::vector<Tensor>(max_coefficients)};
+  }
+  return coefficients_.values.at(place);
+}
+
+Tensor Optimizer::steps_not_skipped(const ParameterState& state) {
+  const DType dtype = wide(state.parameter.dtype());
+  const Tensor steps =
+      scalar_tensor(static_cast<double>(state.steps), {.dtype = dtype, .device = state.parameter.device()});
+  return steps - state.skipped.to(dtype);
+}
+
 const Tensor& Optimizer::coefficient(std::size_t place, const ParameterState& state, double value) {
   const Tensor& parameter = state.parameter;
-  if (coefficients_.values.empty() || coefficients_.steps != state.steps || coefficients_.dtype != parameter.dtype() ||
-      coefficients_.device != parameter.device()) {
-    coefficients_ = {state.steps, parameter.dtype(), parameter.device(), std::vector<Tensor>(max_coefficients)};
-  }
-  Tensor& shared = coefficients_.values.at(place);
+  Tensor& shared = shared_coefficient(place, state);
   if (shared.defined()) return shared;
   return shared = scalar_tensor(value, {.dtype = wide(parameter.dtype()), .device = parameter.device()});
 }
@@ -197,7 +300,8 @@ OptimizerState Optimizer::state_dict() const {
     for (const auto& [name, value] : options(group)) dict.numbers[group_prefix(group) + name] = value;
     if (groups_[group].initial_lr) dict.numbers[group_prefix(group) + "initial_lr"] = *groups_[group].initial_lr;
     for (const ParameterState& state : groups_[group].states) {
-      dict.numbers[fmt::format("{}.step", index)] = static_cast<double>(steps_of(state));
+      const double skipped = state.skipped.defined() ? state.skipped.item() : 0;
+      dict.numbers[fmt::format("{}.step", index)] = static_cast<double>(steps_of(state)) - skipped;
       for (std::size_t place = 0; place < state.tensors.size(); ++place) {
         if (state.tensors[place].defined()) {
           dict.tensors.insert(fmt::format("{}.{}", index, state_names()[place]), state.tensors[place].detach());
@@ -261,6 +365,7 @@ void Optimizer::load_state_dict(const OptimizerState& dict) {
     set_options(group, own);
     for (ParameterState& state : groups_[group].states) {
       state.steps = static_cast<std::int64_t>(dict.numbers.at(fmt::format("{}.step", index)));
+      state.skipped = {};
       state.pending.clear();
       state.tensors.resize(state_names().size());
       for (std::size_t place = 0; place < state_names().size(); ++place) {

@@ -2,6 +2,8 @@
 #include <russet/functional/elementwise.h>
 #include <russet/optim/sgd.h>
 
+#include "steps.h"
+
 namespace russet::optim {
 
 void SGDOptions::check(const std::vector<Tensor>&) const {
@@ -21,9 +23,9 @@ void SGD::update(std::size_t group, ParameterState& state, const Tensor& given) 
   if (o.momentum != 0) {
     Tensor& buffer = kept(state, 0);
     // The first gradient enters whole: the buffer's zeros add nothing to it.
-    const double part = state.steps == 1 ? 1 : 1 - o.dampening;
+    const auto part = [&](const auto& steps) { return 1 - is_above(steps, 1) * o.dampening; };
     const Tensor& momentum = coefficient(inertia, state, o.momentum);
-    buffer.copy_(buffer * momentum + gradient * coefficient(share, state, part));
+    buffer.copy_(buffer * momentum + gradient * coefficient_of_steps(share, state, part));
     gradient = o.nesterov ? gradient + buffer * momentum : buffer;
   }
   state.parameter.sub_(gradient * coefficient(rate, state, o.lr));

@@ -18,17 +18,25 @@ std::vector<Tensor> freeze_encoder(const models::Model& model) {
   return trained;
 }
 
-void add_gradients(const Tensor& loss, std::int64_t parts) {
-  (parts == 1 ? loss : loss * (1.0 / static_cast<double>(parts))).backward();
+amp::GradScaler scaler_for(DType precision) {
+  return amp::GradScaler(amp::GradScalerOptions{.enabled = precision == DType::float16});
 }
 
-void finish_step(optim::Optimizer* optimizer, double clip_grad, const std::vector<Tensor>& parameters,
-                 const std::function<void()>& add_last_part) {
+void add_gradients(const Tensor& loss, std::int64_t parts, amp::GradScaler& scaler) {
+  scaler.scale(parts == 1 ? loss : loss * (1.0 / static_cast<double>(parts))).backward();
+}
+
+void finish_step(optim::Optimizer* optimizer, amp::GradScaler& scaler, double clip_grad,
+                 const std::vector<Tensor>& parameters, const std::function<void()>& add_last_part) {
   in_one_plan([&] {
     add_last_part();
-    if (clip_grad > 0) optim::clip_grad_norm_(parameters, clip_grad);
+    if (clip_grad > 0) {
+      if (optimizer != nullptr) scaler.unscale_(*optimizer);
+      optim::clip_grad_norm_(parameters, clip_grad);
+    }
     if (optimizer == nullptr) return;
-    optimizer->step();
+    scaler.step(*optimizer);
+    scaler.update();
     optimizer->zero_grad();
   });
 }

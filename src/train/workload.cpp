@@ -58,11 +58,13 @@ Workload benchmark_workload(const std::string& model) {
 }
 
 Workbench::Workbench(const Workload& workload, Device device)
-    : workload_(workload), model_([&] {
+    : workload_(workload),
+      model_([&] {
         models::ModelOptions options = workload.options;
         options.device = device;
         return models::get_model(workload.model, options);
-      }()) {
+      }()),
+      scaler_(scaler_for(workload.precision)) {
   const models::Input& first = model_.inputs().front();
   const data::Field input = workload.input.value_or(data::Field{first.dtype, first.shape});
   const data::Field target = workload.target.value_or(data::Field{DType::int64, {}});
@@ -75,7 +77,7 @@ Workbench::Workbench(const Workload& workload, Device device)
 }
 
 Tensor Workbench::loss() {
-  const Autocast autocast(DType::bfloat16, workload_.lower_precision);
+  const Autocast autocast(workload_.precision, workload_.precision != DType::float32);
   return loss_of(workload_.objective, forward(model_, batch_), batch_.target, workload_.label_smoothing);
 }
 
@@ -84,16 +86,16 @@ void Workbench::train_step() {
   Tensor value;  // computed, for a training loop reads it
   const auto add_part = [&] {
     value = loss();
-    add_gradients(value, workload_.accumulate);
+    add_gradients(value, workload_.accumulate, scaler_);
   };
   for (std::int64_t i = 1; i < workload_.accumulate; ++i) add_part();
-  finish_step(optimizer_.get(), workload_.clip_grad, trained_, add_part);
+  finish_step(optimizer_.get(), scaler_, workload_.clip_grad, trained_, add_part);
 }
 
 Tensor Workbench::eval_step() {
   if (model_.is_training()) model_.eval();
   const NoGrad no_grad;
-  const Autocast autocast(DType::bfloat16, workload_.lower_precision);
+  const Autocast autocast(workload_.precision, workload_.precision != DType::float32);
   Tensor output = forward(model_, batch_);
   flush();
   return output;

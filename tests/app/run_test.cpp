@@ -144,6 +144,22 @@ TEST_F(RunTest, StoppedAndResumedEqualsNeverStopped) {
   expect_same_run(folder_ / "whole", folder_ / "parts");
 }
 
+TEST_F(RunTest, AScalerIsResumed) {
+  std::atomic<bool> stop{true};
+  Callbacks callbacks;
+  callbacks.stop = &stop;
+  const auto run = [&](const std::string& folder) {
+    Arguments arguments = small_run(folder);
+    arguments.set("precision", "fp16");
+    return arguments;
+  };
+  const Result whole = Trainer(run("whole")).run();
+  Result part = Trainer(run("parts")).run(callbacks);
+  while (!part.finished) part = Trainer(folder_ / "parts", Arguments("train")).run(callbacks);
+  EXPECT_EQ(part.steps, whole.steps);
+  expect_same_run(folder_ / "whole", folder_ / "parts");
+}
+
 TEST_F(RunTest, EveryOptimizerIsResumed) {
   std::atomic<bool> stop{true};
   Callbacks callbacks;

@@ -96,9 +96,9 @@ void apply(const ops::OpRow& row, const conformance::Sample& sample, DType dtype
 std::vector<gpu::FunctionPtr> functions_of_models() {
   return functions_of_plans([] {
     for (const std::string& model : models::list_models()) {
-      for (const bool lower_precision : {false, true}) {
+      for (const DType precision : {DType::float32, DType::bfloat16}) {
         train::Workload workload = train::benchmark_workload(model);
-        workload.lower_precision = lower_precision;
+        workload.precision = precision;
         train::Workbench bench(workload, null);
         // The first step makes the optimizer's state; from the second on all steps are alike.
         for (int step = 0; step < 3; ++step) bench.train_step();

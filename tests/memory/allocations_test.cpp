@@ -71,7 +71,7 @@ TEST(AllocationWatch, LetsSmallOnesPassAndNamesTheFirstLargeOne) {
 struct Case {
   const char* model;
   std::int64_t batch;
-  bool lower_precision;
+  DType precision;
 };
 
 class Replay : public testing::TestWithParam<Case> {};
@@ -91,7 +91,7 @@ TEST_P(Replay, OfTrainingAndEvaluationAllocatesNothingLarge) {
   const Case& param = GetParam();
   train::Workload workload = train::benchmark_workload(param.model);
   workload.batch = param.batch;
-  workload.lower_precision = param.lower_precision;
+  workload.precision = param.precision;
   workload.options = reduced(param.model);
   train::Workbench bench(workload, cpu);
   const auto step = [&] {
@@ -107,12 +107,14 @@ TEST_P(Replay, OfTrainingAndEvaluationAllocatesNothingLarge) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Replay,
-                         testing::Values(Case{"mlp", 32, false}, Case{"mlp", 32, true}, Case{"lenet5", 64, false},
-                                         Case{"lenet5", 64, true}, Case{"resnet18_cifar", 4, false},
-                                         Case{"resnet18_cifar", 4, true}, Case{"bert_base", 4, false},
-                                         Case{"bert_base", 4, true}),
+                         testing::Values(Case{"mlp", 32, DType::float32}, Case{"mlp", 32, DType::bfloat16},
+                                         Case{"lenet5", 64, DType::float32}, Case{"lenet5", 64, DType::bfloat16},
+                                         Case{"resnet18_cifar", 4, DType::float32},
+                                         Case{"resnet18_cifar", 4, DType::bfloat16},
+                                         Case{"bert_base", 4, DType::float32}, Case{"bert_base", 4, DType::bfloat16}),
                          [](const auto& info) {
-                           return std::string(info.param.model) + (info.param.lower_precision ? "_bf16" : "_fp32");
+                           return std::string(info.param.model) +
+                                  (info.param.precision == DType::float32 ? "_fp32" : "_bf16");
                          });
 
 TEST(Replay, OfALoopWithALoaderAllocatesNothingLarge) {

@@ -313,7 +313,7 @@ class Mistakes(Case):
         self.mistake("bench", "mlp", "--seconds", "-3", says="--seconds")
 
     def test_choices(self):
-        for option, choices in [("--precision", ["fp32", "bf16"]),
+        for option, choices in [("--precision", ["fp32", "bf16", "fp16"]),
                                 ("--optimizer", ["sgd", "adam", "adamw", "lars", "rprop"]),
                                 ("--schedule", ["cosine", "step", "none"]), ("--augment", ["standard", "none"])]:
             self.mistake("train", "lenet5", *SMALL, option, "odd", "--out", "run", says=[option, *choices])

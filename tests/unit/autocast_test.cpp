@@ -44,6 +44,7 @@ TEST(Autocast, ContractionsRunInTheLowerType) {
     EXPECT_EQ(conv1d(x, single({3, 4, 2})).dtype(), type);
     EXPECT_EQ(conv_transpose2d(image, single({2, 3, 3, 3})).dtype(), type);
     EXPECT_EQ(scaled_dot_product_attention(x, x, x).dtype(), type);
+    EXPECT_EQ(prelu(x, single({4})).dtype(), type);
   }
   EXPECT_EQ(matmul(x, x).dtype(), DType::float32);
 }
@@ -59,6 +60,12 @@ TEST(Autocast, SensitiveFunctionsRunInFloat32) {
   EXPECT_EQ(softmax(x, 1).dtype(), DType::float32);
   EXPECT_EQ(log_softmax(x, 1).dtype(), DType::float32);
   EXPECT_EQ(norm(x).dtype(), DType::float32);
+  EXPECT_EQ(reciprocal(x).dtype(), DType::float32);
+  EXPECT_EQ(softplus(x).dtype(), DType::float32);
+  EXPECT_EQ(cumsum(x, 1).dtype(), DType::float32);
+  EXPECT_EQ(logsumexp(x, {1}).dtype(), DType::float32);
+  EXPECT_EQ(cosine_similarity(x, x).dtype(), DType::float32);
+  EXPECT_EQ(cdist(x, x).dtype(), DType::float32);
   EXPECT_EQ(cross_entropy(x, target).dtype(), DType::float32);
   EXPECT_EQ(nll_loss(x, target).dtype(), DType::float32);
   EXPECT_EQ(mse_loss(x, x).dtype(), DType::float32);
@@ -77,6 +84,7 @@ TEST(Autocast, OthersFollowTheirInputs) {
   EXPECT_EQ(layer_norm(low, {4}, weight, weight).dtype(), DType::bfloat16);
   EXPECT_EQ(batch_norm(low, {}, {}, weight, weight, {.training = true}).dtype(), DType::bfloat16);
   EXPECT_EQ(dropout(low, 0.5).dtype(), DType::bfloat16);
+  EXPECT_EQ(dot(weight, weight).dtype(), DType::float32);
   // float64 stays out of it.
   const Tensor wide = high.to(DType::float64);
   EXPECT_EQ(matmul(wide, wide.t()).dtype(), DType::float64);

@@ -1,4 +1,5 @@
 // Optimizers: groups, state, what is refused, and that a changing rate compiles nothing.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <russet/autograd.h>
 #include <russet/functional.h>
@@ -7,8 +8,10 @@
 #include <russet/runtime.h>
 
 #include <cmath>
+#include <limits>
 #include <map>
 #include <memory>
+#include <set>
 
 namespace russet {
 namespace {
@@ -230,6 +233,68 @@ TEST(Optim, ResumesBitForBit) {
       EXPECT_EQ(run(3), run(-1)) << name << " " << name_of(dtype);
       EXPECT_EQ(run(6), run(-1)) << name << " " << name_of(dtype);
     }
+  }
+}
+
+/// What a parameter and its state hold after eight steps of which some are skipped, or not called at all. The second
+/// parameter has no gradient in step 3.
+std::string after_steps(const Make& make, DType dtype, const std::set<int>& skipped, bool call_skipped) {
+  const std::vector<Tensor> p{matrix(dtype), matrix(dtype)};
+  const std::unique_ptr<optim::Optimizer> optimizer = make(p);
+  for (int step = 0; step < 8; ++step) {
+    const bool skip = skipped.contains(step);
+    if (skip && !call_skipped) continue;
+    for (const Tensor& each : p) {
+      const double number = skip ? std::numeric_limits<double>::quiet_NaN() : std::sin(step);
+      each.set_grad((matrix(dtype).detach() + number).to(dtype));
+    }
+    if (step == 3) p[1].set_grad({});
+    optimizer->step_unless(Tensor::from<float>({skip ? 1.0F : 0.0F}, {}, device));
+  }
+  std::string text;
+  const auto add = [&](const std::string& name, const Tensor& tensor) {
+    text += name;
+    for (const double value : tensor.to_vector<double>()) text += fmt::format(" {}", value);
+    text += "\n";
+  };
+  add("p0", p[0]);
+  add("p1", p[1]);
+  const optim::OptimizerState state = optimizer->state_dict();
+  for (const auto& [name, tensor] : state.tensors) add(name, tensor);
+  for (const auto& [name, number] : state.numbers) text += fmt::format("{} {}\n", name, number);
+  return text;
+}
+
+TEST(Optim, AStepThatIsSkippedHasNotHappened) {
+  for (const auto& [name, make] : optimizers) {
+    for (const DType dtype : {DType::float64, DType::float32, DType::bfloat16}) {
+      SCOPED_TRACE(name + " " + std::string(name_of(dtype)));
+      const std::string whole = after_steps(make, dtype, {}, true);
+      for (const std::set<int>& skipped : {std::set<int>{0}, std::set<int>{4}, std::set<int>{0, 1, 3, 5}}) {
+        const std::string found = after_steps(make, dtype, skipped, true);
+        EXPECT_EQ(found, after_steps(make, dtype, skipped, false));
+        EXPECT_NE(found, whole);
+      }
+    }
+  }
+}
+
+TEST(Optim, StepsAreCountedOnTheDeviceAsOnTheHost) {
+  for (const auto& [name, make] : optimizers) {
+    const auto run = [&, &make = make](bool on_device) {
+      const Tensor p = matrix(DType::float64);
+      const std::unique_ptr<optim::Optimizer> optimizer = make({p});
+      for (int step = 0; step < 12; ++step) {
+        p.set_grad(matrix(DType::float64).detach() + std::sin(step));
+        if (on_device && step % 6 < 4) {
+          optimizer->step_unless(Tensor::from<float>({0}, {}, device));
+        } else {
+          optimizer->step();
+        }
+      }
+      return p;
+    };
+    EXPECT_TRUE(allclose(run(true), run(false), 1e-11, 1e-11)) << name;
   }
 }
 

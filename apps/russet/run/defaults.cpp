@@ -10,6 +10,11 @@
 
 namespace russet::app {
 
+DType precision_type(std::string_view word) {
+  if (word == "bf16") return DType::bfloat16;
+  return word == "fp16" ? DType::float16 : DType::float32;
+}
+
 std::int64_t batch_of(const Arguments& arguments) {
   if (arguments.has("batch")) return arguments.integer("batch");
   return models::find_model(arguments.text("model")).recipe.batch;

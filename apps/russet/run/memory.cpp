@@ -35,7 +35,7 @@ train::Workload run_workload(const Arguments& arguments, const Task& task) {
   if (arguments.has("dropout")) workload.options.dropout = arguments.real("dropout");
   workload.batch = std::min(arguments.integer("batch"), task.train->size());
   workload.accumulate = std::min<std::int64_t>(arguments.integer("accumulate"), 2);
-  workload.lower_precision = arguments.text("precision") == "bf16";
+  workload.precision = precision_type(arguments.text("precision"));
   workload.objective = task.card.objective();
   workload.optimizer = optimizer_of(arguments);
   workload.freeze_encoder = arguments.has("freeze");

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "run/defaults.h"
 #include "run/learning_rate.h"
 #include "run/state.h"
 #include "run/trainer.h"
@@ -50,7 +51,7 @@ class Trainer::Run {
   void report_progress(const Callbacks& callbacks);
   std::filesystem::path out() const { return state_.arguments.text("out"); }
   Device device() const { return Device(state_.arguments.text("device")); }
-  bool lower_precision() const { return state_.arguments.text("precision") == "bf16"; }
+  DType precision() const { return precision_type(state_.arguments.text("precision")); }
 
   RunState state_;
   Task task_;
@@ -58,6 +59,7 @@ class Trainer::Run {
   std::unique_ptr<models::Model> model_;
   std::vector<Tensor> trained_;  // parameters
   std::unique_ptr<optim::Optimizer> optimizer_;
+  amp::GradScaler scaler_;
   std::unique_ptr<data::DataLoader> loader_;
   std::unique_ptr<data::DataLoader> test_loader_;
   LearningRate learning_rate_;

@@ -36,7 +36,8 @@ void restore_generators(const json& object) {
 
 }  // namespace
 
-io::Checkpoint to_checkpoint(const RunState& state, const nn::Module& model, const optim::Optimizer& optimizer) {
+io::Checkpoint to_checkpoint(const RunState& state, const nn::Module& model, const optim::Optimizer& optimizer,
+                             const amp::GradScaler& scaler) {
   const optim::OptimizerState optimizer_state = optimizer.state_dict();
   io::Checkpoint checkpoint;
   checkpoint.tensors.insert(model.state_dict(), "model.");
@@ -53,7 +54,8 @@ io::Checkpoint to_checkpoint(const RunState& state, const nn::Module& model, con
               {"threads", state.threads},
               {"version", state.version},
               {"generators", generators()},
-              {"optimizer", optimizer_state.numbers}};
+              {"optimizer", optimizer_state.numbers},
+              {"scaler", scaler.state_dict()}};
   if (state.best) object["best"] = *state.best;
   checkpoint.state = object.dump();
   return checkpoint;
@@ -81,8 +83,8 @@ RunState state_of(const io::Checkpoint& checkpoint, const std::string& name) {
   }
 }
 
-void restore(const io::Checkpoint& checkpoint, const std::string& name, nn::Module& model,
-             optim::Optimizer& optimizer) {
+void restore(const io::Checkpoint& checkpoint, const std::string& name, nn::Module& model, optim::Optimizer& optimizer,
+             amp::GradScaler& scaler) {
   try {
     const json object = json::parse(checkpoint.state);
     optim::OptimizerState state;
@@ -90,6 +92,7 @@ void restore(const io::Checkpoint& checkpoint, const std::string& name, nn::Modu
     state.numbers = object.at("optimizer").get<std::map<std::string, double>>();
     model.load_state_dict(checkpoint.tensors.below("model."));
     optimizer.load_state_dict(state);
+    if (scaler.is_enabled()) scaler.load_state_dict(object.at("scaler").get<std::map<std::string, double>>());
     restore_generators(object.at("generators"));
   } catch (const json::exception& error) {
     refuse(name, error.what());

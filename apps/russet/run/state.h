@@ -25,12 +25,14 @@ struct RunState {
 };
 
 /// Generators are read off, the rest comes from the arguments.
-io::Checkpoint to_checkpoint(const RunState& state, const nn::Module& model, const optim::Optimizer& optimizer);
+io::Checkpoint to_checkpoint(const RunState& state, const nn::Module& model, const optim::Optimizer& optimizer,
+                             const amp::GradScaler& scaler);
 
 /// What a checkpoint's text says. Throws FileError if it is none of a run.
 RunState state_of(const io::Checkpoint& checkpoint, const std::string& name);
 
-/// Puts weights, optimizer and generators back.
-void restore(const io::Checkpoint& checkpoint, const std::string& name, nn::Module& model, optim::Optimizer& optimizer);
+/// Puts weights, optimizer, scaler and generators back.
+void restore(const io::Checkpoint& checkpoint, const std::string& name, nn::Module& model, optim::Optimizer& optimizer,
+             amp::GradScaler& scaler);
 
 }  // namespace russet::app

@@ -62,11 +62,12 @@ Trainer::Run::Run(RunState state, Task task, std::optional<io::Checkpoint> check
   }
   trained_ = arguments.has("freeze") ? train::freeze_encoder(*model_) : model_->parameters();
   optimizer_ = optim::make_optimizer(optimizer_of(arguments), trained_);
+  scaler_ = train::scaler_for(precision());
   check_inputs();
   make_loaders();
   learning_rate_ = {arguments.text("schedule"), arguments.real("lr"), arguments.integer("warmup"), total_steps()};
   if (checkpoint) {
-    app::restore(*checkpoint, name, *model_, *optimizer_);
+    app::restore(*checkpoint, name, *model_, *optimizer_, scaler_);
     loader_->restore(state_.loader);
   }
 }
@@ -185,17 +186,17 @@ void Trainer::Run::take_step(Clock::time_point& before) {
   const auto add_part = [&](const data::Batch& batch) {
     Tensor loss;
     {
-      const Autocast autocast(DType::bfloat16, lower_precision());
+      const Autocast autocast(precision(), precision() != DType::float32);
       loss = train::loss_of(task_.card.objective(), train::forward(*model_, batch), batch.target,
                             arguments.real("label-smoothing"));
     }
     step.losses.push_back(loss.detach());
     step.samples.push_back(batch.input.size(0));
-    train::add_gradients(loss, parts);
+    train::add_gradients(loss, parts, scaler_);
   };
   for (std::int64_t part = 1; part < parts; ++part) add_part(*loader_->next());
   const std::optional<data::Batch> last = loader_->next();
-  train::finish_step(optimizer_.get(), arguments.real("clip-grad"), trained_, [&] { add_part(*last); });
+  train::finish_step(optimizer_.get(), scaler_, arguments.real("clip-grad"), trained_, [&] { add_part(*last); });
   const auto now = Clock::now();
   step.record = {++state_.step, 0, lr, std::chrono::duration<double, std::milli>(now - before).count()};
   before = now;
@@ -250,7 +251,7 @@ void Trainer::Run::finish_epoch(const Callbacks& callbacks, Clock::time_point st
                           .samples = test_loader_->options().batch});
     };
     const train::Evaluation evaluation =
-        train::evaluate(*model_, *test_loader_, {task_.card.objective(), lower_precision(), progress});
+        train::evaluate(*model_, *test_loader_, {task_.card.objective(), precision(), progress});
     record.accuracy = evaluation.accuracy;
     record.test_loss = evaluation.loss;
   }
@@ -285,7 +286,7 @@ void Trainer::Run::write_weights(const char* name) const {
 
 void Trainer::Run::write_checkpoint() {
   state_.log_bytes = log_->sync();
-  io::save_checkpoint(out() / "checkpoint", to_checkpoint(state_, *model_, *optimizer_));
+  io::save_checkpoint(out() / "checkpoint", to_checkpoint(state_, *model_, *optimizer_, scaler_));
 }
 
 void Trainer::Run::write_report() const {

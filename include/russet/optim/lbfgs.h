@@ -39,6 +39,8 @@ class LBFGS : public OptimizerOf<LBFGSOptions> {
 
   /// Throws ValueError: a step needs a closure.
   void step() override;
+  /// Throws ValueError, for the same reason.
+  void step_unless(const Tensor& found_inf) override;
   /// Returns the loss before the step. Throws ValueError for more than one group of parameters.
   Tensor step(const std::function<Tensor()>& closure) override;
 

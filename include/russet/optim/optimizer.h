@@ -32,6 +32,9 @@ class Optimizer {
   virtual void step();
   /// The same after `closure`, run in grad mode, has computed the loss and its gradients anew; returns the loss.
   virtual Tensor step(const std::function<Tensor()>& closure);
+  /// As step(), unless `found_inf` (a tensor of no axes) is not 0: parameters, state and counts of steps then stay as
+  /// they are. The device decides; nothing is read.
+  virtual void step_unless(const Tensor& found_inf);
   /// Drops the gradients.
   void zero_grad();
 
@@ -64,6 +67,8 @@ class Optimizer {
     Tensor parameter;
     std::vector<Tensor> tensors{};
     std::int64_t steps = 0;
+    /// How many of `steps` were skipped; shared by parameters that took part in the same ones. Undefined: none.
+    Tensor skipped{};
     /// The parameter's versions after updates that had not been computed when last seen; ascending.
     std::vector<std::uint64_t> pending{};
   };
@@ -82,7 +87,8 @@ class Optimizer {
   virtual std::span<const char* const> state_names() const = 0;
   /// The shape of tensor `place` of state_names().
   virtual Shape state_shape(std::size_t place, const Tensor& parameter) const;
-  /// Writes the new value of a parameter, and what is kept for it; state.steps counts this update already.
+  /// Writes the new value of a parameter, and what is kept for it. How many updates there were is known to
+  /// coefficient_of_steps() alone.
   virtual void update(std::size_t group, ParameterState& state, const Tensor& gradient) = 0;
   /// Options as numbers, for state_dict().
   virtual std::map<std::string, double> options(std::size_t group) const = 0;
@@ -91,13 +97,22 @@ class Optimizer {
   // For update():
 
   /// Tensor `place` of state_names(), filled with `start` at first.
-  Tensor& kept(ParameterState& state, std::size_t place, double start = 0) const;
+  Tensor& kept(ParameterState& state, std::size_t place, double start = 0);
   /// Places of coefficients that many optimizers have; an optimizer's own start at `own`.
   enum Coefficient : std::size_t { rate, decay, own };
   static constexpr std::size_t max_coefficients = 12;
   /// Number `place` (below max_coefficients) of this update, as a tensor of no axes which parameters of one group, type
   /// and count of steps share.
   const Tensor& coefficient(std::size_t place, const ParameterState& state, double value);
+  /// The same for a number that depends on how many updates there were, this one included: `function` takes that as a
+  /// double, or, where updates may be skipped, as a tensor of no axes (optim/steps.h).
+  template <class Function>
+  const Tensor& coefficient_of_steps(std::size_t place, const ParameterState& state, const Function& function) {
+    if (!state.skipped.defined()) return coefficient(place, state, function(static_cast<double>(state.steps)));
+    Tensor& shared = shared_coefficient(place, state);
+    if (!shared.defined()) shared = function(steps_not_skipped(state));
+    return shared;
+  }
   /// The gradient of what is minimised: -gradient to maximise, and weight_decay p added.
   Tensor descent(const ParameterState& state, const Tensor& gradient, bool maximize, double weight_decay);
   /// Writes the average with `mean`, of which the new value makes up `share`, and returns it.
@@ -106,17 +121,30 @@ class Optimizer {
  private:
   struct Coefficients {
     std::int64_t steps = 0;
+    Tensor skipped{};
     DType dtype = DType::float32;
     Device device{};
     std::vector<Tensor> values;
   };
+  /// A value that an update overwrites.
+  struct Overwritten {
+    Tensor target;
+    Tensor before;
+  };
   static std::int64_t steps_of(const ParameterState& state);
   static void count_step(ParameterState& state);
+  void update_all(const Tensor& found_inf);
+  void update_unless(const Tensor& skip, std::size_t group, ParameterState& state, const Tensor& gradient);
+  std::vector<Tensor> skip_counts();
+  void read_skip_counts();
+  Tensor& shared_coefficient(std::size_t place, const ParameterState& state);
+  static Tensor steps_not_skipped(const ParameterState& state);
   void check_state(const OptimizerState& dict) const;
 
   const char* name_;
   std::vector<GroupState> groups_;
   Coefficients coefficients_;
+  std::optional<std::vector<Overwritten>> overwritten_;  // by the update under way, if it may be skipped
 };
 
 /// Parameters with options of their own.

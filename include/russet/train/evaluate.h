@@ -10,8 +10,8 @@ namespace russet::train {
 
 struct EvaluateOptions {
   Objective objective = Objective::cross_entropy;
-  /// Matrix work in bfloat16.
-  bool lower_precision = false;
+  /// Of matrix work: float32, or what Autocast takes.
+  DType precision = DType::float32;
   /// Called after each batch with the number of batches done.
   std::function<void(std::int64_t)> progress{};
 };

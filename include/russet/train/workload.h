@@ -19,7 +19,8 @@ struct Workload {
   models::ModelOptions options{};
   std::int64_t batch = 1;
   std::int64_t accumulate = 1;
-  bool lower_precision = false;
+  /// Of matrix work: float32, or what Autocast takes. Gradients of float16 are scaled (amp::GradScaler).
+  DType precision = DType::float32;
   Objective objective = Objective::cross_entropy;
   /// None: gradients accumulate and are never dropped.
   std::optional<optim::OptimizerChoice> optimizer{};
@@ -51,6 +52,7 @@ class Workbench {
   models::Model model_;
   std::vector<Tensor> trained_;
   std::unique_ptr<optim::Optimizer> optimizer_;
+  amp::GradScaler scaler_;
   data::Batch batch_;
 };
 
