@@ -35,6 +35,12 @@ class IndexError : public Error {
   using Error::Error;
 };
 
+/// A matrix that a decomposition or a solver cannot take: singular, not positive definite, not finite.
+class LinAlgError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// A device that does not exist, does not match, or cannot do what was asked.
 class DeviceError : public Error {
  public:

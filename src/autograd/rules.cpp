@@ -94,6 +94,13 @@ constexpr GradientRow rows[] = {
     {Op::attention_query_gradient, all, attention_backward_gradient},
     {Op::attention_key_gradient, all, attention_backward_gradient},
     {Op::attention_value_gradient, all, attention_backward_gradient},
+    // linalg
+    {Op::cholesky, reads(out), cholesky_gradient},
+    {Op::lu, reads(out), lu_gradient},
+    {Op::qr, reads(out), qr_gradient},
+    {Op::eigh, reads(in0, out), eigh_gradient},
+    {Op::svd, reads(in0, out), svd_gradient},
+    {Op::solve_triangular, reads(in0, out), solve_triangular_gradient},
 };
 
 // Values without inputs, and results that are no smooth function of any input.

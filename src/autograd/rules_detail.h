@@ -82,4 +82,13 @@ Gradients attention_logsumexp_gradient(const Context& context, const Tensor& gra
 /// For the three gradients of attention, as those of the products and elementwise operators that they stand for.
 Gradients attention_backward_gradient(const Context& context, const Tensor& gradient);
 
+// rules_linalg.cpp
+Gradients cholesky_gradient(const Context& context, const Tensor& gradient);
+/// A zero on U's diagonal counts as the type's epsilon, so that the determinant of a singular matrix has its gradient.
+Gradients lu_gradient(const Context& context, const Tensor& gradient);
+Gradients qr_gradient(const Context& context, const Tensor& gradient);
+Gradients eigh_gradient(const Context& context, const Tensor& gradient);
+Gradients svd_gradient(const Context& context, const Tensor& gradient);
+Gradients solve_triangular_gradient(const Context& context, const Tensor& gradient);
+
 }  // namespace russet::autograd

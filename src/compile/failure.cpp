@@ -18,6 +18,11 @@ bool reads_unchecked_indices(Op op, const ops::Attributes& attributes) {
   return (op == Op::take || op == Op::put) && !std::get<ops::Indexing>(attributes).checked;
 }
 
+bool meets_bad_matrices(Op op, const ops::Attributes& attributes) {
+  if (op == Op::lu) return std::get<ops::Linalg>(attributes).invertible;
+  return op == Op::cholesky || op == Op::eigh || op == Op::svd;
+}
+
 // Functions refuse to divide integers by a number that is 0, so what divides by a number divides.
 bool may_divide_by_zero(const Group& group) {
   return std::any_of(group.code.begin(), group.code.end(), [&](const Instruction& in) {
@@ -62,7 +67,8 @@ ValueId value_written_to(const Program& program, std::int32_t slot) {
 }  // namespace
 
 bool may_fail(const Program& program, const Value& value, const Target& target) {
-  if (reads_unchecked_indices(value.op, value.attributes)) return true;
+  if (reads_unchecked_indices(value.op, value.attributes) || meets_bad_matrices(value.op, value.attributes))
+    return true;
   if (target.integers_divide_by_zero() || !is_integer_division(value.op, value.dtype)) return false;
   const Op divisor = value_at(program, value.inputs[1]).op;
   return divisor != Op::scalar && divisor != Op::constant;
@@ -75,6 +81,7 @@ bool may_fail(const Step& step, const Target& target) {
   const auto* primitive = std::get_if<Primitive>(&step);
   if (primitive == nullptr) return false;
   return reads_unchecked_indices(primitive->op, primitive->attributes) ||
+         meets_bad_matrices(primitive->op, primitive->attributes) ||
          (!target.integers_divide_by_zero() && is_integer_division(primitive->op, primitive->output.access.dtype));
 }
 

@@ -10,7 +10,8 @@
 
 namespace russet::compile {
 
-/// Whether a value fails for some inputs: indices that nobody has checked, integers divided by what may be 0.
+/// Whether a value fails for some inputs: indices that nobody has checked, integers divided by what may be 0,
+/// matrices that may be singular.
 bool may_fail(const Program& program, const Value& value, const Target& target);
 bool may_fail(const Step& step, const Target& target);
 /// Whether such a step has written nothing yet when it fails.

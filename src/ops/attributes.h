@@ -92,6 +92,15 @@ struct Attention {
   bool operator==(const Attention&) const = default;
 };
 
-using Attributes = std::variant<std::monostate, Axes, View, Window, Number, Indexing, Seed, Attention>;
+/// linalg: what is wanted of the matrices.
+struct Linalg {
+  bool vectors = true;      // eigh, svd: not the values alone
+  bool invertible = false;  // lu: a singular matrix is an error
+  bool upper = false;       // solve_triangular: the matrix is the upper triangle of the first input, else the lower
+  bool unit = false;        // solve_triangular: its diagonal counts as ones
+  bool operator==(const Linalg&) const = default;
+};
+
+using Attributes = std::variant<std::monostate, Axes, View, Window, Number, Indexing, Seed, Attention, Linalg>;
 
 }  // namespace russet::ops

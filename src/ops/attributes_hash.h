@@ -31,6 +31,9 @@ struct AttributeHash {
     return base::mix(hash, (a.accumulates ? 4ULL : 0ULL) + (a.from_end ? 2ULL : 0ULL) + (a.checked ? 1ULL : 0ULL));
   }
   std::uint64_t operator()(const Seed& a) const { return a.value; }
+  std::uint64_t operator()(const Linalg& a) const {
+    return (a.vectors ? 8ULL : 0ULL) + (a.invertible ? 4ULL : 0ULL) + (a.upper ? 2ULL : 0ULL) + (a.unit ? 1ULL : 0ULL);
+  }
   std::uint64_t operator()(const Attention& a) const {
     const auto bits = base::mix(std::bit_cast<std::uint64_t>(a.scale), std::bit_cast<std::uint64_t>(a.dropout));
     return base::mix(bits, (a.causal ? 2ULL : 0ULL) + (a.masked ? 1ULL : 0ULL));

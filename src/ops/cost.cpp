@@ -41,6 +41,12 @@ double operations(Op op, const Attributes& attributes, std::span<const Shape> in
       const bool twice = cost == Cost::attention_gradient;
       return of_attention(op, std::get<Attention>(attributes), inputs, twice, twice && both);
     }
+    case Cost::factorisation: {
+      const auto rows = static_cast<double>(inputs[0][inputs[0].rank() - 2]);
+      const auto columns = static_cast<double>(inputs[0].back());
+      return 2 * count(inputs[0]) * std::min(rows, columns);
+    }
+    case Cost::substitution: return count(output) * static_cast<double>(inputs[0].back());
     default: return count(output);
   }
 }

@@ -13,4 +13,10 @@ namespace russet::ops {
 /// Throws ValueError: an integer was divided by 0.
 [[noreturn]] void throw_division_by_zero(std::string_view function);
 
+/// Throw LinAlgError: "cholesky: matrix 3 of 8 is not positive definite (its leading minor of order 2 is not)".
+[[noreturn]] void throw_not_positive_definite(std::int64_t matrix, std::int64_t matrices, std::int64_t order);
+[[noreturn]] void throw_singular(std::string_view function, std::int64_t matrix, std::int64_t matrices,
+                                 std::int64_t pivot);
+[[noreturn]] void throw_no_convergence(std::string_view function, std::int64_t matrix, std::int64_t matrices);
+
 }  // namespace russet::ops

@@ -99,9 +99,16 @@ enum class Op : std::uint8_t {
   attention_query_gradient,
   attention_key_gradient,
   attention_value_gradient,
+  // linalg: factorisations of the matrices in the last two axes
+  cholesky,
+  lu,
+  qr,
+  eigh,
+  svd,
+  solve_triangular,
 };
 
-inline constexpr int op_count = static_cast<int>(Op::attention_value_gradient) + 1;
+inline constexpr int op_count = static_cast<int>(Op::solve_triangular) + 1;
 
 /// The most inputs that an operator has: put takes an array, values, and an index for each axis.
 inline constexpr std::size_t max_inputs = 10;
@@ -117,6 +124,7 @@ enum class Family : std::uint8_t {
   window,
   ordering,
   attention,
+  linalg,
 };
 
 }  // namespace russet::ops

@@ -127,6 +127,11 @@ DType result_type(const Inference& inference) {
     case TypeRule::wide:
       if (!is_floating(type)) inference.fail<TypeError>("takes floating types, not {}. Cast with .to()", name_of(type));
       return wide_type(type);
+    case TypeRule::precise:
+      if (type != DType::float32 && type != DType::float64) {
+        inference.fail<TypeError>("takes float32 and float64, not {}. Cast with .to()", name_of(type));
+      }
+      return type;
     case TypeRule::index: break;
   }
   return DType::int64;
@@ -376,6 +381,30 @@ Shape attended(const Inference& inference) {
   }
 }
 
+/// Results of one factorisation lie in one tensor, one below the other (see the table).
+Shape factored(const Inference& inference) {
+  const Shape& x = inference.shape(0);
+  const int rank = x.rank();
+  if (rank < 2) inference.fail("takes matrices: at least 2 dimensions");
+  const std::int64_t rows = x[rank - 2];
+  const std::int64_t columns = x[rank - 1];
+  const std::int64_t least = std::min(rows, columns);
+  const Linalg& wanted = inference.attribute<Linalg>();
+  if (inference.row.op == Op::qr) return matrices(x, rows + columns, least);
+  if (inference.row.op == Op::svd) return matrices(x, wanted.vectors ? rows + 1 + columns : 1, least);
+  if (rows != columns) inference.fail("takes square matrices, not {} x {}", rows, columns);
+  switch (inference.row.op) {
+    case Op::cholesky: return x;
+    case Op::lu: return matrices(x, rows + 1, columns);
+    case Op::eigh: return matrices(x, wanted.vectors ? rows + 1 : 1, columns);
+    default: break;
+  }
+  const Shape& right = inference.shape(1);
+  if (right.rank() != rank) inference.fail("the numbers of dimensions differ");
+  check_input(inference, 1, "right side", matrices(x, columns, right.back()));
+  return right;
+}
+
 Shape first_places(const Inference& inference) {
   const int axis = std::countr_zero(one_axis(inference));
   const std::int64_t first = inference.attribute<Axes>().first;
@@ -440,6 +469,7 @@ Shape result_shape(const Inference& inference) {
       }
       return pooled(inference, inference.shape(0));
     case ShapeRule::attention: return attended(inference);
+    case ShapeRule::linalg: return factored(inference);
     case ShapeRule::take: break;
   }
   return taken(inference, 1);

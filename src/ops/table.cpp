@@ -10,6 +10,7 @@ constexpr Tolerance exact{0, 0};
 // Chains of library calls or long sums lose a few bits in float32.
 constexpr Tolerance loose{4e-6, 1e-12};
 constexpr Tolerance contracted{1e-5, 1e-12};
+constexpr Tolerance factored{5e-5, 1e-12};  // condition numbers of the samples
 
 constexpr auto given = TypeRule::given;
 constexpr auto same = TypeRule::same;
@@ -225,6 +226,23 @@ constexpr OpRow rows[] = {
      none, Cost::attention,
      "Gradient of attention for the value: query, key, the result's gradient, logsumexp, mask, random numbers.", false,
      contracted, 2},
+
+    {Op::cholesky, "cholesky", linalg, 1, TypeRule::precise, ShapeRule::linalg, none, Cost::factorisation,
+     "L with L L^T = (A + A^T) / 2, lower triangular. LinAlgError if that is not positive definite.", false, factored},
+    {Op::lu, "lu", linalg, 1, TypeRule::precise, ShapeRule::linalg, none, Cost::factorisation,
+     "[n + 1, n]: L without its unit diagonal and U in one matrix, A[p] = L U, and below them the row p.", false,
+     factored},
+    {Op::qr, "qr", linalg, 1, TypeRule::precise, ShapeRule::linalg, none, Cost::factorisation,
+     "[m + n, min(m, n)]: Q with orthonormal columns, and below it R^T, A = Q R, by Householder's reflections.", false,
+     factored},
+    {Op::eigh, "eigh", linalg, 1, TypeRule::precise, ShapeRule::linalg, none, Cost::factorisation,
+     "[n + 1, n]: eigenvectors of (A + A^T) / 2 as columns, and below them the eigenvalues in ascending order.", false,
+     factored},
+    {Op::svd, "svd", linalg, 1, TypeRule::precise, ShapeRule::linalg, none, Cost::factorisation,
+     "[m + 1 + n, min(m, n)]: left singular vectors as columns, the singular values in descending order, right ones.",
+     false, factored},
+    {Op::solve_triangular, "solve_triangular", linalg, 2, TypeRule::precise, ShapeRule::linalg, none,
+     Cost::substitution, "X with A X = B for a triangular A; zeros on its diagonal give infinities.", false, factored},
 };
 
 constexpr bool lists_each_once(std::span<const OpRow> all) {

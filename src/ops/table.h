@@ -22,6 +22,7 @@ enum class TypeRule : std::uint8_t {
   widen,       // boolean and integers become int64 (sums)
   index,       // any type; int64 result
   wide,        // floating types; float32, or float64
+  precise,     // float32 and float64
 };
 
 /// How the shape of the result follows.
@@ -35,6 +36,7 @@ enum class ShapeRule : std::uint8_t {
   pool,
   take,  // the index's sizes, then those of the array's axes that are not named
   attention,
+  linalg,
 };
 
 /// The autocast policy: run in the lower precision, in float32, in the widest type of the inputs, or as it comes.
@@ -56,6 +58,8 @@ enum class Cost : std::uint8_t {
   convolution_weight,
   attention,
   attention_gradient,  // computes the scores anew
+  factorisation,       // the cube of a matrix's size
+  substitution,        // of triangular systems
 };
 
 struct Tolerance {

@@ -17,18 +17,19 @@ using ops::Family;
 using ops::Op;
 using ops::OpRow;
 
-constexpr std::array<std::string_view, 10> family_names{"source",      "random",   "elementwise", "reduction",
-                                                        "contraction", "movement", "indexing",    "window",
-                                                        "ordering",    "attention"};
-constexpr std::array<std::string_view, 9> type_rules{"as stated",
-                                                     "any type; the same",
-                                                     "any but bool; the same",
-                                                     "floating types; the same",
-                                                     "integers and bool; the same",
-                                                     "any type; bool",
-                                                     "any type; the same, bool and integers become int64",
-                                                     "any type; int64",
-                                                     "floating types; float32, or float64"};
+constexpr std::array<std::string_view, 11> family_names{"source",      "random",    "elementwise", "reduction",
+                                                        "contraction", "movement",  "indexing",    "window",
+                                                        "ordering",    "attention", "linalg"};
+constexpr std::array<std::string_view, 10> type_rules{"as stated",
+                                                      "any type; the same",
+                                                      "any but bool; the same",
+                                                      "floating types; the same",
+                                                      "integers and bool; the same",
+                                                      "any type; bool",
+                                                      "any type; the same, bool and integers become int64",
+                                                      "any type; int64",
+                                                      "floating types; float32, or float64",
+                                                      "float32 and float64; the same"};
 constexpr std::array<std::string_view, 4> autocast_rules{"as it comes", "in the lower precision", "in float32",
                                                          "in the widest type of the inputs"};
 
@@ -118,6 +119,11 @@ Example example_of(const OpRow& row, DType type) {
     case Family::movement: return movement_example(row.op, type);
     case Family::indexing: return indexing_example(row.op, type);
     case Family::attention: return attention_example(row.op, type);
+    case Family::linalg: {
+      const ops::Description matrix{type, {8, 8}};
+      if (row.op == Op::solve_triangular) return {{matrix, {type, {8, 4}}}, ops::Linalg{}, {}};
+      return {{matrix}, ops::Linalg{}, {}};
+    }
     case Family::window: break;
   }
   return window_example(row.op, type);

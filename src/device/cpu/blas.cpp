@@ -20,25 +20,6 @@ namespace {
 using compile::Bindings;
 using compile::Primitive;
 
-#ifdef __APPLE__
-/// BLAS works on the calling thread alone. Accelerate has a setting for each thread, since macOS 15: it is looked up,
-/// for an SDK of macOS 14 does not declare it.
-void use_calling_thread() {
-  static const auto set_threading = reinterpret_cast<int (*)(unsigned)>(dlsym(RTLD_DEFAULT, "BLASSetThreading"));
-  constexpr unsigned single_threaded = 1;
-  if (set_threading != nullptr) set_threading(single_threaded);
-}
-#else
-/// BLAS works on the calling thread alone. OpenBLAS has one setting for all threads.
-void use_calling_thread() {
-  static const bool set = [] {
-    openblas_set_num_threads(1);
-    return true;
-  }();
-  static_cast<void>(set);
-}
-#endif
-
 /// Blocks of the result are cut by sizes alone, so that the bits do not depend on the number of threads. BLAS works on
 /// one thread; ours share out the blocks.
 constexpr std::int64_t largest_rows = 256;
@@ -138,6 +119,25 @@ class BlasProduct final : public compile::Kernel {
 };
 
 }  // namespace
+
+#ifdef __APPLE__
+// Accelerate has a setting for each thread, since macOS 15: it is looked up, for an SDK of macOS 14 does not declare
+// it.
+void use_calling_thread() {
+  static const auto set_threading = reinterpret_cast<int (*)(unsigned)>(dlsym(RTLD_DEFAULT, "BLASSetThreading"));
+  constexpr unsigned single_threaded = 1;
+  if (set_threading != nullptr) set_threading(single_threaded);
+}
+#else
+// OpenBLAS has one setting for all threads.
+void use_calling_thread() {
+  static const bool set = [] {
+    openblas_set_num_threads(1);
+    return true;
+  }();
+  static_cast<void>(set);
+}
+#endif
 
 Verdict judge_blas(const Primitive& primitive) {
   const DType type = input_access(primitive, 0).dtype;

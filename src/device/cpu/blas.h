@@ -4,6 +4,9 @@
 
 namespace russet::cpu {
 
+/// BLAS and LAPACK work on the calling thread alone. For every thread that calls them, and before kernels run.
+void use_calling_thread();
+
 /// float64 and float32 matrices that are row-major or transposed, large enough to be worth a library.
 Verdict judge_blas(const compile::Primitive& primitive);
 /// Those float32 products that BLAS was measured to do faster than oneDNN.

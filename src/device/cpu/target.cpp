@@ -10,6 +10,7 @@
 #include "device/cpu/convolution/strategies.h"
 #include "device/cpu/group/group_kernel.h"
 #include "device/cpu/layout.h"
+#include "device/cpu/linalg.h"
 #include "device/cpu/onednn.h"
 #include "device/cpu/onednn_contraction.h"
 #include "device/cpu/operand.h"
@@ -54,6 +55,7 @@ constexpr Implementation convolutions[] = {
 constexpr Implementation windows[] = {{"pool", judge_pool}};
 constexpr Implementation indexing[] = {{"rows", judge_indexing}};
 constexpr Implementation orderings[] = {{"ordering", judge_ordering}};
+constexpr Implementation linalgs[] = {{"lapack", judge_lapack}};
 constexpr Implementation others[] = {
     {"group", judge_groups},
     {"plain", judge_movement},
@@ -132,6 +134,7 @@ std::span<const Implementation> implementations(Op op) {
     case Family::window: return windows;
     case Family::indexing: return indexing;
     case Family::ordering: return orderings;
+    case Family::linalg: return linalgs;
     case Family::attention: return {};  // the compiler has it decomposed
     default: return others;
   }

@@ -14,5 +14,6 @@ void run_indexing(const PrimitiveRun& primitive);
 void run_window(const PrimitiveRun& primitive);
 void run_ordering(const PrimitiveRun& primitive);
 void run_attention(const PrimitiveRun& primitive);
+void run_linalg(const PrimitiveRun& primitive);
 
 }  // namespace russet::reference

@@ -10,8 +10,8 @@ namespace {
 using Run = void (*)(const PrimitiveRun&);
 
 /// In the order of ops::Family.
-constexpr Run by_family[] = {run_source,   run_random,   run_elementwise, run_reduction, run_contraction,
-                             run_movement, run_indexing, run_window,      run_ordering,  run_attention};
+constexpr Run by_family[] = {run_source,   run_random, run_elementwise, run_reduction, run_contraction, run_movement,
+                             run_indexing, run_window, run_ordering,    run_attention, run_linalg};
 
 class Interpreted final : public compile::Kernel {
  public:

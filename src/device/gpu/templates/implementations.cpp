@@ -10,6 +10,10 @@ constexpr Implementation indexing[] = {{"pieces", judge_indexing}};
 constexpr Implementation sorts[] = {{"sort", judge_sort}};
 constexpr Implementation scans[] = {{"scan", judge_scan}};
 
+constexpr Implementation linalgs[] = {{"lapack", [](const compile::Primitive&, const GpuContext&) {
+                                         return compile::decline("factorisations are the CPU's LAPACK's");
+                                       }}};
+
 constexpr Implementation attentions[] = {{"blocks", judge_attention_blocks}, {"elements", judge_attention_elements}};
 
 }  // namespace
@@ -23,6 +27,7 @@ std::span<const Implementation> implementations(ops::Op op) {
       if (op == ops::Op::argsort) return sorts;
       return scans;
     case ops::Family::attention: return attentions;
+    case ops::Family::linalg: return linalgs;
     default: return {};
   }
 }
