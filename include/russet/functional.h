@@ -10,6 +10,7 @@
 #include <russet/functional/creation.h>
 #include <russet/functional/elementwise.h>
 #include <russet/functional/indexing.h>
+#include <russet/functional/linalg.h>
 #include <russet/functional/matmul.h>
 #include <russet/functional/movement.h>
 #include <russet/functional/ordering.h>

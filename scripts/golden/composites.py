@@ -17,7 +17,7 @@ import torch.nn.functional as F
 import generator
 
 SEED = 2026
-FAMILIES = ["elementwise", "reduction", "movement", "indexing", "contraction", "nn", "losses", "creation", "promotion",
+FAMILIES = ["elementwise", "reduction", "movement", "indexing", "contraction", "linalg", "nn", "losses", "creation", "promotion",
             "errors"]
 
 
@@ -114,6 +114,8 @@ def specification(a):
 
 
 def function_of(name):
+    if name.startswith("linalg_"):
+        return getattr(torch.linalg, name.removeprefix("linalg_"))
     for place in (torch, F, torch.Tensor):
         if hasattr(place, name):
             return getattr(place, name)

@@ -20,6 +20,7 @@ bool takes(const ops::OpRow& row, DType dtype) {
   switch (row.type) {
     case TypeRule::wide:
     case TypeRule::floating: return is_floating(dtype);
+    case TypeRule::precise: return dtype == DType::float32 || dtype == DType::float64;
     case TypeRule::integral: return !is_floating(dtype);
     case TypeRule::numeric: return dtype != DType::boolean;
     default: return true;
@@ -280,6 +281,34 @@ std::vector<Sample> ordering(Op op, DType dtype) {
   return result;
 }
 
+/// Matrices that can be factored well: their entries are small against their diagonals, whose own differ.
+std::vector<Sample> factorisations(Op op) {
+  const Domain matrix{-1, 1, false, 0, 4};
+  const Domain right{-1, 1};
+  const bool tall_and_wide = op == Op::qr || op == Op::svd;
+  std::vector<Shape> shapes{{3, 3}, {1, 1}, {2, 4, 4}, {2, 3, 2, 2}, {0, 3, 3}, {2, 0, 0}, {17, 17}};
+  if (tall_and_wide) shapes.insert(shapes.end(), {{5, 3}, {3, 5}, {2, 4, 2}, {20, 9}, {0, 3}, {3, 0}});
+  std::vector<Sample> result;
+  for (const Shape& shape : shapes) {
+    const auto add = [&](const ops::Linalg& wanted, const char* what) {
+      Sample sample{to_string(shape) + what, {{shape, matrix, {}}}, with(wanted)};
+      if (op == Op::solve_triangular) {
+        Shape sizes = shape;
+        sizes[sizes.rank() - 1] = 2;
+        sample.inputs.push_back({sizes, right, {}});
+      }
+      result.push_back(std::move(sample));
+    };
+    add({}, "");
+    if (op == Op::eigh || op == Op::svd) add({.vectors = false}, " values");
+    if (op == Op::lu) add({.invertible = true}, " invertible");
+    if (op != Op::solve_triangular) continue;
+    add({.upper = true}, " upper");
+    if (shape.back() < 17) add({.unit = true}, " unit");  // no large diagonal: the solution of a large one grows
+  }
+  return result;
+}
+
 struct AttentionShape {
   Shape query;
   std::int64_t columns;
@@ -357,6 +386,16 @@ std::vector<Sample> movement(Op op, DType dtype) {
   return result;
 }
 
+/// What `diagonal` adds to an element of matrices of these sizes.
+double added_at(const Domain& domain, const Shape& sizes, std::int64_t position) {
+  if (domain.diagonal == 0) return 0;
+  const std::int64_t column = position % sizes.back();
+  const std::int64_t row = position / sizes.back() % sizes[sizes.rank() - 2];
+  if (row != column) return 0;
+  const auto size = static_cast<double>(std::min(sizes.back(), sizes[sizes.rank() - 2]));
+  return domain.diagonal * std::max(1.0, std::sqrt(size) / 2) * (1 + static_cast<double>(row) / size);
+}
+
 double value_at(const Domain& domain, int seed, std::int64_t position) {
   const double share = base::uniform_at(static_cast<std::uint64_t>(seed) + 1, 77, static_cast<std::uint64_t>(position));
   double value = domain.low + share * (domain.high - domain.low);
@@ -379,6 +418,7 @@ std::vector<Sample> samples(const ops::OpRow& row, DType dtype) {
     case Family::ordering: return ordering(row.op, dtype);
     case Family::movement: return movement(row.op, dtype);
     case Family::attention: return attentions(row.op, dtype);
+    case Family::linalg: return factorisations(row.op);
     default: return {};
   }
 }
@@ -389,12 +429,12 @@ Tensor make(const Input& input, DType dtype, DType stored, Layout layout, int se
   const Domain& d = input.domain;
   const std::string key = pool == nullptr
                               ? ""
-                              : fmt::format("{} {} {} {} {} {} {} {}", to_string(input.shape), d.low, d.high, d.whole,
-                                            d.away_from, name_of(dtype), name_of(stored), seed);
+                              : fmt::format("{} {} {} {} {} {} {} {} {}", to_string(input.shape), d.low, d.high,
+                                            d.whole, d.away_from, d.diagonal, name_of(dtype), name_of(stored), seed);
   return test::take(pool, key, [&] {
     std::vector<double> values;
     for (std::int64_t i = 0; i < numel(input.shape); ++i) {
-      const double value = value_at(d, seed, i);
+      const double value = value_at(d, seed, i) + added_at(d, input.shape, i);
       visit_dtype(dtype,
                   [&]<class Element>() { values.push_back(convert_element<double>(convert_element<Element>(value))); });
     }

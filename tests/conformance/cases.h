@@ -23,6 +23,7 @@ struct Domain {
   double high = 2;
   bool whole = false;    // whole numbers, high included
   double away_from = 0;  // values nearer to 0 than this are pushed away (kinks, poles)
+  double diagonal = 0;   // entry i of a matrix's diagonal has (1 + i / size) times this added: it can be factored
 };
 
 struct Input {

@@ -91,7 +91,7 @@ std::string compare(const char* what, const std::vector<Tensor>& gradients, Valu
 
 const std::vector<std::string>& families() {
   static const std::vector<std::string> all = {"elementwise", "reduction", "movement", "indexing", "contraction",
-                                               "nn",          "losses",    "creation", "more"};
+                                               "linalg",      "nn",        "losses",   "creation", "more"};
   return all;
 }
 

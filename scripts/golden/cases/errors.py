@@ -3,7 +3,7 @@
 import torch
 
 from composites import B, I, K, T, V
-from cases import contraction, elementwise, indexing, losses, movement, nn, reduction
+from cases import contraction, elementwise, indexing, linalg, losses, movement, nn, reduction
 
 CASES = [("add", T(2, 3), T(4)), ("mul", T(2, 3), T(2, 4)), ("where", B(2), T(3), T(3)), ("matmul", T(2, 3), T(4, 5)),
          ("matmul", T(2, 3, 4), T(3, 4, 5)), ("matmul", T(), T(3)), ("mm", T(2, 3, 4), T(4, 5)), ("mm", T(2, 3), T(2, 3)),
@@ -73,7 +73,15 @@ CASES += [("conv3d", T(1, 3, 5, 5, 5), T(2, 4, 3, 3, 3)), ("conv3d", T(1, 3, 2, 
           ("max_unpool3d", T(1, 1, 1, 2, 2), I(1, 1, 1, 2, 2, hi=4), 2, 2, 0, [4, 4, 4]),
           ("max_unpool1d", T(1, 1, 2), V([[[0, 4]]], "int64"), 2), ("max_unpool1d", T(1, 1, 2), I(1, 1, 2), 2, 2, 0, [6])]
 
+_SINGULAR = V([[1.0, 2.0], [2.0, 4.0]])
+CASES += [("linalg_solve", _SINGULAR, T(2, 1)), ("inverse", _SINGULAR), ("matrix_power", _SINGULAR, -1),
+          ("linalg_cholesky", V([[1.0, 2.0], [2.0, 1.0]])), ("linalg_svd", V([[1.0, float("nan")], [0.0, 1.0]])),
+          ("inverse", T(2, 3)), ("inverse", I(2, 2)), ("det", T(2, 3)), ("det", T(3)), ("linalg_qr", T(2, 3), "raw"),
+          ("linalg_eigh", T(3, 2)), ("linalg_solve", T(3, 3), T(2, 2)), ("linalg_multi_dot", [T(2, 3), T(2, 3)]),
+          ("linalg_matrix_norm", T(3, 3), 3.0), ("linalg_matrix_norm", T(3)), ("linalg_norm", T(2, 3, 4), 2.0),
+          ("linalg_lstsq", T(3, 2), T(4, 1)), ("linalg_solve_triangular", T(3, 3), T(2, 2), K(upper=True)),
+          ("linalg_cond", T(2, 3), 1.0), ("matrix_exp", T(2, 3))]
 
 CALLS = {}
-for _module in (elementwise, reduction, movement, indexing, contraction, nn, losses):
+for _module in (elementwise, reduction, movement, indexing, contraction, linalg, nn, losses):
     CALLS |= _module.CALLS
