@@ -36,6 +36,18 @@ Tensor NLLLoss::compare(const Tensor& input, const Tensor& target) {
   return nll_loss(input, target, options);
 }
 
+Tensor CTCLoss::operator()(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
+                           const Tensor& target_lengths) {
+  const Tensor inputs[] = {log_probs, targets, input_lengths, target_lengths};
+  return Module::operator()(inputs);
+}
+
+Tensor CTCLoss::forward_all(std::span<const Tensor> inputs) {
+  if (inputs.size() != 4) throw ValueError(fmt::format("CTCLoss: takes four tensors, not {}", inputs.size()));
+  return ctc_loss(inputs[0], inputs[1], inputs[2], inputs[3], options_.blank, options_.reduction,
+                  options_.zero_infinity);
+}
+
 BCELoss::BCELoss(const Tensor& weight, Reduction reduction)
     : weight_(register_buffer("weight", weight)), reduction_(reduction) {}
 

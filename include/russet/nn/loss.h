@@ -1,5 +1,5 @@
 #pragma once
-// Losses as modules: loss(input, target). nn_functional/loss.h says what each computes.
+// Losses as modules: loss(input, target), or as CTCLoss says. functional/nn_loss.h says what each computes.
 #include <russet/functional/nn_loss.h>
 #include <russet/nn/module.h>
 
@@ -57,6 +57,24 @@ class BCEWithLogitsLoss : public Loss {
   Parameter weight_;
   Parameter pos_weight_;
   Reduction reduction_;
+};
+
+struct CTCLossOptions {
+  /// The class that stands for no class.
+  std::int64_t blank = 0;
+  Reduction reduction = Reduction::mean;
+  /// Losses are 0, with gradients of 0, where the target does not fit in the input.
+  bool zero_infinity = false;
+};
+class CTCLoss : public Module {
+ public:
+  explicit CTCLoss(const CTCLossOptions& options = {}) : options_(options) {}
+  Tensor forward_all(std::span<const Tensor> inputs) override;
+  Tensor operator()(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
+                    const Tensor& target_lengths);
+
+ private:
+  CTCLossOptions options_;
 };
 
 class MSELoss : public Loss {

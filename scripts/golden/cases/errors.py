@@ -81,6 +81,14 @@ CASES += [("linalg_solve", _SINGULAR, T(2, 1)), ("inverse", _SINGULAR), ("matrix
           ("linalg_matrix_norm", T(3, 3), 3.0), ("linalg_matrix_norm", T(3)), ("linalg_norm", T(2, 3, 4), 2.0),
           ("linalg_lstsq", T(3, 2), T(4, 1)), ("linalg_solve_triangular", T(3, 3), T(2, 2), K(upper=True)),
           ("linalg_cond", T(2, 3), 1.0), ("matrix_exp", T(2, 3))]
+_CTC = [T(5, 2, 4), V([[1, 2], [3, 1]], "int64"), V([5, 4], "int64"), V([2, 1], "int64")]
+CASES += [("ctc_loss", *_CTC, 4), ("ctc_loss", *_CTC, -1), ("ctc_loss", *_CTC[:2], V([6, 4], "int64"), _CTC[3]),
+          ("ctc_loss", *_CTC[:2], V([-1, 4], "int64"), _CTC[3]), ("ctc_loss", *_CTC[:2], V([5], "int64"), _CTC[3]),
+          ("ctc_loss", *_CTC[:2], V([5.0, 4.0]), _CTC[3]), ("ctc_loss", *_CTC[:3], V([3, 1], "int64")),
+          ("ctc_loss", *_CTC[:3], V([-1, 1], "int64")), ("ctc_loss", *_CTC[:3], V([2, 1, 1], "int64")),
+          ("ctc_loss", _CTC[0], V([1, 2], "int64"), *_CTC[2:]), ("ctc_loss", _CTC[0], V([1, 2, 3, 1], "int64"), *_CTC[2:]),
+          ("ctc_loss", _CTC[0], I(3, 2, hi=4), *_CTC[2:]), ("ctc_loss", T(4), *_CTC[1:])]
+
 
 CALLS = {}
 for _module in (elementwise, reduction, movement, indexing, contraction, linalg, nn, losses):

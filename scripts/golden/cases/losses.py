@@ -56,8 +56,27 @@ CASES += [("poisson_nll_loss", T(3, 4), T(3, 4, lo=1, hi=5, grad=False)), ("pois
           ("triplet_margin_loss", T(3, 4), T(3, 4), T(3, 4)),
           ("triplet_margin_loss", T(3, 4), T(3, 4), T(3, 4), K(margin=0.5, p=1.0, swap=True)),
           ("pairwise_distance", T(3, 4), T(3, 4)), ("pairwise_distance", T(3, 4), T(3, 4), 1.0)]
+# ctc_loss: log probabilities, targets, lengths of inputs and targets, blank, reduction, zero_infinity
+_L = T(6, 3, 4, lo=-4, hi=-0.1)
+_TARGETS = V([[1, 2, 2], [3, -1, -1], [2, 1, -1]], "int64")
+_LENGTHS = [V([6, 4, 5], "int64"), V([3, 1, 2], "int64")]
+CASES += [("ctc_loss", _L, _TARGETS, *_LENGTHS)] + [("ctc_loss", _L, _TARGETS, *_LENGTHS, 0, r) for r in _REDUCTIONS]
+CASES += [("ctc_loss", _L, V([1, 2, 2, 3, 2, 1], "int64"), *_LENGTHS, 0, r) for r in _REDUCTIONS]
+CASES += [("ctc_loss", _L, V([[1, 0, 0], [0, 1, 2], [2, 1, 2]], "int32"), *_LENGTHS, 3, "none"),
+          # no target, no input, a target that does not fit, repeats that need blanks between them
+          ("ctc_loss", _L, _TARGETS, V([6, 0, 0], "int64"), V([0, 0, 0], "int64"), 0, "none"),
+          ("ctc_loss", _L, V([], "int64"), V([6, 1, 2], "int64"), V([0, 0, 0], "int64"), 0, "mean"),
+          ("ctc_loss", T(6, 3, 4, lo=-4, hi=-0.1, grad=False), _TARGETS, V([2, 0, 5], "int64"), _LENGTHS[1], 0, "none"),
+          ("ctc_loss", _L, _TARGETS, V([3, 0, 5], "int64"), _LENGTHS[1], 0, "none", True),
+          ("ctc_loss", _L, _TARGETS, V([3, 0, 5], "int64"), _LENGTHS[1], 0, "mean", True),
+          ("ctc_loss", T(5, 4, lo=-4, hi=-0.1), V([2, 1], "int64"), V(5, "int64"), V(2, "int64")),
+          ("ctc_loss", T(5, 4, lo=-4, hi=-0.1), V([2, 1], "int64"), V([4], "int64"), V([2], "int64"), 0, "none"),
+          ("ctc_loss", T(40, 2, 5, lo=-9, hi=-0.1), I(2, 9, lo=1, hi=5), V([40, 33], "int64"), V([9, 6], "int64"), 0,
+           "sum")]
 
 CALLS = {
+    "ctc_loss": lambda x, y, inputs, targets, blank=0, r="mean", zero=False:
+        F.ctc_loss(x, y, inputs, targets, blank, r, zero),
     "poisson_nll_loss": lambda x, y, log=True, full=False: F.poisson_nll_loss(x, y, log, full),
     "gaussian_nll_loss": lambda x, y, v, full=False: F.gaussian_nll_loss(x, y, v, full),
     "cosine_embedding_loss": lambda a, b, y, margin=0.0: F.cosine_embedding_loss(a, b, y, margin),
