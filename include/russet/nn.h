@@ -10,5 +10,7 @@
 #include <russet/nn/loss.h>
 #include <russet/nn/module.h>
 #include <russet/nn/normalization.h>
+#include <russet/nn/packed_sequence.h>
 #include <russet/nn/pooling.h>
+#include <russet/nn/recurrent.h>
 #include <russet/nn/transformer.h>

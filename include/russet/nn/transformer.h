@@ -1,5 +1,5 @@
 #pragma once
-// Attention and the encoder of the transformer (Vaswani et al. 2017), with PyTorch's names.
+// Attention and the transformer (Vaswani et al. 2017), with PyTorch's names.
 #include <russet/nn/dropout.h>
 #include <russet/nn/linear.h>
 #include <russet/nn/module.h>
@@ -69,7 +69,7 @@ class MultiheadAttention : public Module {
 
 enum class TransformerActivation : std::uint8_t { relu, gelu };
 
-struct TransformerEncoderLayerOptions {
+struct TransformerLayerOptions {
   std::int64_t dim_feedforward = 2048;
   double dropout = 0.1;
   TransformerActivation activation = TransformerActivation::relu;
@@ -79,6 +79,9 @@ struct TransformerEncoderLayerOptions {
   bool norm_first = false;
   bool bias = true;
 };
+
+using TransformerEncoderLayerOptions = TransformerLayerOptions;
+using TransformerDecoderLayerOptions = TransformerLayerOptions;
 
 /// Self-attention and two linear layers, each with dropout, residual and layer norm.
 class TransformerEncoderLayer : public Module {
@@ -116,6 +119,82 @@ class TransformerEncoder : public Module {
  private:
   std::vector<TransformerEncoderLayer> layers_;
   std::optional<LayerNorm> norm_;
+};
+
+/// As the encoder's layer, with attention to a memory, the encoder's result, between self-attention and linear layers.
+class TransformerDecoderLayer : public Module {
+ public:
+  TransformerDecoderLayer(std::int64_t d_model, std::int64_t num_heads,
+                          const TransformerDecoderLayerOptions& options = {});
+  using Module::forward;
+  /// target: [l, n, d_model], memory: [s, n, d_model]; n first with batch_first; without n for one sample.
+  Tensor forward(const Tensor& target, const Tensor& memory, const AttentionMasks& target_masks = {},
+                 const AttentionMasks& memory_masks = {});
+  Tensor operator()(const Tensor& target, const Tensor& memory, const AttentionMasks& target_masks = {},
+                    const AttentionMasks& memory_masks = {});
+
+  MultiheadAttention self_attn;
+  MultiheadAttention multihead_attn;
+  Linear linear1;
+  Linear linear2;
+  LayerNorm norm1;
+  LayerNorm norm2;
+  LayerNorm norm3;
+
+ private:
+  Tensor attention(MultiheadAttention& attention, const Tensor& x, const Tensor& memory, const AttentionMasks& masks);
+  Tensor feed_forward(const Tensor& x);
+
+  TransformerLayerOptions options_;
+};
+
+/// Copies of a layer one after another, "layers.0", ..., with a norm at the end if one is given.
+class TransformerDecoder : public Module {
+ public:
+  TransformerDecoder(const TransformerDecoderLayer& layer, std::int64_t num_layers,
+                     const std::optional<LayerNorm>& norm = {});
+  using Module::forward;
+  Tensor forward(const Tensor& target, const Tensor& memory, const AttentionMasks& target_masks = {},
+                 const AttentionMasks& memory_masks = {});
+  Tensor operator()(const Tensor& target, const Tensor& memory, const AttentionMasks& target_masks = {},
+                    const AttentionMasks& memory_masks = {});
+
+ private:
+  std::vector<TransformerDecoderLayer> layers_;
+  std::optional<LayerNorm> norm_;
+};
+
+struct TransformerOptions {
+  std::int64_t d_model = 512;
+  std::int64_t num_heads = 8;
+  std::int64_t num_encoder_layers = 6;
+  std::int64_t num_decoder_layers = 6;
+  TransformerLayerOptions layer{};
+};
+
+struct TransformerMasks {
+  AttentionMasks source{};
+  AttentionMasks target{};
+  /// Of the source, as the target's positions see it.
+  AttentionMasks memory{};
+};
+
+/// An encoder and a decoder, each with a norm at its end. Initial values of matrices: Xavier's uniform ones.
+class Transformer : public Module {
+ public:
+  explicit Transformer(const TransformerOptions& options = {});
+  using Module::forward;
+  /// source: [s, n, d_model], target: [l, n, d_model]; n first with layer.batch_first; without n for one sample.
+  Tensor forward(const Tensor& source, const Tensor& target, const TransformerMasks& masks = {});
+  Tensor operator()(const Tensor& source, const Tensor& target, const TransformerMasks& masks = {});
+  /// [size, size]: -infinity above the diagonal, 0 elsewhere.
+  static Tensor generate_square_subsequent_mask(std::int64_t size, const TensorOptions& options = {});
+
+  TransformerEncoder encoder;
+  TransformerDecoder decoder;
+
+ private:
+  TransformerOptions options_;
 };
 
 }  // namespace russet::nn
