@@ -1,5 +1,6 @@
 #pragma once
 // Data: datasets, transforms, samplers and the loader.
+#include <russet/data/adjust.h>
 #include <russet/data/dataset.h>
 #include <russet/data/images.h>
 #include <russet/data/loader.h>

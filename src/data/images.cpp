@@ -11,14 +11,31 @@ void ImageDataset::set_image_size(ImageSize size) {
   result_ = transforms_.result(size);
 }
 
-Field ImageDataset::input() const { return {transforms_.dtype(), {result_.channels, result_.height, result_.width}}; }
+Field ImageDataset::input() const {
+  Field field{transforms_.dtype(), {result_.channels, result_.height, result_.width}};
+  if (transforms_.views() > 1) field.shape.insert(0, transforms_.views());
+  return field;
+}
+
+/// Writes the views of `image`, which is scratch from then on.
+void ImageDataset::write_views(Image& image, std::span<std::byte> input, Random& random) const {
+  thread_local Image copy;  // the last view is made of the image itself
+  const std::int64_t views = transforms_.views();
+  const std::size_t bytes = input.size() / static_cast<std::size_t>(views);
+  for (std::int64_t view = 0; view < views; ++view) {
+    const bool last = view + 1 == views;
+    if (!last) copy = image;
+    const auto place = input.subspan(static_cast<std::size_t>(view) * bytes, bytes);
+    transforms_.apply(last ? image : copy, result_, place, random);
+  }
+}
 
 void ImageDataset::get(std::int64_t index, std::span<std::byte> input, std::span<std::byte> target,
                        Random& random) const {
   thread_local Image image;
   read(index, image);
   try {
-    transforms_.apply(image, result_, input, random);
+    write_views(image, input, random);
   } catch (const FileError&) {
     throw;
   } catch (const Error& error) {

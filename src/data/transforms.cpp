@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <russet/data/adjust.h>
 #include <russet/data/transforms.h>
 #include <russet/error.h>
 
@@ -6,6 +7,8 @@
 #include <array>
 #include <cmath>
 #include <utility>
+
+#include "data/luminance.h"
 
 namespace russet::data {
 namespace {
@@ -22,14 +25,38 @@ void check(const Pad& t) { require(t.pixels >= 0, "Pad: the number of pixels mus
 void check(const RandomCrop& t) {
   require(t.size > 0 && t.padding >= 0, "RandomCrop: the size must be positive and the padding not negative");
 }
+void require_probability(double probability, std::string_view name) {
+  require(probability >= 0 && probability <= 1, fmt::format("{}: a probability is within [0, 1]", name));
+}
+
+/// Of the random rectangles of a transform.
+template <class T>
+void check_rectangle(const T& t, std::string_view name) {
+  require(0 < t.min_area && t.min_area <= t.max_area && t.max_area <= 1 && 0 < t.min_ratio && t.min_ratio <= t.max_ratio,
+          fmt::format("{}: areas must be within (0, 1], ratios positive, the smaller one first", name));
+}
+
 void check(const RandomResizedCrop& t) {
   require(t.size > 0, "RandomResizedCrop: the size must be positive");
-  require(
-      0 < t.min_area && t.min_area <= t.max_area && t.max_area <= 1 && 0 < t.min_ratio && t.min_ratio <= t.max_ratio,
-      "RandomResizedCrop: areas must be within (0, 1], ratios positive, the smaller one first");
+  check_rectangle(t, "RandomResizedCrop");
 }
-void check(const RandomHorizontalFlip& t) {
-  require(t.probability >= 0 && t.probability <= 1, "RandomHorizontalFlip: a probability is within [0, 1]");
+void check(const RandomHorizontalFlip& t) { require_probability(t.probability, "RandomHorizontalFlip"); }
+void check(const ColorJitter& t) {
+  require_probability(t.probability, "ColorJitter");
+  require(t.brightness >= 0 && t.contrast >= 0 && t.saturation >= 0 && t.hue >= 0 && t.hue <= 0.5 &&
+              std::isfinite(t.brightness + t.contrast + t.saturation),
+          "ColorJitter: brightness, contrast, saturation and hue must not be negative, and hue at most 0.5");
+}
+void check(const RandomGrayscale& t) { require_probability(t.probability, "RandomGrayscale"); }
+void check(const GaussianBlur& t) {
+  require_probability(t.probability, "GaussianBlur");
+  require(t.kernel_size > 0 && t.kernel_size % 2 == 1, "GaussianBlur: the kernel's size must be odd and positive");
+  require(0 < t.min_sigma && t.min_sigma <= t.max_sigma && std::isfinite(t.max_sigma),
+          "GaussianBlur: sigmas must be positive, the smaller one first");
+}
+void check(const RandomErasing& t) {
+  require_probability(t.probability, "RandomErasing");
+  check_rectangle(t, "RandomErasing");
 }
 void check(const Channels& t) { require(t.count == 1 || t.count == 3, "Channels: 1 or 3"); }
 void check(const Apply& t) { require(static_cast<bool>(t.function), "Apply: the function is empty"); }
@@ -65,6 +92,13 @@ ImageSize result_of(const RandomCrop& t, ImageSize size) {
   return {t.size, t.size, size.channels};
 }
 ImageSize result_of(const RandomResizedCrop& t, ImageSize size) { return {t.size, t.size, size.channels}; }
+ImageSize result_of(const GaussianBlur& t, ImageSize size) {
+  if (t.kernel_size / 2 >= std::min(size.height, size.width)) {
+    throw ValueError(fmt::format("GaussianBlur: a kernel of {} is too large for an image of {} x {}", t.kernel_size,
+                                 size.height, size.width));
+  }
+  return size;
+}
 ImageSize result_of(const Channels& t, ImageSize size) { return {size.height, size.width, t.count}; }
 template <class Same>
 ImageSize result_of(const Same&, ImageSize size) {
@@ -168,6 +202,39 @@ bool run(const RandomHorizontalFlip& t, Image& image, Image&, Random& random) {
   return false;
 }
 
+bool run(const ColorJitter& t, Image& image, Image&, Random& random) {
+  if (!random.chance(t.probability)) return false;
+  struct Quality {
+    double range;
+    double middle;
+    void (*adjust)(Image&, double);
+  };
+  const std::array<Quality, 4> qualities{{{t.brightness, 1, adjust_brightness},
+                                          {t.contrast, 1, adjust_contrast},
+                                          {t.saturation, 1, adjust_saturation},
+                                          {t.hue, 0, adjust_hue}}};
+  std::array<std::int64_t, 4> order{0, 1, 2, 3};
+  random.shuffle(order);
+  for (const std::int64_t place : order) {
+    const auto& [range, middle, adjust] = qualities[static_cast<std::size_t>(place)];
+    if (range == 0) continue;
+    const double low = middle == 0 ? -range : std::max(middle - range, 0.0);
+    adjust(image, random.uniform(low, middle + range));
+  }
+  return false;
+}
+
+bool run(const RandomGrayscale& t, Image& image, Image&, Random& random) {
+  if (random.chance(t.probability)) to_grayscale(image);
+  return false;
+}
+
+bool run(const GaussianBlur& t, Image& image, Image&, Random& random) {
+  if (!random.chance(t.probability)) return false;
+  gaussian_blur(image, t.kernel_size, random.uniform(t.min_sigma, t.max_sigma));
+  return false;
+}
+
 bool run(const Channels&, Image& image, Image& out, Random&) {
   if (image.channels == out.channels) return false;
   const std::uint8_t* from = image.pixels.data();
@@ -176,7 +243,7 @@ bool run(const Channels&, Image& image, Image& out, Random&) {
     if (out.channels == 3) {
       std::fill_n(to, 3, *from);
     } else {
-      *to = static_cast<std::uint8_t>((from[0] * 19595 + from[1] * 38470 + from[2] * 7471 + 32768) >> 16);
+      *to = luminance(from);
     }
   }
   return true;
@@ -188,6 +255,28 @@ bool run(const Apply& t, Image& image, Image&, Random& random) {
 }
 bool run(const ToFloat&, Image&, Image&, Random&) { return false; }
 bool run(const Normalize&, Image&, Image&, Random&) { return false; }
+bool run(const RandomErasing&, Image&, Image&, Random&) { return false; }
+
+/// Erases a rectangle of planes. As in torchvision, nothing is erased where ten attempts find none that fits.
+void erase(const RandomErasing& t, ImageSize size, std::span<std::byte> target, Random& random) {
+  if (!random.chance(t.probability)) return;
+  auto* const planes = reinterpret_cast<float*>(target.data());
+  const auto area = static_cast<double>(size.height * size.width);
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    const double chosen = area * random.uniform(t.min_area, t.max_area);
+    const double ratio = std::exp(random.uniform(std::log(t.min_ratio), std::log(t.max_ratio)));
+    const auto height = static_cast<std::int64_t>(std::nearbyint(std::sqrt(chosen * ratio)));
+    const auto width = static_cast<std::int64_t>(std::nearbyint(std::sqrt(chosen / ratio)));
+    if (height >= size.height || width >= size.width) continue;
+    const std::int64_t top = draw(random, size.height - height + 1);
+    const std::int64_t left = draw(random, size.width - width + 1);
+    for (std::int64_t row = 0; row < size.channels * height; ++row) {
+      const std::int64_t y = row / height * size.height + top + row % height;
+      std::fill_n(planes + y * size.width + left, width, t.value);
+    }
+    return;
+  }
+}
 
 /// From interleaved to planar, each sample through `convert(value, channel)`.
 template <class T, class Convert>
@@ -206,7 +295,10 @@ Transforms::Transforms(std::vector<Transform> steps) {
   bool normalized = false;
   for (Transform& step : steps) {
     std::visit([](const auto& transform) { check(transform); }, step);
-    if (std::holds_alternative<ToFloat>(step)) {
+    require(!erasing_, "Transforms: RandomErasing must come last");
+    if (const auto* erasing = std::get_if<RandomErasing>(&step)) {
+      erasing_ = *erasing;
+    } else if (std::holds_alternative<ToFloat>(step)) {
       to_float_ = true;
     } else if (const auto* normalize = std::get_if<Normalize>(&step)) {
       require(to_float_, "Normalize: put ToFloat before it");
@@ -214,10 +306,11 @@ Transforms::Transforms(std::vector<Transform> steps) {
       normalized = true;
       normalize_ = *normalize;
     } else {
-      require(!to_float_, "Transforms: ToFloat and Normalize must come last");
+      require(!to_float_, "Transforms: ToFloat, Normalize and RandomErasing must come last");
       steps_.push_back(std::move(step));
     }
   }
+  require(!erasing_ || to_float_, "RandomErasing: put ToFloat before it");
   if (!to_float_) return;
   for (std::size_t c = 0; c < normalize_.mean.size(); ++c) {
     std::array<float, 256>& table = tables_.emplace_back();
@@ -235,6 +328,13 @@ ImageSize Transforms::result(ImageSize size) const {
     throw ValueError(fmt::format("Normalize: {} means for {} channels", tables_.size(), size.channels));
   }
   return size;
+}
+
+Transforms Transforms::with_views(std::int64_t count) const {
+  require(count >= 1, "Transforms: a sample has at least one view");
+  Transforms several = *this;
+  several.views_ = count;
+  return several;
 }
 
 bool Transforms::fixes_size() const {
@@ -267,6 +367,7 @@ void Transforms::apply(Image& image, ImageSize expected, std::span<std::byte> ta
     write_planes<float>(image, target, [&](std::uint8_t value, int channel) {
       return tables_[one ? 0 : static_cast<std::size_t>(channel)][value];
     });
+    if (erasing_) erase(*erasing_, size, target, random);
   } else {
     write_planes<std::uint8_t>(image, target, [](std::uint8_t value, int) { return value; });
   }

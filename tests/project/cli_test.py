@@ -295,7 +295,7 @@ class Mistakes(Case):
         self.mistake("train", "lenet6", *SMALL, says=MODELS)
         self.mistake("train", says=MODELS)
         self.mistake("train", "lenet5", says="--data")
-        self.mistake("train", "lenet5", "--data", "cats", says=["shapes", "mnist:", "folder:", "tensors:", "trec:"])
+        self.mistake("train", "lenet5", "--data", "cats", says=["shapes", "mnist:", "cifar10:", "folder:", "tensors:", "trec:"])
         self.mistake("plan", "lenet6", says=MODELS)
         self.mistake("bench", "lenet6", says=MODELS)
         self.mistake("predict", "lenet6", "--weights", "w", "--image", "i", says=MODELS)
@@ -325,6 +325,7 @@ class Mistakes(Case):
     def test_missing_files(self):
         self.mistake("train", "lenet5", "--data", "mnist:nowhere", says="nowhere")
         self.mistake("train", "lenet5", "--data", "folder:nowhere", says="nowhere")
+        self.mistake("train", "lenet5", "--data", "cifar10:nowhere", says="nowhere")
         self.mistake("train", "mlp", "--data", "tensors:nowhere.safetensors", says="nowhere")
         self.mistake("train", "lenet5", *SMALL, "--weights", "nowhere", "--out", "run", says="nowhere")
         self.mistake("train", "--resume", "nowhere", says="nowhere")

@@ -37,7 +37,8 @@ Arguments with_recipe(Arguments arguments) {
     throw ValueError(fmt::format("train: the model is missing: one of {}", fmt::join(models::list_models(), ", ")));
   }
   if (arguments.text("data").empty()) {
-    throw ValueError("train: --data is missing: shapes, mnist:DIR, folder:DIR, tensors:FILE.safetensors or trec:FILE");
+    throw ValueError(
+        "train: --data is missing: shapes, mnist:DIR, cifar10:DIR, folder:DIR, tensors:FILE.safetensors or trec:FILE");
   }
   if (arguments.has("epochs") && arguments.has("steps")) {
     throw ValueError("--epochs and --steps: one of them says how long to train");

@@ -1,5 +1,5 @@
 #pragma once
-// Sets of images with a class each: folders of files, MNIST, and the embedded procedural shapes.
+// Sets of images with a class each: folders of files, MNIST, CIFAR-10, and the embedded procedural shapes.
 #include <russet/data/dataset.h>
 #include <filesystem>
 #include <memory>
@@ -8,7 +8,8 @@
 
 namespace russet::data {
 
-/// Images with integer labels. Inputs are [channels, height, width], targets int64 scalars.
+/// Images with integer labels. Inputs are [channels, height, width], or [views, channels, height, width] where the
+/// transforms make several views of an image; targets are int64 scalars.
 class ImageDataset : public Dataset {
  public:
   Field input() const final;
@@ -30,6 +31,7 @@ class ImageDataset : public Dataset {
   virtual std::shared_ptr<ImageDataset> clone() const = 0;
 
  private:
+  void write_views(Image& image, std::span<std::byte> input, Random& random) const;
   Transforms transforms_;
   ImageSize original_;
   ImageSize result_;
@@ -78,6 +80,25 @@ class Mnist final : public ImageDataset {
   struct Arrays;
   std::shared_ptr<ImageDataset> clone() const override { return std::make_shared<Mnist>(*this); }
   std::shared_ptr<const Arrays> arrays_;
+};
+
+/// CIFAR-10's binary files (data_batch_1.bin, ...), one after the other: images of 32 x 32 and their labels. All is read
+/// at once. Throws FileError for a file that is not made of whole records, and for labels above 9.
+class Cifar10 final : public ImageDataset {
+ public:
+  explicit Cifar10(const std::vector<std::filesystem::path>& files, Transforms transforms = {ToFloat{}});
+
+  std::int64_t size() const override;
+  std::int64_t classes() const override;
+  std::vector<std::string> class_names() const override;
+  void read(std::int64_t index, Image& image) const override;
+  std::int64_t label(std::int64_t index) const override;
+  std::string describe(std::int64_t index) const override;
+
+ private:
+  struct Records;
+  std::shared_ptr<ImageDataset> clone() const override { return std::make_shared<Cifar10>(*this); }
+  std::shared_ptr<const Records> records_;
 };
 
 struct ShapesOptions {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <variant>
 #include <vector>
@@ -53,6 +54,26 @@ struct RandomResizedCrop {
 struct RandomHorizontalFlip {
   double probability = 0.5;
 };
+/// Changes brightness, contrast, saturation and hue (adjust.h), in random order. Factors are uniform in 1 - x to 1 + x, at
+/// least 0, and hue's within -hue to hue; 0 leaves a quality alone.
+struct ColorJitter {
+  double brightness = 0;
+  double contrast = 0;
+  double saturation = 0;
+  double hue = 0;  // at most 0.5
+  /// Of changing anything: RandomApply's.
+  double probability = 1;
+};
+struct RandomGrayscale {
+  double probability = 0.1;
+};
+/// Gaussian blur by a sigma that is uniform between two.
+struct GaussianBlur {
+  std::int64_t kernel_size;  // odd
+  double min_sigma = 0.1;
+  double max_sigma = 2.0;
+  double probability = 1;
+};
 /// 1: luminance; 3: RGB.
 struct Channels {
   int count;
@@ -68,9 +89,18 @@ struct Normalize {
   std::vector<float> mean;
   std::vector<float> std;
 };
+/// Writes `value` over a rectangle of random place, area and shape (torchvision's defaults). Comes last.
+struct RandomErasing {
+  double probability = 0.5;
+  double min_area = 0.02;
+  double max_area = 0.33;
+  double min_ratio = 0.3;
+  double max_ratio = 3.3;
+  float value = 0;
+};
 
-using Transform = std::variant<Resize, CenterCrop, Pad, RandomCrop, RandomResizedCrop, RandomHorizontalFlip, Channels,
-                               Apply, ToFloat, Normalize>;
+using Transform = std::variant<Resize, CenterCrop, Pad, RandomCrop, RandomResizedCrop, RandomHorizontalFlip, ColorJitter,
+                               RandomGrayscale, GaussianBlur, Channels, Apply, ToFloat, Normalize, RandomErasing>;
 
 /// A list of transforms. The result is [channels, height, width]: uint8, or float32 with ToFloat.
 class Transforms {
@@ -81,12 +111,16 @@ class Transforms {
   explicit Transforms(std::vector<Transform> steps);
 
   const std::vector<Transform>& steps() const { return steps_; }
+  /// The same transforms, by which a sample becomes `count` results, each with random numbers of its own. Throws
+  /// ValueError for a count below 1.
+  Transforms with_views(std::int64_t count) const;
+  std::int64_t views() const { return views_; }
   DType dtype() const { return to_float_ ? DType::float32 : DType::uint8; }
   /// The size that an image of size `size` gets. Throws ValueError if it is too small for a crop.
   ImageSize result(ImageSize size) const;
   /// Whether images of all sizes become equal in size.
   bool fixes_size() const;
-  /// Transforms `image`, whose memory is scratch from then on, and writes the result to `target`.
+  /// Transforms `image`, whose memory is scratch from then on, and writes one result to `target`.
   /// Throws ShapeError if the result is not of size `expected`.
   void apply(Image& image, ImageSize expected, std::span<std::byte> target, Random& random) const;
 
@@ -94,6 +128,8 @@ class Transforms {
   std::vector<Transform> steps_;  // what changes 8-bit images
   bool to_float_ = false;
   Normalize normalize_{{0.0F}, {1.0F}};
+  std::optional<RandomErasing> erasing_{};
+  std::int64_t views_ = 1;
   std::vector<std::array<float, 256>> tables_;  // what ToFloat and Normalize make of a sample, for each channel or all
 };
 
