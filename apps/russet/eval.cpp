@@ -1,4 +1,5 @@
-// russet eval: loss and accuracy of weights on a data set.
+// russet eval: loss and accuracy of weights on a data set; of models that learn without classes, the accuracy of
+// nearest neighbours among the training images.
 #include <russet/io.h>
 #include <russet/models.h>
 #include <russet/train.h>
@@ -17,6 +18,10 @@ void run_eval(const Arguments& arguments) {
   const io::WeightsFile file(arguments.text("weights"));
   const Task task = open_task(arguments, card_of(file, name));
   models::Model model = load_model(task.card, file, device);
+  if (task.bank && !task.test) {
+    throw ValueError(fmt::format("{}: there is nothing to evaluate beside the training images: --holdout keeps a share",
+                                 arguments.text("data")));
+  }
   const auto dataset = task.test ? task.test : task.train;
   data::LoaderOptions loading;
   loading.batch = std::min(batch_of(arguments), dataset->size());
@@ -29,18 +34,29 @@ void run_eval(const Arguments& arguments) {
   };
   const auto result =
       train::evaluate(model, loader, {task.card.objective(), precision_type(arguments.text("precision")), show});
+  const bool lower_precision = arguments.text("precision") == "bf16";
+  train::Evaluation result;
+  if (task.bank) {
+    data::DataLoader bank(task.bank, loading);
+    result.accuracy = train::neighbour_accuracy(model, bank, loader, {{}, lower_precision, show});
+    result.samples = loader.samples();
+  } else {
+    result = train::evaluate(model, loader, {task.card.objective(), lower_precision, show});
+  }
   progress.clear();
   if (arguments.flag("json")) {
     Json line{{"model", name},
               {"data", arguments.text("data")},
               {"samples", result.samples},
-              {"loss", result.loss},
+              {"loss", nullptr},
               {"accuracy", nullptr}};
+    if (!task.bank) line["loss"] = result.loss;
     if (result.accuracy) line["accuracy"] = *result.accuracy;
     return print_json(line);
   }
-  fmt::print("{} samples: loss {:.4f}", result.samples, result.loss);
-  if (result.accuracy) fmt::print(", accuracy {:.2f} %", *result.accuracy * 100);
+  fmt::print("{} samples:", result.samples);
+  if (!task.bank) fmt::print(" loss {:.4f}", result.loss);
+  if (result.accuracy) fmt::print("{} accuracy {:.2f} %", task.bank ? "" : ",", *result.accuracy * 100);
   fmt::print("\n");
 }
 

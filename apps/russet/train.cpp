@@ -1,4 +1,6 @@
 // russet train: trains a model, and keeps log, weights, checkpoint and report in a folder.
+#include <russet/train/neighbours.h>
+
 #include <atomic>
 #include <csignal>
 #include <optional>
@@ -33,8 +35,10 @@ std::string percent(double share) { return fmt::format("{:.2f} %", share * 100);
 void print_start(Trainer& trainer) {
   const Arguments& arguments = trainer.arguments();
   const Task& task = trainer.task();
-  fmt::print("{}: {} parameters, {} classes; {}: {} samples to train on", arguments.text("model"),
-             trainer.model().num_parameters(), task.card.num_classes, arguments.text("data"), task.train->size());
+  const std::string_view outputs = task.bank ? "numbers in a projection" : "classes";
+  fmt::print("{}: {} parameters, {} {}; {}: {} samples to train on", arguments.text("model"),
+             trainer.model().num_parameters(), task.card.num_classes, outputs, arguments.text("data"),
+             task.train->size());
   if (task.test) {
     fmt::print(", {} to evaluate", task.test->size());
   } else {
@@ -43,6 +47,10 @@ void print_start(Trainer& trainer) {
   fmt::print("\n{} steps of {} samples on {} in {}, {} with learning rate {:g}\n", trainer.steps(),
              arguments.integer("batch") * arguments.integer("accumulate"), arguments.text("device"),
              arguments.text("precision"), arguments.text("optimizer"), arguments.real("lr"));
+  if (task.bank && task.test) {
+    fmt::print("the accuracy is that of the classes of the nearest {} training images, by the encoder's features\n",
+               train::NeighbourOptions{}.neighbours);
+  }
   if (const auto planned = trainer.planned_bytes()) {
     fmt::print("memory needed: {} of {}\n", format_size(*planned), format_size(arguments.bytes("memory")));
   }

@@ -94,7 +94,8 @@ std::vector<float> gaussian(std::int64_t size, double sigma) {
 std::int64_t mirrored(std::int64_t i, std::int64_t size) { return i < 0 ? -i : i < size ? i : 2 * (size - 1) - i; }
 
 /// One row mixed along x: `out` has width * channels samples.
-void blur_row(const std::uint8_t* row, std::int64_t width, int channels, const std::vector<float>& weights, float* out) {
+void blur_row(const std::uint8_t* row, std::int64_t width, int channels, const std::vector<float>& weights,
+              float* out) {
   const auto reach = static_cast<std::int64_t>(weights.size()) / 2;
   std::fill_n(out, width * channels, 0.0F);
   for (std::int64_t x = 0; x < width; ++x, out += channels) {

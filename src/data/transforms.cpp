@@ -32,8 +32,9 @@ void require_probability(double probability, std::string_view name) {
 /// Of the random rectangles of a transform.
 template <class T>
 void check_rectangle(const T& t, std::string_view name) {
-  require(0 < t.min_area && t.min_area <= t.max_area && t.max_area <= 1 && 0 < t.min_ratio && t.min_ratio <= t.max_ratio,
-          fmt::format("{}: areas must be within (0, 1], ratios positive, the smaller one first", name));
+  require(
+      0 < t.min_area && t.min_area <= t.max_area && t.max_area <= 1 && 0 < t.min_ratio && t.min_ratio <= t.max_ratio,
+      fmt::format("{}: areas must be within (0, 1], ratios positive, the smaller one first", name));
 }
 
 void check(const RandomResizedCrop& t) {

@@ -35,6 +35,8 @@ nn::AnyModule make(const ModelOptions& options) {
                  .projection_dim = *options.num_classes});
 }
 
+Tensor features(const nn::AnyModule& model, const Tensor& images) { return model.as<SimClr>()->features(images); }
+
 const bool registered = register_model(
     {.name = "simclr_resnet18",
      .summary = "SimCLR: ResNet-18 with a stem for small images, and a projection head",
@@ -44,6 +46,7 @@ const bool registered = register_model(
      .any_image_size = true,
      .classifier = "projection.2.weight",
      .stem = "encoder.conv1.weight",
+     .features = features,
      .recipe = {.optimizer = {.lr = 0.06, .weight_decay = 5e-4}, .batch = 128, .epochs = 100, .warmup = 200},
      .benchmark = {.batch = 64}});
 

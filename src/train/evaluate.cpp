@@ -51,7 +51,7 @@ Sums sums_of(models::Model& model, const data::Batch& batch, Objective objective
   const Tensor output = forward(model, batch);
   const bool classes = objective == Objective::cross_entropy;
   Sums sums;
-  sums.loss = loss_of(objective, output, batch.target, 0, Reduction::sum);
+  sums.loss = loss_of(objective, output, batch.target, {.reduction = Reduction::sum});
   sums.terms = classes ? batch.target.size(0) : batch.target.numel();
   if (classes) sums.correct = sum(eq(argmax(output, 1), batch.target));
   return sums;
@@ -87,7 +87,11 @@ Evaluation evaluate(models::Model& model, data::DataLoader& loader, const Evalua
 Tensor forward(models::Model& model, const Tensor& input) { return model.forward(converted(model, input)); }
 
 Tensor forward(models::Model& model, const data::Batch& batch) {
-  std::vector<Tensor> inputs{converted(model, batch.input)};
+  const Tensor first = converted(model, batch.input);
+  // Views of an image are samples of their own.
+  const bool has_views =
+      model.spec().takes == models::InputKind::images && first.dim() == model.inputs().front().shape.rank() + 2;
+  std::vector<Tensor> inputs{has_views ? first.flatten(0, 1) : first};
   for (std::size_t i = 1; i < model.inputs().size(); ++i) {
     const auto field = batch.fields.find(model.inputs()[i].name);
     inputs.push_back(field == batch.fields.end() ? Tensor() : field->second);

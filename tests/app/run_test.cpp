@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <functional>
 #include <sstream>
 
 #include "run/learning_rate.h"
@@ -285,6 +286,39 @@ std::string error_of(const Arguments& arguments) {
     return error.what();
   }
   return "nothing was thrown";
+}
+
+TEST_F(RunTest, SimClrLearnsWithoutClasses) {
+  Arguments arguments("train");
+  arguments.set("model", "simclr_resnet18");
+  arguments.set("data", "shapes");
+  arguments.set("samples", 48);
+  arguments.set("holdout", 0.25);
+  arguments.set("width", 0.0625);
+  arguments.set("batch", 12);
+  arguments.set("epochs", 2);
+  arguments.set("temperature", 0.2);
+  arguments.set("out", (folder_ / "simclr").string());
+  Trainer trainer(arguments);
+  EXPECT_EQ(trainer.task().train->size(), 36);
+  EXPECT_EQ(trainer.task().train->input().shape, (Shape{2, 3, 32, 32}));
+  EXPECT_EQ(trainer.task().bank->input().shape, (Shape{3, 32, 32}));
+  EXPECT_EQ(trainer.task().card.objective(), train::Objective::contrastive);
+  const Result result = trainer.run();
+  ASSERT_EQ(result.epochs.size(), 2U);
+  for (const EpochRecord& epoch : result.epochs) {
+    EXPECT_GT(epoch.loss, 0);
+    EXPECT_LT(epoch.loss, 12);
+    ASSERT_TRUE(epoch.accuracy.has_value());
+    EXPECT_FALSE(epoch.test_loss.has_value());
+  }
+  for (const auto& refuse : {std::function<void(Arguments&)>([](Arguments& a) { a.set("augment", "none"); }),
+                             std::function<void(Arguments&)>([](Arguments& a) { a.set("classes", 20); }),
+                             std::function<void(Arguments&)>([](Arguments& a) { a.set("model", "resnet18_cifar"); })}) {
+    Arguments wrong = arguments;
+    refuse(wrong);
+    EXPECT_THROW(Trainer{wrong}, ValueError);
+  }
 }
 
 TEST_F(RunTest, ClassesReplaceTheHeadAndLoadTheRest) {

@@ -95,9 +95,7 @@ TEST(FirstSamples, OfAFolderComeByTurns) {
     write(folder / name, encode_png(8, 8, {}, std::vector<std::uint8_t>(8 * 8 * 3, 7)));
   }
   const auto images = std::make_shared<const data::ImageFolder>(folder.path());
-  const auto indices = [](const data::DatasetPtr& set) {
-    return dynamic_cast<const data::Subset&>(*set).indices();
-  };
+  const auto indices = [](const data::DatasetPtr& set) { return dynamic_cast<const data::Subset&>(*set).indices(); };
   EXPECT_EQ(indices(data::first_samples(images, 5)), (std::vector<std::int64_t>{0, 3, 4, 1, 5}));
   EXPECT_EQ(data::first_samples(images, 6), images);
   const auto shapes = std::make_shared<const data::Shapes>(data::ShapesOptions{.size = 4});

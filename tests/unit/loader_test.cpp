@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -254,6 +255,44 @@ TEST(TensorDataset, RowsOfTensors) {
   EXPECT_EQ(first->input.to_vector<float>(), (std::vector<float>{1, 2, 3, 4}));
   EXPECT_EQ(first->target.to_vector<std::int64_t>(), (std::vector<std::int64_t>{4, 0}));
   EXPECT_THROW(TensorDataset(Tensor::from<float>({1, 2}, {2}), Tensor::from<float>({1}, {1})), ShapeError);
+}
+
+TEST(DistributedSampler, RanksShareOneOrder) {
+  for (const bool drop_last : {false, true}) {
+    std::vector<std::vector<std::int64_t>> ranks;
+    for (std::int64_t rank = 0; rank < 3; ++rank) {
+      const DistributedSampler sampler(10, {.replicas = 3, .rank = rank, .seed = 5, .drop_last = drop_last});
+      EXPECT_EQ(sampler.size(), drop_last ? 3 : 4);
+      ranks.push_back(sampler.order(2));
+      EXPECT_EQ(std::ssize(ranks.back()), sampler.size());
+      EXPECT_NE(sampler.order(1), sampler.order(2));
+    }
+    const std::vector<std::int64_t> all = RandomSampler(10, 5).order(2);
+    for (std::size_t i = 0; i < ranks[0].size() * 3; ++i) EXPECT_EQ(ranks[i % 3][i / 3], all[i % 10]);
+  }
+  EXPECT_EQ(DistributedSampler(4, {.replicas = 2, .rank = 1, .shuffle = false}).order(0),
+            (std::vector<std::int64_t>{1, 3}));
+  EXPECT_THROW(DistributedSampler(4, {.replicas = 2, .rank = 2}), ValueError);
+}
+
+TEST(WeightedRandomSampler, DrawsInProportion) {
+  const WeightedRandomSampler sampler({1, 0, 3, 0}, 4000, true, 7);
+  std::map<std::int64_t, int> counts;
+  for (const std::int64_t index : sampler.order(0)) ++counts[index];
+  EXPECT_EQ(counts.size(), 2U);
+  EXPECT_NEAR(counts[2], 3000, 140);
+  EXPECT_EQ(sampler.order(3), sampler.order(3));
+  EXPECT_NE(sampler.order(0), sampler.order(1));
+  int first = 0;
+  for (std::int64_t epoch = 0; epoch < 1000; ++epoch) {
+    const auto pair = WeightedRandomSampler({1, 0, 3}, 2, false).order(epoch);
+    EXPECT_EQ(std::set<std::int64_t>(pair.begin(), pair.end()), (std::set<std::int64_t>{0, 2}));
+    first += pair[0] == 2 ? 1 : 0;
+  }
+  EXPECT_NEAR(first, 750, 70);
+  EXPECT_THROW(WeightedRandomSampler({1, 0, 3}, 3, false), ValueError);
+  EXPECT_THROW(WeightedRandomSampler({0, 0}, 1), ValueError);
+  EXPECT_THROW(WeightedRandomSampler({1, -1}, 1), ValueError);
 }
 
 }  // namespace

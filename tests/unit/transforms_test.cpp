@@ -2,6 +2,7 @@
 #include <russet/data.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <cstring>
 #include <set>
 
@@ -197,6 +198,102 @@ TEST(Random, WordsAreUniform) {
   double sum = 0;
   for (int i = 0; i < 10'000; ++i) sum += random.uniform(-1, 3);
   EXPECT_NEAR(sum / 10'000, 1.0, 0.06);
+}
+
+TEST(ColorJitter, FactorsAndOrderVary) {
+  const Image image = picture(12, 9);
+  std::set<std::vector<std::uint8_t>> seen;
+  int untouched = 0;
+  const auto as_is = applied<std::uint8_t>({}, image);
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const auto values = applied<std::uint8_t>({ColorJitter{0.4, 0.4, 0.4, 0.1, 0.8}}, image, seed);
+    untouched += values == as_is ? 1 : 0;
+    seen.insert(values);
+  }
+  EXPECT_NEAR(untouched, 40, 20);
+  EXPECT_EQ(seen.size(), static_cast<std::size_t>(200 - untouched + (untouched > 0 ? 1 : 0)));
+  EXPECT_EQ(applied<std::uint8_t>({ColorJitter{}}, image), as_is);
+  EXPECT_THROW((Transforms{ColorJitter{.hue = 0.6}}), ValueError);
+  EXPECT_THROW((Transforms{ColorJitter{.contrast = -1}}), ValueError);
+}
+
+TEST(RandomGrayscale, MakesChannelsEqual) {
+  const Image image = picture(4, 5);
+  const auto grey = applied<std::uint8_t>({Channels{1}}, image);
+  const auto values = applied<std::uint8_t>({RandomGrayscale{1}}, image);
+  for (std::size_t i = 0; i < 60; ++i) EXPECT_EQ(values[i], grey[i % 20]);
+  EXPECT_EQ(applied<std::uint8_t>({RandomGrayscale{0}}, image), applied<std::uint8_t>({}, image));
+}
+
+TEST(GaussianBlur, KernelsMustFit) {
+  EXPECT_THROW((Transforms{GaussianBlur{4}}), ValueError);
+  EXPECT_THROW((Transforms{GaussianBlur{.kernel_size = 3, .min_sigma = 0}}), ValueError);
+  EXPECT_THROW((Transforms{GaussianBlur{9}}.result({4, 9, 3})), ValueError);
+  EXPECT_EQ((Transforms{GaussianBlur{7}}.result({4, 9, 3})), (ImageSize{4, 9, 3}));
+  EXPECT_EQ(applied<std::uint8_t>({GaussianBlur{.kernel_size = 3, .probability = 0}}, picture(4, 5)),
+            applied<std::uint8_t>({}, picture(4, 5)));
+}
+
+TEST(RandomErasing, WritesOneRectangle) {
+  Image white;
+  white.resize(20, 30, 3);
+  std::fill(white.pixels.begin(), white.pixels.end(), std::uint8_t{255});
+  int erased = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    const auto values = applied<float>({ToFloat{}, RandomErasing{.value = -2}}, white, seed);
+    const auto count = std::count(values.begin(), values.begin() + 600, -2.0F);
+    if (count == 0) continue;
+    ++erased;
+    EXPECT_GE(count, 6);    // 0.02 of 600, with sides rounded
+    EXPECT_LE(count, 225);  // 0.33 of 600, likewise
+    for (std::size_t i = 0; i < 600; ++i) {
+      EXPECT_EQ(values[i], values[600 + i]);
+      EXPECT_EQ(values[i], values[1200 + i]);
+    }
+    std::set<std::ptrdiff_t> rows;
+    std::set<std::ptrdiff_t> columns;
+    for (std::ptrdiff_t i = 0; i < 600; ++i) {
+      if (values[static_cast<std::size_t>(i)] != -2.0F) continue;
+      rows.insert(i / 30);
+      columns.insert(i % 30);
+    }
+    EXPECT_EQ(static_cast<std::ptrdiff_t>(rows.size() * columns.size()), count);
+  }
+  EXPECT_NEAR(erased, 150, 45);
+  EXPECT_THROW((Transforms{RandomErasing{}, ToFloat{}}), ValueError);
+  EXPECT_THROW((Transforms{ToFloat{}, RandomErasing{}, Normalize{{0}, {1}}}), ValueError);
+}
+
+TEST(Views, DifferAndDoNotDependOnTheWorkers) {
+  const Transforms transforms = Transforms{
+      RandomResizedCrop{16},
+      RandomHorizontalFlip{},
+      ColorJitter{0.4, 0.4, 0.4, 0.1, 0.8},
+      RandomGrayscale{0.2},
+      GaussianBlur{.kernel_size = 3, .probability = 0.5},
+      ToFloat{},
+      RandomErasing{}}.with_views(2);
+  const Shapes shapes({.size = 24}, transforms);
+  EXPECT_EQ(shapes.input(), (Field{DType::float32, {2, 3, 16, 16}}));
+  std::vector<std::vector<float>> runs;
+  for (const int workers : {0, 1, 5}) {
+    DataLoader loader(shapes, {.batch = 8, .shuffle = true, .seed = 3, .workers = workers});
+    std::vector<float> all;
+    for (auto [input, target] : loader) {
+      EXPECT_EQ(input.sizes(), (russet::Shape{8, 2, 3, 16, 16}));
+      const auto values = input.to_vector<float>();
+      all.insert(all.end(), values.begin(), values.end());
+    }
+    runs.push_back(all);
+  }
+  EXPECT_EQ(runs[0], runs[1]);
+  EXPECT_EQ(runs[0], runs[2]);
+  constexpr std::ptrdiff_t view = 3 * 16 * 16;
+  for (std::ptrdiff_t at = 0; at < std::ssize(runs[0]); at += 2 * view) {
+    const auto first = runs[0].begin() + at;
+    EXPECT_FALSE(std::equal(first, first + view, first + view));
+  }
+  EXPECT_THROW(transforms.with_views(0), ValueError);
 }
 
 }  // namespace

@@ -18,10 +18,10 @@ data::Parts open_data(std::string_view description) {
   }
   const bool known = kind == "mnist" || kind == "cifar10" || kind == "folder" || kind == "tensors";
   if (!known || path.empty()) {
-    throw ValueError(
-        fmt::format("data \"{}\": expected shapes, mnist:FOLDER, cifar10:FOLDER, folder:FOLDER, tensors:FILE.safetensors "
-                    "or trec:FILE",
-                    description));
+    throw ValueError(fmt::format(
+        "data \"{}\": expected shapes, mnist:FOLDER, cifar10:FOLDER, folder:FOLDER, tensors:FILE.safetensors "
+        "or trec:FILE",
+        description));
   }
   if (kind == "mnist") return data::open_mnist(path);
   if (kind == "cifar10") return data::open_cifar10(path);

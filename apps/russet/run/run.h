@@ -43,6 +43,8 @@ class Trainer::Run {
   bool run_epoch(const Callbacks& callbacks);
   void take_step(Clock::time_point& before);
   void read_losses();
+  train::LossOptions loss_options() const;
+  void evaluate(const Callbacks& callbacks, EpochRecord& record);
   void finish_epoch(const Callbacks& callbacks, Clock::time_point start);
   void keep_best(const EpochRecord& record);
   void write_weights(const char* name) const;
@@ -62,6 +64,7 @@ class Trainer::Run {
   amp::GradScaler scaler_;
   std::unique_ptr<data::DataLoader> loader_;
   std::unique_ptr<data::DataLoader> test_loader_;
+  std::unique_ptr<data::DataLoader> bank_loader_;
   LearningRate learning_rate_;
   std::unique_ptr<Log> log_;
   std::unique_ptr<Unread> unread_;

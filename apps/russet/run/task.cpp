@@ -141,6 +141,19 @@ data::Parts open_parts(const Arguments& arguments, const Card& card) {
   return open_data(arguments.text("data"));
 }
 
+/// For a model that learns from views of images.
+void fit_to_views(const Arguments& arguments, const models::ModelSpec& spec, Card& card) {
+  if (!card.image) {
+    throw ValueError(fmt::format("{} learns from augmented views of images, which {} has none of", card.model,
+                                 arguments.text("data")));
+  }
+  if (arguments.has("classes")) throw ValueError(fmt::format("--classes: {} learns without classes", card.model));
+  if (arguments.text("augment") == "none") {
+    throw ValueError(fmt::format("--augment none: {} learns from augmented views of images", card.model));
+  }
+  card.num_classes = spec.num_classes;
+}
+
 /// Completes the card with what the data asks for.
 Card card_for(const Arguments& arguments, const data::Dataset& dataset, Card card) {
   const models::ModelSpec& spec = models::find_model(arguments.text("model"));
@@ -152,6 +165,13 @@ Card card_for(const Arguments& arguments, const data::Dataset& dataset, Card car
     fit_to_tensors(arguments, spec, input, card);
   } else {
     fit_to_images(arguments, spec, input.shape, card);
+  }
+  if (card.objective() == train::Objective::contrastive) {
+    fit_to_views(arguments, spec, card);
+    return card;
+  }
+  if (arguments.has("temperature")) {
+    throw ValueError(fmt::format("--temperature: {} learns classes, without a temperature", card.model));
   }
   card.num_classes = outputs_of(arguments, dataset, card);
   set_classes(arguments, card);
@@ -238,6 +258,28 @@ models::ModelOptions Card::model_options(Device device) const {
   return options;
 }
 
+train::Objective Card::objective() const {
+  if (models::find_model(model).features != nullptr) return train::Objective::contrastive;
+  return regression ? train::Objective::squared_error : train::Objective::cross_entropy;
+}
+
+data::Transforms views_of(const ImageForm& form) {
+  const bool small = form.size < small_side;
+  const double strength = small ? 0.5 : 1;
+  std::vector<Transform> steps{data::Channels{form.channels}, data::RandomResizedCrop{form.size},
+                               data::RandomHorizontalFlip{}};
+  steps.emplace_back(data::ColorJitter{.brightness = 0.8 * strength,
+                                       .contrast = 0.8 * strength,
+                                       .saturation = 0.8 * strength,
+                                       .hue = 0.2 * strength,
+                                       .probability = 0.8});
+  steps.emplace_back(data::RandomGrayscale{0.2});
+  if (!small) steps.emplace_back(data::GaussianBlur{.kernel_size = form.size / 20 * 2 + 1, .probability = 0.5});
+  steps.emplace_back(data::ToFloat{});
+  steps.emplace_back(data::Normalize{form.mean, form.std});
+  return data::Transforms(std::move(steps)).with_views(2);
+}
+
 data::Transforms transforms_of(const ImageForm& form, bool augment) {
   std::vector<Transform> steps{data::Channels{form.channels}};
   const bool small = form.size < small_side;
@@ -261,6 +303,7 @@ Task open_task(const Arguments& arguments, const std::optional<Card>& card) {
   models::find_model(arguments.text("model"));  // an unknown name is said before files are opened
   const Card wanted = new_card(arguments, card);
   data::Parts parts = open_parts(arguments, wanted);
+  if (arguments.has("samples")) parts.train = data::first_samples(parts.train, arguments.integer("samples"));
   const double share = arguments.has("holdout") ? arguments.real("holdout") : 0;
   task.train = parts.train;
   task.test = parts.test;
@@ -271,10 +314,16 @@ Task open_task(const Arguments& arguments, const std::optional<Card>& card) {
   }
   task.card = card_for(arguments, *parts.train, wanted);
   if (card) task.card = reconcile(*card, task.card, arguments);
-  if (task.card.image) {
+  if (task.card.objective() == train::Objective::contrastive) {
+    const data::Transforms plain = transforms_of(*task.card.image, false);
+    task.bank = task.train->with(plain);
+    task.train = task.train->with(views_of(*task.card.image));
+    if (task.test) task.test = task.test->with(plain);
+  } else if (task.card.image) {
     // Flipping a picture of a digit, or of a shape that is told by its sides, makes another class of it.
-    const bool augment = arguments.text("augment") == "standard" && arguments.text("data").starts_with("folder:") &&
-                         task.card.image->channels == 3;
+    const bool photographs =
+        arguments.text("data").starts_with("folder:") || arguments.text("data").starts_with("cifar10:");
+    const bool augment = arguments.text("augment") == "standard" && photographs && task.card.image->channels == 3;
     task.train = task.train->with(transforms_of(*task.card.image, augment));
     if (task.test) task.test = task.test->with(transforms_of(*task.card.image, false));
   }

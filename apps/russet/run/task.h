@@ -48,9 +48,7 @@ struct Card {
   bool assumed = false;
 
   models::ModelOptions model_options(Device device = {}) const;
-  train::Objective objective() const {
-    return regression ? train::Objective::squared_error : train::Objective::cross_entropy;
-  }
+  train::Objective objective() const;
 };
 
 /// As metadata of a safetensors file.
@@ -68,6 +66,9 @@ Card card_of(const io::WeightsFile& file, const std::string& model, Head head = 
 struct Task {
   data::DatasetPtr train;
   data::DatasetPtr test;  // null: nothing is evaluated
+  /// The samples of `train` as `test` has its own, one view of each: the images whose classes are known, for models
+  /// that learn without classes. Null for others.
+  data::DatasetPtr bank;
   Card card;
 };
 
@@ -77,6 +78,8 @@ Task open_task(const Arguments& arguments, const std::optional<Card>& card = {})
 
 /// What turns image files into inputs, with or without augmentation.
 data::Transforms transforms_of(const ImageForm& form, bool augment);
+/// SimCLR's augmentations: two views of each image. As in the paper, small images are not blurred.
+data::Transforms views_of(const ImageForm& form);
 
 /// Copies the weights of a file into the model. Throws FileError or ValueError, which names all tensors that are
 /// missing, unexpected or of another shape.

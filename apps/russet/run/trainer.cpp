@@ -102,6 +102,13 @@ void Trainer::Run::make_loaders() {
   loading.shuffle = loading.group_by_length = false;
   loading.drop_last = false;
   test_loader_ = std::make_unique<data::DataLoader>(task_.test, loading);
+  if (task_.bank) bank_loader_ = std::make_unique<data::DataLoader>(task_.bank, loading);
+}
+
+train::LossOptions Trainer::Run::loss_options() const {
+  train::LossOptions options{.label_smoothing = state_.arguments.real("label-smoothing")};
+  if (state_.arguments.has("temperature")) options.temperature = state_.arguments.real("temperature");
+  return options;
 }
 
 std::int64_t Trainer::Run::steps_per_epoch() const {
@@ -188,7 +195,9 @@ void Trainer::Run::take_step(Clock::time_point& before) {
     {
       const Autocast autocast(precision(), precision() != DType::float32);
       loss = train::loss_of(task_.card.objective(), train::forward(*model_, batch), batch.target,
-                            arguments.real("label-smoothing"));
+                            loss_options());
+      const Autocast autocast(DType::bfloat16, lower_precision());
+      loss = train::loss_of(task_.card.objective(), train::forward(*model_, batch), batch.target, loss_options());
     }
     step.losses.push_back(loss.detach());
     step.samples.push_back(batch.input.size(0));
@@ -235,6 +244,29 @@ void Trainer::Run::report_progress(const Callbacks& callbacks) {
                       .loss = last_loss_});
 }
 
+/// Loss and accuracy, or, of a model that learns without classes, the accuracy of its nearest neighbours.
+void Trainer::Run::evaluate(const Callbacks& callbacks, EpochRecord& record) {
+  const std::int64_t total = test_loader_->batches() + (bank_loader_ ? bank_loader_->batches() : 0);
+  const auto progress = [&](std::int64_t done) {
+    if (!callbacks.progress || Clock::now() - reported_ < time_between_reports) return;
+    reported_ = Clock::now();
+    callbacks.progress({.evaluating = true,
+                        .epoch = record.epoch,
+                        .done = done,
+                        .total = total,
+                        .samples = test_loader_->options().batch});
+  };
+  if (bank_loader_) {
+    record.accuracy =
+        train::neighbour_accuracy(*model_, *bank_loader_, *test_loader_, {{}, lower_precision(), progress});
+    return;
+  }
+  const train::Evaluation evaluation =
+      train::evaluate(*model_, *test_loader_, {task_.card.objective(), lower_precision(), progress});
+  record.accuracy = evaluation.accuracy;
+  record.test_loss = evaluation.loss;
+}
+
 void Trainer::Run::finish_epoch(const Callbacks& callbacks, Clock::time_point start) {
   read_losses();
   EpochRecord record;
@@ -255,6 +287,7 @@ void Trainer::Run::finish_epoch(const Callbacks& callbacks, Clock::time_point st
     record.accuracy = evaluation.accuracy;
     record.test_loss = evaluation.loss;
   }
+  if (test_loader_) evaluate(callbacks, record);
   log_->add(record);
   state_.loss_sum = 0;
   state_.loss_samples = 0;

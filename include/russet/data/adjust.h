@@ -16,8 +16,8 @@ void adjust_saturation(io::Image& image, double factor);
 void adjust_hue(io::Image& image, double factor);
 /// The luminance, in as many channels as there were.
 void to_grayscale(io::Image& image);
-/// Mixes each pixel with those around it, by a Gaussian of `sigma` cut to kernel_size x kernel_size (odd, less than twice
-/// each side); what lies beyond the edges is the image mirrored there.
+/// Mixes each pixel with those around it, by a Gaussian of `sigma` cut to kernel_size x kernel_size (odd, less than
+/// twice each side); what lies beyond the edges is the image mirrored there.
 void gaussian_blur(io::Image& image, std::int64_t kernel_size, double sigma);
 
 }  // namespace russet::data

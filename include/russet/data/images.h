@@ -82,8 +82,8 @@ class Mnist final : public ImageDataset {
   std::shared_ptr<const Arrays> arrays_;
 };
 
-/// CIFAR-10's binary files (data_batch_1.bin, ...), one after the other: images of 32 x 32 and their labels. All is read
-/// at once. Throws FileError for a file that is not made of whole records, and for labels above 9.
+/// CIFAR-10's binary files (data_batch_1.bin, ...), one after the other: images of 32 x 32 and their labels. All is
+/// read at once. Throws FileError for a file that is not made of whole records, and for labels above 9.
 class Cifar10 final : public ImageDataset {
  public:
   explicit Cifar10(const std::vector<std::filesystem::path>& files, Transforms transforms = {ToFloat{}});

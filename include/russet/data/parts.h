@@ -22,8 +22,8 @@ Parts open_mnist(const std::filesystem::path& folder);
 /// cifar-10-batches-bin; or image files in a tree, as open_folder takes them. Throws FileError.
 Parts open_cifar10(const std::filesystem::path& folder);
 
-/// The first `count` samples of a set, or all if there are fewer. Of an ImageFolder, which is sorted by class: the first
-/// of each class in turn. Throws ValueError for a count below 1.
+/// The first `count` samples of a set, or all if there are fewer. Of an ImageFolder, which is sorted by class: the
+/// first of each class in turn. Throws ValueError for a count below 1.
 DatasetPtr first_samples(const DatasetPtr& dataset, std::int64_t count);
 
 }  // namespace russet::data

@@ -54,4 +54,45 @@ class LengthGroupedSampler final : public Sampler {
   std::uint64_t seed_;
 };
 
+struct DistributedOptions {
+  std::int64_t replicas = 1;
+  std::int64_t rank = 0;  // below replicas
+  bool shuffle = true;
+  std::uint64_t seed = 0;
+  /// Leaves out what does not divide evenly; else samples from the beginning of the order make it even.
+  bool drop_last = false;
+};
+
+/// PyTorch's DistributedSampler: of one order for all, which depends on (seed, epoch) only, places rank, rank +
+/// replicas, rank + 2 replicas, ...: as many for each rank.
+class DistributedSampler final : public Sampler {
+ public:
+  /// Throws ValueError unless 0 <= rank < replicas.
+  DistributedSampler(std::int64_t size, const DistributedOptions& options);
+  std::vector<std::int64_t> order(std::int64_t epoch) const override;
+  std::int64_t size() const override;
+
+ private:
+  std::int64_t size_;
+  DistributedOptions options_;
+};
+
+/// PyTorch's WeightedRandomSampler: `count` samples, each drawn in proportion to its weight, with or without
+/// replacement. Depends on (seed, epoch) only.
+class WeightedRandomSampler final : public Sampler {
+ public:
+  /// Throws ValueError for weights that are negative or not finite, for a count below 1, and where there are fewer
+  /// weights above 0 than samples to draw without replacement (with it: none).
+  WeightedRandomSampler(std::vector<double> weights, std::int64_t count, bool replacement = true,
+                        std::uint64_t seed = 0);
+  std::vector<std::int64_t> order(std::int64_t epoch) const override;
+  std::int64_t size() const override { return count_; }
+
+ private:
+  std::vector<double> weights_;
+  std::int64_t count_;
+  bool replacement_;
+  std::uint64_t seed_;
+};
+
 }  // namespace russet::data

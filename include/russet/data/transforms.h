@@ -54,8 +54,8 @@ struct RandomResizedCrop {
 struct RandomHorizontalFlip {
   double probability = 0.5;
 };
-/// Changes brightness, contrast, saturation and hue (adjust.h), in random order. Factors are uniform in 1 - x to 1 + x, at
-/// least 0, and hue's within -hue to hue; 0 leaves a quality alone.
+/// Changes brightness, contrast, saturation and hue (adjust.h), in random order. Factors are uniform in 1 - x to 1 + x,
+/// at least 0, and hue's within -hue to hue; 0 leaves a quality alone.
 struct ColorJitter {
   double brightness = 0;
   double contrast = 0;
@@ -99,8 +99,9 @@ struct RandomErasing {
   float value = 0;
 };
 
-using Transform = std::variant<Resize, CenterCrop, Pad, RandomCrop, RandomResizedCrop, RandomHorizontalFlip, ColorJitter,
-                               RandomGrayscale, GaussianBlur, Channels, Apply, ToFloat, Normalize, RandomErasing>;
+using Transform =
+    std::variant<Resize, CenterCrop, Pad, RandomCrop, RandomResizedCrop, RandomHorizontalFlip, ColorJitter,
+                 RandomGrayscale, GaussianBlur, Channels, Apply, ToFloat, Normalize, RandomErasing>;
 
 /// A list of transforms. The result is [channels, height, width]: uint8, or float32 with ToFloat.
 class Transforms {

@@ -92,6 +92,9 @@ struct ModelSpec {
   /// Weights as others publish them, under the model's names and without what it has no use for. Null: they are the
   /// same.
   StateDict (*published)(const StateDict& weights) = nullptr;
+  /// Set for models that learn from views of images, without classes: what their encoder makes of images, [n, width].
+  /// What forward() gives, projections of `num_classes` numbers, serves the loss alone.
+  Tensor (*features)(const nn::AnyModule& model, const Tensor& images) = nullptr;
   /// The names that ModelOptions::config may hold.
   std::vector<std::string> config{};
   /// What a Hugging Face config.json says otherwise of another model: names and values, as JSON.

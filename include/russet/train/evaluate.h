@@ -27,7 +27,8 @@ Evaluation evaluate(models::Model& model, data::DataLoader& loader, const Evalua
 
 /// The model's answer to its first input, which is converted to float32 unless the model takes integers.
 Tensor forward(models::Model& model, const Tensor& input);
-/// The same with those of the batch's other fields that the model knows by name (attention_mask, for one).
+/// The same with those of the batch's other fields that the model knows by name (attention_mask, for one). Of images
+/// in several views, [n, views, channels, height, width], each view is a sample of its own.
 Tensor forward(models::Model& model, const data::Batch& batch);
 
 }  // namespace russet::train

@@ -1,0 +1,67 @@
+#include <fmt/format.h>
+#include <russet/autocast.h>
+#include <russet/autograd.h>
+#include <russet/error.h>
+#include <russet/functional.h>
+#include <russet/nn_functional.h>
+#include <russet/operators.h>
+#include <russet/train/neighbours.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace russet::train {
+
+Tensor neighbour_votes(const Tensor& queries, const Tensor& bank, const Tensor& labels, std::int64_t classes,
+                       const NeighbourOptions& options) {
+  const std::int64_t count = std::min(options.neighbours, bank.size(0));
+  const auto [similarity, places] = topk(matmul(normalize(queries), normalize(bank).t()), count, 1);
+  const Tensor voted = index_select(labels, 0, places.flatten()).reshape(places.sizes());
+  const Tensor none = zeros({queries.size(0), classes}, {similarity.dtype(), similarity.device(), false});
+  return scatter_add(none, 1, voted, exp(similarity * (1 / options.temperature)));
+}
+
+namespace {
+
+Tensor features_of(const models::Model& model, const Tensor& images, bool lower_precision) {
+  const Autocast autocast(DType::bfloat16, lower_precision);
+  return model.spec().features(model, images.to(DType::float32)).to(DType::float32);
+}
+
+}  // namespace
+
+double neighbour_accuracy(models::Model& model, data::DataLoader& bank, data::DataLoader& test,
+                          const NeighbourEvaluation& options) {
+  if (model.spec().features == nullptr) {
+    throw ValueError(fmt::format("{} has no features of images to look for neighbours by", model.spec().name));
+  }
+  const bool was_training = model.is_training();
+  model.eval();
+  const NoGrad no_grad;
+  std::int64_t batches = 0;
+  const auto done = [&] {
+    if (options.progress) options.progress(++batches);
+  };
+  std::vector<Tensor> features;
+  std::vector<Tensor> labels;
+  for (const auto& [images, classes] : bank) {
+    features.push_back(features_of(model, images, options.lower_precision));
+    labels.push_back(classes);
+    done();
+  }
+  const Tensor all_features = cat(features, 0);
+  const Tensor all_labels = cat(labels, 0);
+  features.clear();
+  const std::int64_t classes = bank.dataset().classes();
+  std::int64_t correct = 0;
+  for (const auto& [images, wanted] : test) {
+    const Tensor queries = features_of(model, images, options.lower_precision);
+    const Tensor votes = neighbour_votes(queries, all_features, all_labels, classes, options.neighbours);
+    correct += sum(eq(argmax(votes, 1), wanted)).item<std::int64_t>();
+    done();
+  }
+  if (was_training) model.train();
+  return static_cast<double>(correct) / static_cast<double>(std::max<std::int64_t>(test.samples(), 1));
+}
+
+}  // namespace russet::train
