@@ -32,16 +32,14 @@ void run_eval(const Arguments& arguments) {
   const auto show = [&](std::int64_t done) {
     if (progress.due()) progress.show(done, "evaluating");
   };
-  const auto result =
-      train::evaluate(model, loader, {task.card.objective(), precision_type(arguments.text("precision")), show});
-  const bool lower_precision = arguments.text("precision") == "bf16";
+  const DType precision = precision_type(arguments.text("precision"));
   train::Evaluation result;
   if (task.bank) {
     data::DataLoader bank(task.bank, loading);
-    result.accuracy = train::neighbour_accuracy(model, bank, loader, {{}, lower_precision, show});
+    result.accuracy = train::neighbour_accuracy(model, bank, loader, {{}, precision, show});
     result.samples = loader.samples();
   } else {
-    result = train::evaluate(model, loader, {task.card.objective(), lower_precision, show});
+    result = train::evaluate(model, loader, {task.card.objective(), precision, show});
   }
   progress.clear();
   if (arguments.flag("json")) {

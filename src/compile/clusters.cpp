@@ -162,11 +162,16 @@ Group::Kind kind_of(const Program& program, const Cluster& cluster) {
   return row ? Group::Kind::row : Group::Kind::column;
 }
 
-std::vector<ValueId> reads_of(const Program& program, const Cluster& cluster) {
+namespace {
+
+/// `place`: what stands for an input of a member.
+template <class Place>
+std::vector<ValueId> collect_reads(const Program& program, const Cluster& cluster, const Place& place) {
   std::vector<ValueId> read;
   for (const ValueId member : cluster.members) {
     for (const ValueId input : value_at(program, member).inputs) {
-      if (input >= 0 && !is_member(cluster, input) && !is_free(value_at(program, input))) read.push_back(input);
+      if (input < 0 || is_member(cluster, input) || is_free(value_at(program, input))) continue;
+      read.push_back(place(member, input));
     }
   }
   std::sort(read.begin(), read.end());
@@ -174,11 +179,23 @@ std::vector<ValueId> reads_of(const Program& program, const Cluster& cluster) {
   return read;
 }
 
+}  // namespace
+
+std::vector<ValueId> reads_of(const Program& program, const Cluster& cluster) {
+  return collect_reads(program, cluster, [](ValueId, ValueId input) { return input; });
+}
+
+std::vector<ValueId> loads_of(const Program& program, const Cluster& cluster) {
+  return collect_reads(program, cluster, [&](ValueId member, ValueId input) {
+    return is_view(value_at(program, member)) ? member : input;
+  });
+}
+
 namespace {
 
 /// At most how many places in memory the group's code reads and writes: values and views of them.
 int count_accesses(const Program& program, const Readers& readers, const Cluster& cluster, int enough) {
-  const int loads = static_cast<int>(reads_of(program, cluster).size());
+  const int loads = static_cast<int>(loads_of(program, cluster).size());
   // Every member may be stored, unless that is too many: then it matters who reads them.
   const int members = static_cast<int>(cluster.members.size());
   if (loads + members <= enough) return loads + members;

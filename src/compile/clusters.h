@@ -82,6 +82,9 @@ Group::Kind kind_of(const Program& program, const Cluster& cluster);
 /// What a group loads: the values, and views of them, that its members read besides each other and free values;
 /// ascending.
 std::vector<ValueId> reads_of(const Program& program, const Cluster& cluster);
+/// The places in memory that it loads from: what its members read, where a member that is a view stands for itself, for
+/// several views of one value are several places.
+std::vector<ValueId> loads_of(const Program& program, const Cluster& cluster);
 /// Whether the device computes the value itself, rather than leave it to another one.
 bool is_computed_by(const Program& program, const Value& value, const Target& target);
 /// Whether the code of the group is one that devices can run: no full value after a reduction in a column group or in

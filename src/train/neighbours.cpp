@@ -23,8 +23,8 @@ Tensor neighbour_votes(const Tensor& queries, const Tensor& bank, const Tensor& 
 
 namespace {
 
-Tensor features_of(const models::Model& model, const Tensor& images, bool lower_precision) {
-  const Autocast autocast(DType::bfloat16, lower_precision);
+Tensor features_of(const models::Model& model, const Tensor& images, DType precision) {
+  const Autocast autocast(precision, precision != DType::float32);
   return model.spec().features(model, images.to(DType::float32)).to(DType::float32);
 }
 
@@ -45,7 +45,7 @@ double neighbour_accuracy(models::Model& model, data::DataLoader& bank, data::Da
   std::vector<Tensor> features;
   std::vector<Tensor> labels;
   for (const auto& [images, classes] : bank) {
-    features.push_back(features_of(model, images, options.lower_precision));
+    features.push_back(features_of(model, images, options.precision));
     labels.push_back(classes);
     done();
   }
@@ -55,7 +55,7 @@ double neighbour_accuracy(models::Model& model, data::DataLoader& bank, data::Da
   const std::int64_t classes = bank.dataset().classes();
   std::int64_t correct = 0;
   for (const auto& [images, wanted] : test) {
-    const Tensor queries = features_of(model, images, options.lower_precision);
+    const Tensor queries = features_of(model, images, options.precision);
     const Tensor votes = neighbour_votes(queries, all_features, all_labels, classes, options.neighbours);
     correct += sum(eq(argmax(votes, 1), wanted)).item<std::int64_t>();
     done();

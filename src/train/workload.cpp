@@ -78,8 +78,6 @@ Workbench::Workbench(const Workload& workload, Device device)
 
 Tensor Workbench::loss() {
   const Autocast autocast(workload_.precision, workload_.precision != DType::float32);
-  return loss_of(workload_.objective, forward(model_, batch_), batch_.target, workload_.label_smoothing);
-  const Autocast autocast(DType::bfloat16, workload_.lower_precision);
   return loss_of(workload_.objective, forward(model_, batch_), batch_.target,
                  {.label_smoothing = workload_.label_smoothing});
 }

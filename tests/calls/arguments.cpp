@@ -26,6 +26,7 @@ bool fits(std::string_view type, const Json& value) {
   if (type == "int[]") return is_list_of_integers(value);
   if (type == "dims" || type == "shape" || type == "int[2]" || type == "int[3]")
     return value.is_number_integer() || is_list_of_integers(value);
+  if (type == "str") return value.is_string() && !is_number(value);
   if (type.starts_with("padding")) return value.is_string() || value.is_number_integer() || is_list_of_integers(value);
   return value.is_string();
 }

@@ -44,6 +44,11 @@ class Arguments {
   Results results(const russet::ValuesIndices& result) const;
   Results results(const russet::UniqueResult& result) const;
   Results results(const russet::MultiHeadAttentionResult& result) const;
+  Results results(const russet::QrResult& result) const;
+  Results results(const russet::SvdResult& result) const;
+  Results results(const russet::EighResult& result) const;
+  Results results(const russet::SlogdetResult& result) const;
+  Results results(const russet::LstsqResult& result) const;
   /// A boolean as a tensor.
   Results results(bool result) const;
 

@@ -151,10 +151,13 @@ std::vector<Tensor> planted_gradients(const std::vector<Tensor>& parameters, std
 }
 
 /// Steps that are skipped are decided on the device, where coefficients that depend on the number of steps are then
-/// computed: for float32 parameters in float32. RAdam's lose some digits there.
-double scaled_tolerance_of(const std::string& name, DType dtype) {
+/// computed: for float32 parameters in float32. RAdam's lose some digits there. The scale is a float32, and its last
+/// bit may differ from PyTorch's where its factors are no powers of two; gradients then differ by some 1e-8, in float32
+/// by their rounding.
+double scaled_tolerance_of(const std::string& name, const Json& options, DType dtype) {
   if (name == "radam" && dtype == DType::float32) return 1e-3;
-  return tolerance_of(name, dtype);
+  const bool exact = !options.contains("backoff_factor");
+  return std::max(tolerance_of(name, dtype), exact ? 0 : dtype == DType::float32 ? 5e-5 : 1e-6);
 }
 
 TEST(Optimizers, SkipTheStepsThatPyTorchSkips) {
@@ -184,8 +187,9 @@ TEST(Optimizers, SkipTheStepsThatPyTorchSkips) {
         EXPECT_NEAR(scaler.get_scale(), scale, 1e-6 * scale) << "after step " << step;
         EXPECT_EQ(scaler.state_dict().at("_growth_tracker"), record.at("trackers")[step]) << "after step " << step;
         const Json& expected = record.at("values")[step];
+        const double tolerance = scaled_tolerance_of(name, options, dtype);
         for (std::size_t i = 0; i < expected.size(); ++i) {
-          EXPECT_EQ(difference(made[i].to_vector<double>(), numbers(expected[i]), scaled_tolerance_of(name, dtype)), "")
+          EXPECT_EQ(difference(made[i].to_vector<double>(), numbers(expected[i]), tolerance), "")
               << "parameter " << i << " after step " << step;
         }
       }

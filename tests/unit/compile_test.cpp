@@ -582,6 +582,41 @@ TEST(Passes, BundlesHoldTemporariesWhereThePeakIsNot) {
   EXPECT_EQ(together.program.arena_bytes, alone.program.arena_bytes);
 }
 
+/// A device whose kernels take few arrays.
+class FewAccesses final : public compile::Target {
+ public:
+  static constexpr int most = 8;
+  std::unique_ptr<compile::Kernel> compile(const compile::Step&) const override { return std::make_unique<Nothing>(); }
+  int max_accesses() const override { return most; }
+};
+
+TEST(Passes, FuseCountsEachViewOfAValue) {
+  constexpr compile::ValueId columns = 16;
+  const Strides dense = contiguous_strides({32});
+  compile::Program program;
+  program.values.push_back(
+      {{{DType::float32, {32, columns}}, ops::Op::leaf, {}}, {-1, -1, -1}, -1, 0, contiguous_strides({32, columns})});
+  program.leaves.push_back({0, false, false});
+  // The columns of a matrix, each copied to an output of its own.
+  for (compile::ValueId column = 0; column < columns; ++column) {
+    const ops::View view{{columns}, column, false};
+    program.values.push_back({{{DType::float32, {32}}, ops::Op::strided, view}, {0, -1, -1}, -1, -1, dense});
+    program.outputs.push_back({1 + column, -1});
+  }
+  // And their sum, which reads them all.
+  compile::ValueId sum = 1;
+  for (compile::ValueId column = 1; column < columns; ++column) {
+    program.values.push_back({{{DType::float32, {32}}, ops::Op::add, {}}, {sum, 1 + column, -1}, -1, -1, dense});
+    sum = static_cast<compile::ValueId>(program.values.size() - 1);
+  }
+  program.outputs.push_back({sum, -1});
+  const compile::Plan plan = compile::make_plan(std::move(program), FewAccesses());
+  EXPECT_LT(plan.program.steps.size(), static_cast<std::size_t>(columns));
+  for (const compile::Step& step : plan.program.steps) {
+    EXPECT_LE(std::get<compile::Group>(step).accesses.size(), static_cast<std::size_t>(FewAccesses::most));
+  }
+}
+
 compile::Group group_over(const Shape& space, ops::Op op) {
   compile::Group group;
   group.space = space;

@@ -281,8 +281,10 @@ data::Transforms views_of(const ImageForm& form) {
 }
 
 data::Transforms transforms_of(const ImageForm& form, bool augment) {
-  std::vector<Transform> steps{data::Channels{form.channels}};
   const bool small = form.size < small_side;
+  std::vector<Transform> steps;
+  steps.reserve(6);
+  steps.emplace_back(data::Channels{form.channels});
   if (augment && !small) {
     steps.emplace_back(data::RandomResizedCrop{form.size});
   } else if (small) {

@@ -81,7 +81,9 @@ void Trainer::Run::check_inputs() {
   Shape shape = input.shape;
   shape.insert(0, 1);
   model_->eval();
-  train::forward(*model_, zeros(shape, {input.dtype, device(), false}));
+  data::Batch batch;
+  batch.input = zeros(shape, {input.dtype, device(), false});
+  train::forward(*model_, batch);
   model_->train();
 }
 
@@ -194,9 +196,6 @@ void Trainer::Run::take_step(Clock::time_point& before) {
     Tensor loss;
     {
       const Autocast autocast(precision(), precision() != DType::float32);
-      loss = train::loss_of(task_.card.objective(), train::forward(*model_, batch), batch.target,
-                            loss_options());
-      const Autocast autocast(DType::bfloat16, lower_precision());
       loss = train::loss_of(task_.card.objective(), train::forward(*model_, batch), batch.target, loss_options());
     }
     step.losses.push_back(loss.detach());
@@ -257,12 +256,11 @@ void Trainer::Run::evaluate(const Callbacks& callbacks, EpochRecord& record) {
                         .samples = test_loader_->options().batch});
   };
   if (bank_loader_) {
-    record.accuracy =
-        train::neighbour_accuracy(*model_, *bank_loader_, *test_loader_, {{}, lower_precision(), progress});
+    record.accuracy = train::neighbour_accuracy(*model_, *bank_loader_, *test_loader_, {{}, precision(), progress});
     return;
   }
   const train::Evaluation evaluation =
-      train::evaluate(*model_, *test_loader_, {task_.card.objective(), lower_precision(), progress});
+      train::evaluate(*model_, *test_loader_, {task_.card.objective(), precision(), progress});
   record.accuracy = evaluation.accuracy;
   record.test_loss = evaluation.loss;
 }
@@ -272,21 +270,6 @@ void Trainer::Run::finish_epoch(const Callbacks& callbacks, Clock::time_point st
   EpochRecord record;
   record.epoch = state_.loader.epoch + 1;
   record.loss = state_.loss_sum / static_cast<double>(std::max<std::int64_t>(state_.loss_samples, 1));
-  if (test_loader_) {
-    const auto progress = [&](std::int64_t done) {
-      if (!callbacks.progress || Clock::now() - reported_ < time_between_reports) return;
-      reported_ = Clock::now();
-      callbacks.progress({.evaluating = true,
-                          .epoch = record.epoch,
-                          .done = done,
-                          .total = test_loader_->batches(),
-                          .samples = test_loader_->options().batch});
-    };
-    const train::Evaluation evaluation =
-        train::evaluate(*model_, *test_loader_, {task_.card.objective(), precision(), progress});
-    record.accuracy = evaluation.accuracy;
-    record.test_loss = evaluation.loss;
-  }
   if (test_loader_) evaluate(callbacks, record);
   log_->add(record);
   state_.loss_sum = 0;

@@ -20,8 +20,8 @@ Tensor neighbour_votes(const Tensor& queries, const Tensor& bank, const Tensor& 
 
 struct NeighbourEvaluation {
   NeighbourOptions neighbours{};
-  /// Matrix work of the encoder in bfloat16.
-  bool lower_precision = false;
+  /// Of the encoder's matrix work: float32, or what Autocast takes.
+  DType precision = DType::float32;
   /// Called after each batch of either loader with the number of batches done.
   std::function<void(std::int64_t)> progress{};
 };

@@ -71,7 +71,7 @@ CASES += [("conv3d", T(1, 3, 5, 5, 5), T(2, 4, 3, 3, 3)), ("conv3d", T(1, 3, 2, 
           ("adaptive_avg_pool3d", T(4, 4, 4), 2), ("adaptive_max_pool3d", T(4, 4, 4), 2),
           ("max_unpool3d", T(1, 1, 1, 2, 2), I(1, 1, 1, 2, 3, hi=4), 2),
           ("max_unpool3d", T(1, 1, 1, 2, 2), I(1, 1, 1, 2, 2, hi=4), 2, 2, 0, [4, 4, 4]),
-          ("max_unpool1d", T(1, 1, 2), V([[[0, 4]]], "int64"), 2), ("max_unpool1d", T(1, 1, 2), I(1, 1, 2), 2, 2, 0, [6])]
+          ("max_unpool1d", T(1, 1, 2), V([[[0, 4]]], "int64"), 2), ("max_unpool1d", T(1, 1, 2), I(1, 1, 2), 2, 2, 0, 6)]
 
 _SINGULAR = V([[1.0, 2.0], [2.0, 4.0]])
 CASES += [("linalg_solve", _SINGULAR, T(2, 1)), ("inverse", _SINGULAR), ("matrix_power", _SINGULAR, -1),

@@ -45,7 +45,7 @@ CASES += [("max_pool3d", T(2, 3, 4, 4, 6), 2), ("max_pool3d", T(1, 2, 5, 7, 6), 
           ("max_pool3d_with_indices", T(1, 2, 5, 6, 7), [3, 2, 2], [1, 2, 1], [1, 0, 1], [1, 3, 2]),
           ("max_pool3d_with_indices", T(2, 5, 5, 4), 3, 2, 1, 1, True)]
 CASES += [("max_unpool1d", T(2, 1, 3), V([[[0, 3, 5]], [[1, 2, 4]]], "int64"), 2),
-          ("max_unpool1d", T(1, 3), V([[1, 2, 6]], "int64"), 2, 2, 0, [7]), ("max_unpool2d", T(1, 2, 2), V(
+          ("max_unpool1d", T(1, 3), V([[1, 2, 6]], "int64"), 2, 2, 0, 7), ("max_unpool2d", T(1, 2, 2), V(
               [[[1, 2], [8, 15]]], "int64"), 3, 2, 1, [4, 4]),
           ("max_unpool3d", T(1, 2, 1, 2, 2), V([[[[[0, 3], [12, 31]]], [[[17, 2], [9, 26]]]]], "int64"), 2),
           ("max_unpool3d", T(2, 1, 1, 2), V([[[[0, 11]]], [[[7, 5]]]], "int64"), [2, 2, 1], 2, 0, [3, 2, 3])]
@@ -133,7 +133,7 @@ CALLS = {
     "max_pool2d_with_indices": F.max_pool2d_with_indices,
     "max_pool3d_with_indices": F.max_pool3d_with_indices,
     "max_unpool1d": lambda x, i, kernel, stride=None, padding=0, size=None:
-        F.max_unpool1d(x, i, kernel, stride, padding, size),
+        F.max_unpool1d(x, i, kernel, stride, padding, None if size is None else [size]),
     "max_unpool2d": lambda x, i, kernel, stride=None, padding=0, size=None:
         F.max_unpool2d(x, i, kernel, stride, padding, size),
     "max_unpool3d": lambda x, i, kernel, stride=None, padding=0, size=None:

@@ -29,8 +29,8 @@ Fusion::Summary Fusion::summary_of(const Cluster& own) const {
   if (own.kind != Cluster::Kind::group) return made;
   const ValueId member = own.members.front();
   const Value& value = value_at(program_, member);
-  made.reads = reads_of(program_, own);
-  for (const ValueId read : made.reads) {
+  made.loads = loads_of(program_, own);
+  for (const ValueId read : reads_of(program_, own)) {
     const ValueId base = base_of(program_, read);
     if (base != read || is_view(value)) made.viewed.push_back(base);
   }
@@ -106,20 +106,20 @@ Fusion::Union Fusion::unite(std::int32_t a, std::int32_t b) const {
   both.stored = summary(a).stored + summary(b).stored;
   const std::size_t members = cluster(a).members.size() + cluster(b).members.size();
   const auto is_inside = [&](ValueId reader) { return owner(reader) == a || owner(reader) == b; };
-  const auto take_reads = [&](std::int32_t reader, std::int32_t other) {
-    const auto middle = static_cast<std::ptrdiff_t>(both.reads.size());
-    for (const ValueId read : summary(reader).reads) {
-      if (owner(read) != other) {
-        both.reads.push_back(read);
-      } else if (!readers_.read_outside(read, members, is_inside)) {
+  const auto take_loads = [&](std::int32_t reader, std::int32_t other) {
+    const auto middle = static_cast<std::ptrdiff_t>(both.loads.size());
+    for (const ValueId load : summary(reader).loads) {
+      if (owner(load) != other) {
+        both.loads.push_back(load);
+      } else if (!readers_.read_outside(load, members, is_inside)) {
         --both.stored;
       }
     }
-    std::inplace_merge(both.reads.begin(), both.reads.begin() + middle, both.reads.end());
+    std::inplace_merge(both.loads.begin(), both.loads.begin() + middle, both.loads.end());
   };
-  take_reads(a, b);
-  take_reads(b, a);
-  both.reads.erase(std::unique(both.reads.begin(), both.reads.end()), both.reads.end());
+  take_loads(a, b);
+  take_loads(b, a);
+  both.loads.erase(std::unique(both.loads.begin(), both.loads.end()), both.loads.end());
   return both;
 }
 
@@ -127,8 +127,8 @@ bool Fusion::is_runnable_as_one(std::int32_t a, std::int32_t b, const IterationS
   const auto members = cluster(a).members.size() + cluster(b).members.size();
   if (!summary(a).reduces && !summary(b).reduces) {
     const int most = target_.max_accesses();
-    const int reads = static_cast<int>(both.reads.size());
-    return reads + static_cast<int>(members) <= most || reads + both.stored <= most;
+    const int loads = static_cast<int>(both.loads.size());
+    return loads + static_cast<int>(members) <= most || loads + both.stored <= most;
   }
   Cluster merged;
   merged.space = space.sizes;
@@ -150,7 +150,7 @@ void Fusion::merge(std::int32_t whole, std::int32_t part, IterationSpace space, 
   gone = {};
   gone.dead = true;
   Summary& said = summary(whole);
-  said.reads = std::move(both.reads);
+  said.loads = std::move(both.loads);
   said.stored = both.stored;
   said.reduces |= summary(part).reduces;
   merge_into(said.viewed, summary(part).viewed);

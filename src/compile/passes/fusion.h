@@ -21,7 +21,7 @@ class Fusion {
   /// A summary of a group's members, from which follows whether the group is runnable: kept up to date as groups merge,
   /// so that adding a member does not cost a walk over all of them.
   struct Summary {
-    std::vector<ValueId> reads;   // values and views of other groups that members read, ascending
+    std::vector<ValueId> loads;   // loads_of the group: places in memory that it reads, ascending
     std::vector<ValueId> viewed;  // values in memory that members read through views, ascending
     int stored = 0;               // members that others read
     bool reduces = false;
@@ -34,7 +34,7 @@ class Fusion {
   };
   /// The parts of the Summary of two merged groups that are not simple sums of both.
   struct Union {
-    std::vector<ValueId> reads;
+    std::vector<ValueId> loads;
     int stored = 0;
   };
 
