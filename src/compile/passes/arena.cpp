@@ -35,8 +35,13 @@ std::vector<Span> lifetimes(const Program& program) {
   return spans;
 }
 
-/// Which spans live at the same time as another: a tree over the steps, in which each span is kept at the few nodes
-/// that together make up its life.
+/// Bytes of the arena that a placed span takes.
+struct Range {
+  std::size_t begin, end;
+};
+
+/// The ranges of spans that live at the same time as another: a tree over the steps, in which each span is kept at the
+/// few nodes that together make up its life.
 class Alive {
  public:
   explicit Alive(std::size_t steps) {
@@ -46,25 +51,26 @@ class Alive {
   }
 
   void add(const Span& span) {
-    beginning_[static_cast<std::size_t>(span.first)].push_back(&span);
+    const Range range{span.offset, span.offset + span.bytes};
+    beginning_[static_cast<std::size_t>(span.first)].push_back(range);
     auto low = leaves_ + static_cast<std::size_t>(span.first);
     for (auto high = leaves_ + static_cast<std::size_t>(span.last) + 1; low < high; low /= 2, high /= 2) {
-      if (low % 2 == 1) covering_[low++].push_back(&span);
-      if (high % 2 == 1) covering_[--high].push_back(&span);
+      if (low % 2 == 1) covering_[low++].push_back(range);
+      if (high % 2 == 1) covering_[--high].push_back(range);
     }
   }
 
-  /// Visits the spans that overlap `span`: alive when it begins, or beginning before it ends.
-  void find(const Span& span, std::vector<const Span*>& found) const {
+  /// Finds the spans that overlap `span`: alive when it begins, or beginning before it ends.
+  void find(const Span& span, std::vector<Range>& found) const {
     found.clear();
-    const auto add = [&](const std::vector<const Span*>& more) { found.insert(found.end(), more.begin(), more.end()); };
+    const auto add = [&](const std::vector<Range>& more) { found.insert(found.end(), more.begin(), more.end()); };
     for (auto at = leaves_ + static_cast<std::size_t>(span.first); at > 0; at /= 2) add(covering_[at]);
     for (auto step = span.first + 1; step <= span.last; ++step) add(beginning_[static_cast<std::size_t>(step)]);
   }
 
  private:
   std::size_t leaves_ = 1;
-  std::vector<std::vector<const Span*>> covering_, beginning_;
+  std::vector<std::vector<Range>> covering_, beginning_;
 };
 
 std::size_t place(std::vector<Span>& spans, std::size_t steps) {
@@ -72,14 +78,14 @@ std::size_t place(std::vector<Span>& spans, std::size_t steps) {
             [](const Span& a, const Span& b) { return a.bytes != b.bytes ? a.bytes > b.bytes : a.first < b.first; });
   std::size_t total = 0;
   Alive placed(steps);
-  std::vector<const Span*> others;
+  std::vector<Range> others;
   for (Span& span : spans) {
     placed.find(span, others);
-    std::sort(others.begin(), others.end(), [](const Span* a, const Span* b) { return a->offset < b->offset; });
+    std::sort(others.begin(), others.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
     std::size_t offset = 0;
-    for (const Span* other : others) {
-      if (other->offset >= offset + span.bytes) break;
-      offset = std::max(offset, (other->offset + other->bytes + alignment - 1) / alignment * alignment);
+    for (const Range& other : others) {
+      if (other.begin >= offset + span.bytes) break;
+      offset = std::max(offset, (other.end + alignment - 1) / alignment * alignment);
     }
     span.offset = offset;
     total = std::max(total, offset + span.bytes);

@@ -1,4 +1,6 @@
 // Prune: values that no output needs go; the rest moves up.
+#include <algorithm>
+
 #include "compile/passes/passes.h"
 
 namespace russet::compile::passes {
@@ -15,6 +17,7 @@ void prune(Program& program, const Target&) {
   }
   std::vector<ValueId> place(program.values.size(), -1);
   std::vector<Value> kept;
+  kept.reserve(static_cast<std::size_t>(std::count(needed.begin(), needed.end(), true)));
   for (std::size_t id = 0; id < program.values.size(); ++id) {
     if (!needed[id]) continue;
     Value value = std::move(program.values[id]);
