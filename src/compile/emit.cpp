@@ -142,6 +142,9 @@ class Emitter {
     // In a column group, what full instructions read is computed at full extent: nothing reduced exists before the end.
     Extent extent = extent_of(id);
     if (group_.kind == Group::Kind::column && reader == Extent::full) extent = Extent::full;
+    // What follows a reduction reads one element for all that were reduced, also of a value that is broadcast along
+    // other axes and so has neither shape.
+    if (reader == Extent::reduced) extent = Extent::reduced;
     const auto key = std::pair(id, extent);
     const auto found = done_.find(key);
     if (found != done_.end()) return found->second;

@@ -65,6 +65,18 @@ TEST_P(ColumnSums, OfMatrixProducts) {
   }
 }
 
+TEST_P(ColumnSums, AreMultipliedByWhatIsBroadcastAlongOtherAxes) {
+  const auto run = [&](Device on) {
+    restart();
+    const Tensor x = numbers({5, 2, 4, 6}, on);
+    const Tensor a = numbers({4, 1}, on);
+    const Tensor b = numbers({2, 1, 1}, on);
+    flush();
+    return Results{sum(x, 0, true) * a, sum(x, -1, true) * b, sum(x, {0, 3}, true) * a + b, amax(x, 0) - a};
+  };
+  EXPECT_EQ(difference(run(device), run(reference), 1e-5), "");
+}
+
 TEST_P(ColumnSums, OfConvolutionsBeforeABatchNorm) {
   struct Size {
     Shape x, weight;
