@@ -29,3 +29,27 @@ set(russet_precompiled <algorithm> <array> <cmath> <cstdint> <cstring> <function
 function(russet_precompile name)
   target_precompile_headers(${name} PRIVATE ${russet_precompiled} ${ARGN})
 endfunction()
+
+# russet_together(TARGET FOLDER...): the files of each folder, up to eight at a time, are compiled as one, which takes
+# half of the time. For folders whose files do not use one name for two things; the others' files are compiled one by one.
+# The builds that do without precompiled headers do without this as well.
+function(russet_together name)
+  if(CMAKE_DISABLE_PRECOMPILE_HEADERS)
+    return()
+  endif()
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  get_target_property(sources ${name} SOURCES)
+  foreach(folder IN LISTS ARGN)
+    set(count 0)
+    foreach(source IN LISTS sources)
+      get_filename_component(parent ${source} DIRECTORY)
+      if(NOT parent STREQUAL "${PROJECT_SOURCE_DIR}/${folder}")
+        continue()
+      endif()
+      math(EXPR part "${count} / 8")
+      string(MAKE_C_IDENTIFIER "${folder}_${part}" group)
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
+      math(EXPR count "${count} + 1")
+    endforeach()
+  endforeach()
+endfunction()

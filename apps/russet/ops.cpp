@@ -9,7 +9,7 @@
 namespace russet::app {
 namespace {
 
-std::vector<Device> devices_of(const Arguments& arguments) {
+std::vector<Device> asked_devices(const Arguments& arguments) {
   if (arguments.has("device")) return {require_device(arguments.text("device"))};
   std::vector<Device> devices;
   for (const DeviceInfo& info : russet::devices()) {
@@ -61,7 +61,7 @@ void print_one(const OperatorInfo& info, const std::vector<Device>& devices) {
 }  // namespace
 
 void run_ops(const Arguments& arguments) {
-  const std::vector<Device> devices = devices_of(arguments);
+  const std::vector<Device> devices = asked_devices(arguments);
   const std::string wanted = arguments.text("op");
   const bool json = arguments.flag("json");
   std::vector<OperatorInfo> table = operators();
