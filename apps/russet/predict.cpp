@@ -86,7 +86,7 @@ void predict_images(Network& network, const Arguments& arguments) {
     images.push_back(read_image(path, *network.card.image, network.device));
   }
   const NoGrad no_grad;
-  const Autocast autocast(network.precision, network.precision != DType::float32);
+  const Autocast scope = autocast_to(network.precision);
   for (std::size_t i = 0; i < images.size(); ++i) {
     const Tensor shares = softmax(network.model.forward(images[i]).to(DType::float32), 1);
     print_classes("image", paths[i], shares.to_vector<float>(), network.card, arguments);
@@ -101,7 +101,7 @@ void predict_texts(Network& network, const Arguments& arguments) {
   const TextForm form = network.card.text.value_or(TextForm{});
   const text::Tokenizer tokenizer = open_tokenizer(arguments, network.card);
   const NoGrad no_grad;
-  const Autocast autocast(network.precision, network.precision != DType::float32);
+  const Autocast scope = autocast_to(network.precision);
   for (const std::string& text : arguments.texts("text")) {
     const std::vector<std::int64_t> ids = ids_of(text, tokenizer, form);
     const Tensor input = Tensor::from(ids, {1, std::ssize(ids)}, network.device);
@@ -143,7 +143,7 @@ std::vector<Tensor> read_inputs(const io::SafetensorsFile& file, const std::vect
 
 Tensor outputs_of(Network& network, const std::vector<Tensor>& inputs, std::int64_t batch) {
   const NoGrad no_grad;
-  const Autocast autocast(network.precision, network.precision != DType::float32);
+  const Autocast scope = autocast_to(network.precision);
   const std::int64_t rows = inputs.front().size(0);
   std::vector<Tensor> parts;
   for (std::int64_t row = 0; row < rows; row += batch) {

@@ -23,6 +23,9 @@ class Autocast {
   DType type_before_;
 };
 
+/// A scope in which networks run in `precision`: autocast to bfloat16 or float16, or off for float32.
+inline Autocast autocast_to(DType precision) { return Autocast(precision, precision != DType::float32); }
+
 bool is_autocast_enabled();
 /// The lower type of the innermost scope.
 DType autocast_type();

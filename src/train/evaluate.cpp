@@ -67,7 +67,7 @@ Evaluation evaluate(models::Model& model, data::DataLoader& loader, const Evalua
   std::int64_t batches = 0;
   for (const auto& batch : loader) {
     {
-      const Autocast autocast(options.precision, options.precision != DType::float32);
+      const Autocast scope = autocast_to(options.precision);
       totals.add(sums_of(model, batch, options.objective));
     }
     if (options.progress) options.progress(++batches);

@@ -24,7 +24,7 @@ Tensor neighbour_votes(const Tensor& queries, const Tensor& bank, const Tensor& 
 namespace {
 
 Tensor features_of(const models::Model& model, const Tensor& images, DType precision) {
-  const Autocast autocast(precision, precision != DType::float32);
+  const Autocast scope = autocast_to(precision);
   return model.spec().features(model, images.to(DType::float32)).to(DType::float32);
 }
 
@@ -53,15 +53,15 @@ double neighbour_accuracy(models::Model& model, data::DataLoader& bank, data::Da
   const Tensor all_labels = cat(labels, 0);
   features.clear();
   const std::int64_t classes = bank.dataset().classes();
-  std::int64_t correct = 0;
+  Tensor correct = zeros({}, {DType::int64, all_features.device(), false});
   for (const auto& [images, wanted] : test) {
     const Tensor queries = features_of(model, images, options.precision);
     const Tensor votes = neighbour_votes(queries, all_features, all_labels, classes, options.neighbours);
-    correct += sum(eq(argmax(votes, 1), wanted)).item<std::int64_t>();
+    correct = correct + sum(eq(argmax(votes, 1), wanted));
     done();
   }
   if (was_training) model.train();
-  return static_cast<double>(correct) / static_cast<double>(std::max<std::int64_t>(test.samples(), 1));
+  return correct.item<double>() / static_cast<double>(std::max<std::int64_t>(test.samples(), 1));
 }
 
 }  // namespace russet::train

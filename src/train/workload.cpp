@@ -77,7 +77,7 @@ Workbench::Workbench(const Workload& workload, Device device)
 }
 
 Tensor Workbench::loss() {
-  const Autocast autocast(workload_.precision, workload_.precision != DType::float32);
+  const Autocast scope = autocast_to(workload_.precision);
   return loss_of(workload_.objective, forward(model_, batch_), batch_.target,
                  {.label_smoothing = workload_.label_smoothing});
 }
@@ -96,7 +96,7 @@ void Workbench::train_step() {
 Tensor Workbench::eval_step() {
   if (model_.is_training()) model_.eval();
   const NoGrad no_grad;
-  const Autocast autocast(workload_.precision, workload_.precision != DType::float32);
+  const Autocast scope = autocast_to(workload_.precision);
   Tensor output = forward(model_, batch_);
   flush();
   return output;

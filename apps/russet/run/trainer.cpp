@@ -195,7 +195,7 @@ void Trainer::Run::take_step(Clock::time_point& before) {
   const auto add_part = [&](const data::Batch& batch) {
     Tensor loss;
     {
-      const Autocast autocast(precision(), precision() != DType::float32);
+      const Autocast scope = autocast_to(precision());
       loss = train::loss_of(task_.card.objective(), train::forward(*model_, batch), batch.target, loss_options());
     }
     step.losses.push_back(loss.detach());
