@@ -5,7 +5,28 @@
 #include <russet/data/tensors.h>
 #include <russet/error.h>
 
+#include <algorithm>
+#include <iterator>
+
 namespace russet::app {
+namespace {
+
+struct Opener {
+  std::string_view name;
+  data::Parts (*open)(const std::filesystem::path& path);
+};
+
+constexpr Opener openers[] = {
+    {"mnist", [](const std::filesystem::path& path) { return data::open_mnist(path); }},
+    {"cifar10", [](const std::filesystem::path& path) { return data::open_cifar10(path); }},
+    {"folder", [](const std::filesystem::path& path) { return data::open_folder(path); }},
+    {"tensors",
+     [](const std::filesystem::path& path) {
+       return data::Parts{std::make_shared<const data::TensorDataset>(path), nullptr};
+     }},
+};
+
+}  // namespace
 
 data::Parts open_data(std::string_view description) {
   const std::size_t colon = description.find(':');
@@ -16,17 +37,14 @@ data::Parts open_data(std::string_view description) {
     return {std::make_shared<const data::Shapes>(data::ShapesOptions{.size = 10'000}),
             std::make_shared<const data::Shapes>(data::ShapesOptions{.size = 2'000, .test = true})};
   }
-  const bool known = kind == "mnist" || kind == "cifar10" || kind == "folder" || kind == "tensors";
-  if (!known || path.empty()) {
+  const auto* const found = std::ranges::find(openers, kind, &Opener::name);
+  if (found == std::end(openers) || path.empty()) {
     throw ValueError(fmt::format(
         "data \"{}\": expected shapes, mnist:FOLDER, cifar10:FOLDER, folder:FOLDER, tensors:FILE.safetensors "
         "or trec:FILE",
         description));
   }
-  if (kind == "mnist") return data::open_mnist(path);
-  if (kind == "cifar10") return data::open_cifar10(path);
-  if (kind == "folder") return data::open_folder(path);
-  return {std::make_shared<const data::TensorDataset>(path), nullptr};
+  return found->open(path);
 }
 
 }  // namespace russet::app
