@@ -120,6 +120,14 @@ class Emitter {
     }
   }
 
+  /// The extent at which a reader takes a value. What follows a reduction reads one element for all that were reduced,
+  /// also of a value that is broadcast along other axes. In a column group, what full instructions read is computed at
+  /// full extent: nothing reduced exists before the end.
+  Extent extent_of(ValueId id, Extent reader) const {
+    if (reader == Extent::reduced || group_.kind == Group::Kind::column) return reader;
+    return extent_of(id);
+  }
+
   Access spread(Access access, const Shape& shape) const {
     access.strides = reordered(graph::broadcast_strides(shape, access.strides, cluster_.space), order_);
     return access;
@@ -139,12 +147,7 @@ class Emitter {
 
   /// The instruction that holds a value, at the extent that its reader runs at.
   std::int16_t read(ValueId id, Extent reader) {
-    // In a column group, what full instructions read is computed at full extent: nothing reduced exists before the end.
-    Extent extent = extent_of(id);
-    if (group_.kind == Group::Kind::column && reader == Extent::full) extent = Extent::full;
-    // What follows a reduction reads one element for all that were reduced, also of a value that is broadcast along
-    // other axes and so has neither shape.
-    if (reader == Extent::reduced) extent = Extent::reduced;
+    const Extent extent = extent_of(id, reader);
     const auto key = std::pair(id, extent);
     const auto found = done_.find(key);
     if (found != done_.end()) return found->second;

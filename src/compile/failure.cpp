@@ -23,6 +23,11 @@ bool meets_bad_matrices(Op op, const ops::Attributes& attributes) {
   return op == Op::cholesky || op == Op::eigh || op == Op::svd;
 }
 
+/// Whether the primitive fails for some values of its inputs, whatever the device.
+bool fails_for_some_inputs(Op op, const ops::Attributes& attributes) {
+  return reads_unchecked_indices(op, attributes) || meets_bad_matrices(op, attributes);
+}
+
 // Functions refuse to divide integers by a number that is 0, so what divides by a number divides.
 bool may_divide_by_zero(const Group& group) {
   return std::any_of(group.code.begin(), group.code.end(), [&](const Instruction& in) {
@@ -67,8 +72,7 @@ ValueId value_written_to(const Program& program, std::int32_t slot) {
 }  // namespace
 
 bool may_fail(const Program& program, const Value& value, const Target& target) {
-  if (reads_unchecked_indices(value.op, value.attributes) || meets_bad_matrices(value.op, value.attributes))
-    return true;
+  if (fails_for_some_inputs(value.op, value.attributes)) return true;
   if (target.integers_divide_by_zero() || !is_integer_division(value.op, value.dtype)) return false;
   const Op divisor = value_at(program, value.inputs[1]).op;
   return divisor != Op::scalar && divisor != Op::constant;
@@ -80,8 +84,7 @@ bool may_fail(const Step& step, const Target& target) {
   }
   const auto* primitive = std::get_if<Primitive>(&step);
   if (primitive == nullptr) return false;
-  return reads_unchecked_indices(primitive->op, primitive->attributes) ||
-         meets_bad_matrices(primitive->op, primitive->attributes) ||
+  return fails_for_some_inputs(primitive->op, primitive->attributes) ||
          (!target.integers_divide_by_zero() && is_integer_division(primitive->op, primitive->output.access.dtype));
 }
 
