@@ -65,6 +65,16 @@ constexpr std::string_view name_of(DType type) {
 constexpr bool is_floating(DType type) { return type >= DType::float16; }
 constexpr bool is_integral(DType type) { return type != DType::boolean && !is_floating(type); }
 
+/// The distance from 1 to the next larger number of a floating type (torch.finfo's eps).
+constexpr double epsilon_of(DType type) {
+  switch (type) {
+    case DType::float16: return 0x1p-10;
+    case DType::bfloat16: return 0x1p-7;
+    case DType::float64: return std::numeric_limits<double>::epsilon();
+    default: return std::numeric_limits<float>::epsilon();
+  }
+}
+
 /// The type of a result of two tensors of these types (PyTorch's `promote_types`).
 DType promote(DType a, DType b);
 

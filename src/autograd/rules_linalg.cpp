@@ -3,7 +3,6 @@
 // (2008); Murray, Differentiation of the Cholesky decomposition (2016); Walter and Lehmann, Algorithmic differentiation
 // of linear algebra functions with application in optimum experimental design (2010); Townsend, Differentiating the
 // singular value decomposition (2016).
-#include <limits>
 
 #include "autograd/rules_detail.h"
 
@@ -61,9 +60,8 @@ Gradients lu_gradient(const Context& c, const Tensor& g) {
   const std::int64_t n = c.shape_of(0).back();
   const Tensor packed = rows(c.out(), 0, n);
   const Tensor pivots = diagonal_of(packed);
-  const double least =
-      g.dtype() == DType::float64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
-  const Tensor nudge = where(eq(pivots, constant(pivots, 0)), constant(pivots, least), constant(pivots, 0));
+  const Tensor zero = constant(pivots, 0);
+  const Tensor nudge = where(eq(pivots, zero), constant(pivots, epsilon_of(g.dtype())), zero);
   const Tensor lower = tril(packed, -1) + eye(n, {}, {.dtype = g.dtype(), .device = g.device()});
   const Tensor upper = triu(packed) + diag_embed(nudge);
   const Tensor own = rows(g, 0, n);

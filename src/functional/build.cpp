@@ -163,6 +163,11 @@ void require_floating(const char* function, const Tensor& x) {
       fmt::format("{}: takes floating types, not {}. Cast with .to(DType::float32)", function, name_of(x.dtype())));
 }
 
+void require_same_type(const char* function, const Tensor& x, const Tensor& y) {
+  if (x.dtype() == y.dtype()) return;
+  throw TypeError(fmt::format("{}: the types differ: {} and {}", function, name_of(x.dtype()), name_of(y.dtype())));
+}
+
 void require_index_type(const char* function, const Tensor& index) {
   if (is_integral(index.dtype())) return;
   throw TypeError(fmt::format("{}: the index is of an integer type, not {}{}", function, name_of(index.dtype()),

@@ -63,6 +63,7 @@ Tensor with_axes(const Tensor& reduced, std::uint32_t mask, int rank, bool keepd
 /// Throw TypeError that names `function`.
 void require_floating(const char* function, const Tensor& x);
 void require_index_type(const char* function, const Tensor& index);
+void require_same_type(const char* function, const Tensor& x, const Tensor& y);
 /// An index that gather and scatter read: along `axis` by the index tensor, along the others in step with it.
 ops::Indexing along_axis(int axis, const Shape& index);
 /// A vector of positions on `axis`: all that x holds along the axes before is meant.

@@ -67,9 +67,7 @@ Tensor logical_or(const Tensor& x, const Tensor& y) { return bitwise_or(truth(x)
 Tensor logical_xor(const Tensor& x, const Tensor& y) { return bitwise_xor(truth(x), truth(y)); }
 
 Tensor isclose(const Tensor& x, const Tensor& y, double rtol, double atol, bool equal_nan) {
-  if (x.dtype() != y.dtype()) {
-    throw TypeError(fmt::format("isclose: the types differ: {} and {}", name_of(x.dtype()), name_of(y.dtype())));
-  }
+  functional::require_same_type("isclose", x, y);
   if (rtol < 0 || atol < 0) throw ValueError(fmt::format("isclose: negative tolerances: {} and {}", rtol, atol));
   Tensor close = eq(x, y);
   if (!is_floating(x.dtype()) && rtol == 0 && atol == 0) return close;
@@ -88,9 +86,7 @@ bool allclose(const Tensor& x, const Tensor& y, double rtol, double atol, bool e
 
 bool equal(const Tensor& x, const Tensor& y) {
   if (x.sizes() != y.sizes()) return false;
-  if (x.dtype() != y.dtype()) {
-    throw TypeError(fmt::format("equal: the types differ: {} and {}", name_of(x.dtype()), name_of(y.dtype())));
-  }
+  functional::require_same_type("equal", x, y);
   return all(eq(x, y)).item<bool>();
 }
 

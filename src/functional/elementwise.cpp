@@ -155,9 +155,7 @@ Tensor copysign(const Tensor& x, const Tensor& y) {
 }
 
 Tensor heaviside(const Tensor& x, const Tensor& values) {
-  if (x.dtype() != values.dtype()) {
-    throw TypeError(fmt::format("heaviside: the types differ: {} and {}", name_of(x.dtype()), name_of(values.dtype())));
-  }
+  functional::require_same_type("heaviside", x, values);
   const Tensor zero = constant(0, x);
   const Tensor step = cast(gt(x, zero), x.dtype());
   return where(eq(x, zero), values, where(isnan(x), x, step));

@@ -12,15 +12,10 @@ namespace russet {
 
 using functional::on_axis;
 using functional::placed;
+using functional::require_same_type;
 using functional::taken;
 
 namespace {
-
-void require_same_type(const char* function, const Tensor& x, const Tensor& source) {
-  if (x.dtype() == source.dtype()) return;
-  throw TypeError(
-      fmt::format("{}: the types differ: {} and {}", function, name_of(x.dtype()), name_of(source.dtype())));
-}
 
 /// Checks gather's and scatter's rule: one rank, and no size larger than `limit`'s but along `axis`.
 void check_index(const char* function, const Tensor& x, int axis, const Tensor& index, const char* what) {

@@ -33,10 +33,6 @@ using Tensors = std::vector<Tensor>;
 
 namespace {
 
-double epsilon_of(DType dtype) {
-  return dtype == DType::float64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
-}
-
 /// From which size on singular values [..., k] count: [..., 1].
 Tensor least_size(const Tensor& a, const Tensor& values, const RankOptions& options) {
   const double atol = options.atol.value_or(0);
@@ -135,8 +131,7 @@ LstsqResult linalg_lstsq(const Tensor& a, const Tensor& b, std::optional<double>
   }
   const bool full_rank = options.driver == "gels";
   const bool with_values = options.driver == "gelsd" || options.driver == "gelss";
-  const double usual = static_cast<double>(std::max(a.size(-1), a.size(-2))) * epsilon_of(a.dtype());
-  const RankOptions tolerance{.rtol = rcond.value_or(usual)};
+  const RankOptions tolerance{.rtol = rcond};
   const Tensor none = constant(0, a, {0});
   LstsqResult result{none, none, constant(0, DType::int64, a.device(), {0}), none};
   result.solution = full_rank ? least_squares_by_qr(a, b) : product(linalg_pinv(a, tolerance), b);

@@ -118,7 +118,7 @@ ValuesIndices mode(const Tensor& x, std::int64_t dim, bool keepdim) {
     const ValuesIndices sorted = sort(x.detach(), axis);
     const Tensor places = functional::places_along(x, axis);
     // Where the run of equal elements that each belongs to begins.
-    const Tensor differs = ne(sorted.values.narrow(axis, 1, size - 1), sorted.values.narrow(axis, 0, size - 1));
+    const Tensor differs = functional::differs_from_before(sorted.values, axis);
     const Tensor zero = constant(0, places);
     const Tensor starts =
         cat({places.narrow(axis, 0, 1), where(differs, places.narrow(axis, 1, size - 1), zero)}, axis);

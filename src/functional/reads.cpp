@@ -11,7 +11,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "functional/build.h"
+#include "functional/scan.h"
 
 namespace russet {
 namespace {
@@ -140,7 +140,7 @@ UniqueResult unique_consecutive_with_counts(const Tensor& x, std::optional<std::
   std::vector<std::byte> differs;  // from the one before, for all but the first
   if (size > 1) {
     const Tensor slices = movedim(lines, axis, 0).reshape({size, lines.numel() / size});
-    differs = any(ne(slices.narrow(0, 1, size - 1), slices.narrow(0, 0, size - 1)), 1).to_bytes();
+    differs = any(functional::differs_from_before(slices, 0), 1).to_bytes();
   }
   for (std::int64_t i = 0; i < size; ++i) {
     if (i == 0 || differs[static_cast<std::size_t>(i) - 1] != std::byte{0}) first.push_back(i);

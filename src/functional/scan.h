@@ -1,5 +1,6 @@
 #pragma once
 // Running combinations that no primitive computes.
+#include <russet/functional/comparison.h>
 #include <russet/functional/movement.h>
 
 #include <cstdint>
@@ -32,6 +33,12 @@ std::vector<Tensor> scanned(std::vector<Tensor> state, int axis, Combine&& combi
 /// 0, ..., x.size(axis) - 1 along an axis, in x's shape.
 inline Tensor places_along(const Tensor& x, int axis) {
   return iota_along(axis, x.dim(), x.size(axis), x.device()).expand(x.sizes());
+}
+
+/// Whether each element along an axis differs from the one before it, for all but the first.
+inline Tensor differs_from_before(const Tensor& x, int axis) {
+  const std::int64_t last = x.size(axis) - 1;
+  return ne(x.narrow(axis, 1, last), x.narrow(axis, 0, last));
 }
 
 }  // namespace russet::functional

@@ -47,10 +47,7 @@ Tensor checked_places(const char* function, const Tensor& index, int axis, std::
 Scattering checked(const char* function, const Tensor& x, std::int64_t dim, const Tensor& index, const Tensor& source,
                    bool include_self) {
   functional::require_index_type(function, index);
-  if (x.dtype() != source.dtype()) {
-    throw TypeError(
-        fmt::format("{}: the types differ: {} and {}", function, name_of(x.dtype()), name_of(source.dtype())));
-  }
+  functional::require_same_type(function, x, source);
   const int axis = wrap_axis(dim, x.dim());
   const auto opened = [](const Tensor& tensor) { return tensor.dim() == 0 ? tensor.reshape({1}) : tensor; };
   Scattering call{opened(x), opened(index), opened(source), axis, include_self};
@@ -84,14 +81,13 @@ Tensor mean_at(const Scattering& call) {
 /// Products of the values that are bound for one element: they stand side by side once the indices are sorted.
 Tensor prod_at(const Scattering& call) {
   const int axis = call.axis;
-  const std::int64_t size = call.index.size(axis);
   const Tensor order = argsort(call.index, axis);
   const Tensor targets = gather(call.index, axis, order);
   const Tensors start{targets, gather(call.source, axis, order)};
   const Tensor running = functional::scanned(start, axis, [](const Tensors& before, const Tensors& after) {
     return Tensors{after[0], where(eq(before[0], after[0]), before[1] * after[1], after[1])};
   })[1];
-  const Tensor differs = ne(targets.narrow(axis, 1, size - 1), targets.narrow(axis, 0, size - 1));
+  const Tensor differs = functional::differs_from_before(targets, axis);
   Shape edge = targets.sizes();
   edge[axis] = 1;
   const Tensor is_last = cat({differs, constant(true, DType::boolean, call.x.device(), edge)}, axis);
@@ -174,10 +170,7 @@ Tensor masked_scatter(const Tensor& x, const Tensor& mask, const Tensor& source)
   if (mask.dtype() != DType::boolean) {
     throw TypeError(fmt::format("masked_scatter: the mask is bool, not {}", name_of(mask.dtype())));
   }
-  if (x.dtype() != source.dtype()) {
-    throw TypeError(
-        fmt::format("masked_scatter: the types differ: {} and {}", name_of(x.dtype()), name_of(source.dtype())));
-  }
+  functional::require_same_type("masked_scatter", x, source);
   const Tensors both = broadcast_tensors({x, mask});
   const Tensor number = cumsum(both[1].flatten(), 0).reshape(both[1].sizes());  // counted from 1
   // 0 where nothing is taken: an element in front of the source, so that any source will do for an empty mask.

@@ -3,8 +3,6 @@
 #include <russet/functional/reduction.h>
 #include <russet/optim/adafactor.h>
 
-#include <limits>
-
 #include "steps.h"
 
 namespace russet::optim {
@@ -13,15 +11,6 @@ namespace {
 enum StateTensor : std::size_t { row_var, col_var, variance };
 
 Tensor root_mean_square(const Tensor& x) { return sqrt(mean(x * x)); }
-
-double epsilon_of(DType dtype) {
-  switch (dtype) {
-    case DType::float64: return std::numeric_limits<double>::epsilon();
-    case DType::bfloat16: return 0x1p-7;
-    case DType::float16: return 0x1p-10;
-    default: return std::numeric_limits<float>::epsilon();
-  }
-}
 
 }  // namespace
 
