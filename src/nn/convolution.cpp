@@ -26,7 +26,16 @@ std::int64_t padding_to(std::int64_t output, std::int64_t size, std::int64_t ker
       fmt::format("ConvTranspose: an output of {} where {} to {} are possible", output, least, least + stride - 1));
 }
 
-double bound_of(const Shape& sizes) { return default_bound(numel(sizes) / sizes[0]); }
+struct ConvolutionParameters {
+  Tensor weight;
+  Tensor bias;
+};
+
+/// A weight of these sizes, and a bias for each channel of the output: undefined where none is wanted.
+ConvolutionParameters new_parameters(const Shape& weight, std::int64_t out_channels, bool with_bias) {
+  const double bound = default_bound(numel(weight) / weight[0]);
+  return {new_uniform(weight, bound), with_bias ? new_uniform({out_channels}, bound) : Tensor()};
+}
 
 }  // namespace
 
@@ -34,8 +43,9 @@ Conv1d::Conv1d(std::int64_t in_channels, std::int64_t out_channels, std::int64_t
     : options_{options.stride, options.padding, options.dilation, options.groups} {
   check("Conv1d", in_channels, out_channels, {1, 1, kernel}, options.groups);
   const Shape sizes{out_channels, in_channels / options.groups, kernel};
-  weight = register_parameter("weight", new_uniform(sizes, bound_of(sizes)));
-  bias = register_parameter("bias", options.bias ? new_uniform({out_channels}, bound_of(sizes)) : Tensor());
+  const ConvolutionParameters made = new_parameters(sizes, out_channels, options.bias);
+  weight = register_parameter("weight", made.weight);
+  bias = register_parameter("bias", made.bias);
 }
 
 Tensor Conv1d::forward(const Tensor& x) { return conv1d(x, weight, bias, options_); }
@@ -44,8 +54,9 @@ Conv2d::Conv2d(std::int64_t in_channels, std::int64_t out_channels, Size2 kernel
     : options_{options.stride, options.padding, options.dilation, options.groups} {
   check("Conv2d", in_channels, out_channels, {1, kernel.height, kernel.width}, options.groups);
   const Shape sizes{out_channels, in_channels / options.groups, kernel.height, kernel.width};
-  weight = register_parameter("weight", new_uniform(sizes, bound_of(sizes)));
-  bias = register_parameter("bias", options.bias ? new_uniform({out_channels}, bound_of(sizes)) : Tensor());
+  const ConvolutionParameters made = new_parameters(sizes, out_channels, options.bias);
+  weight = register_parameter("weight", made.weight);
+  bias = register_parameter("bias", made.bias);
 }
 
 Tensor Conv2d::forward(const Tensor& x) { return conv2d(x, weight, bias, options_); }
@@ -54,8 +65,9 @@ Conv3d::Conv3d(std::int64_t in_channels, std::int64_t out_channels, Size3 kernel
     : options_{options.stride, options.padding, options.dilation, options.groups} {
   check("Conv3d", in_channels, out_channels, kernel, options.groups);
   const Shape sizes{out_channels, in_channels / options.groups, kernel.depth, kernel.height, kernel.width};
-  weight = register_parameter("weight", new_uniform(sizes, bound_of(sizes)));
-  bias = register_parameter("bias", options.bias ? new_uniform({out_channels}, bound_of(sizes)) : Tensor());
+  const ConvolutionParameters made = new_parameters(sizes, out_channels, options.bias);
+  weight = register_parameter("weight", made.weight);
+  bias = register_parameter("bias", made.bias);
 }
 
 Tensor Conv3d::forward(const Tensor& x) { return conv3d(x, weight, bias, options_); }
@@ -65,8 +77,9 @@ ConvTranspose1d::ConvTranspose1d(std::int64_t in_channels, std::int64_t out_chan
     : options_{options.stride, options.padding, options.output_padding, options.groups, options.dilation} {
   check("ConvTranspose1d", in_channels, out_channels, {1, 1, kernel}, options.groups);
   const Shape sizes{in_channels, out_channels / options.groups, kernel};
-  weight = register_parameter("weight", new_uniform(sizes, bound_of(sizes)));
-  bias = register_parameter("bias", options.bias ? new_uniform({out_channels}, bound_of(sizes)) : Tensor());
+  const ConvolutionParameters made = new_parameters(sizes, out_channels, options.bias);
+  weight = register_parameter("weight", made.weight);
+  bias = register_parameter("bias", made.bias);
 }
 
 Tensor ConvTranspose1d::forward(const Tensor& x) { return conv_transpose1d(x, weight, bias, options_); }
@@ -88,8 +101,9 @@ ConvTranspose2d::ConvTranspose2d(std::int64_t in_channels, std::int64_t out_chan
     : options_{options.stride, options.padding, options.output_padding, options.groups, options.dilation} {
   check("ConvTranspose2d", in_channels, out_channels, {1, kernel.height, kernel.width}, options.groups);
   const Shape sizes{in_channels, out_channels / options.groups, kernel.height, kernel.width};
-  weight = register_parameter("weight", new_uniform(sizes, bound_of(sizes)));
-  bias = register_parameter("bias", options.bias ? new_uniform({out_channels}, bound_of(sizes)) : Tensor());
+  const ConvolutionParameters made = new_parameters(sizes, out_channels, options.bias);
+  weight = register_parameter("weight", made.weight);
+  bias = register_parameter("bias", made.bias);
 }
 
 Tensor ConvTranspose2d::forward(const Tensor& x) { return conv_transpose2d(x, weight, bias, options_); }
@@ -113,8 +127,9 @@ ConvTranspose3d::ConvTranspose3d(std::int64_t in_channels, std::int64_t out_chan
     : options_{options.stride, options.padding, options.output_padding, options.groups, options.dilation} {
   check("ConvTranspose3d", in_channels, out_channels, kernel, options.groups);
   const Shape sizes{in_channels, out_channels / options.groups, kernel.depth, kernel.height, kernel.width};
-  weight = register_parameter("weight", new_uniform(sizes, bound_of(sizes)));
-  bias = register_parameter("bias", options.bias ? new_uniform({out_channels}, bound_of(sizes)) : Tensor());
+  const ConvolutionParameters made = new_parameters(sizes, out_channels, options.bias);
+  weight = register_parameter("weight", made.weight);
+  bias = register_parameter("bias", made.bias);
 }
 
 Tensor ConvTranspose3d::forward(const Tensor& x) { return conv_transpose3d(x, weight, bias, options_); }

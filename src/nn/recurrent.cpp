@@ -262,8 +262,23 @@ LSTMResult<Tensor> RecurrentLayers::run_hooked(const Tensor& x, const LSTMState&
 
 Tensor RecurrentLayers::forward(const Tensor& x) { return run(x, {}).output; }
 
+RecurrentResult<Tensor> SingleStateLayers::forward(const Tensor& x, const Tensor& hx) {
+  const LSTMResult<Tensor> result = run(x, {hx, {}});
+  return {result.output, result.h_n};
+}
+
+RecurrentResult<Tensor> SingleStateLayers::operator()(const Tensor& x, const Tensor& hx) {
+  const LSTMResult<Tensor> result = run_hooked(x, {hx, {}});
+  return {result.output, result.h_n};
+}
+
+RecurrentResult<PackedSequence> SingleStateLayers::operator()(const PackedSequence& x, const Tensor& hx) {
+  LSTMResult<PackedSequence> result = run(x, {hx, {}});
+  return {std::move(result.output), result.h_n};
+}
+
 RNN::RNN(std::int64_t input_size, std::int64_t hidden_size, const RNNOptions& options)
-    : RecurrentLayers(
+    : SingleStateLayers(
           "RNN", input_size, hidden_size,
           {.kind = options.nonlinearity == RNNNonlinearity::relu ? RecurrentKind::rnn_relu : RecurrentKind::rnn_tanh,
            .num_layers = options.num_layers,
@@ -272,21 +287,6 @@ RNN::RNN(std::int64_t input_size, std::int64_t hidden_size, const RNNOptions& op
            .dropout = options.dropout,
            .bidirectional = options.bidirectional,
            .proj_size = 0}) {}
-
-RecurrentResult<Tensor> RNN::forward(const Tensor& x, const Tensor& hx) {
-  const LSTMResult<Tensor> result = run(x, {hx, {}});
-  return {result.output, result.h_n};
-}
-
-RecurrentResult<Tensor> RNN::operator()(const Tensor& x, const Tensor& hx) {
-  const LSTMResult<Tensor> result = run_hooked(x, {hx, {}});
-  return {result.output, result.h_n};
-}
-
-RecurrentResult<PackedSequence> RNN::operator()(const PackedSequence& x, const Tensor& hx) {
-  LSTMResult<PackedSequence> result = run(x, {hx, {}});
-  return {std::move(result.output), result.h_n};
-}
 
 LSTM::LSTM(std::int64_t input_size, std::int64_t hidden_size, const LSTMOptions& options)
     : RecurrentLayers("LSTM", input_size, hidden_size,
@@ -303,29 +303,14 @@ LSTMResult<Tensor> LSTM::operator()(const Tensor& x, const LSTMState& hx) { retu
 LSTMResult<PackedSequence> LSTM::operator()(const PackedSequence& x, const LSTMState& hx) { return run(x, hx); }
 
 GRU::GRU(std::int64_t input_size, std::int64_t hidden_size, const GRUOptions& options)
-    : RecurrentLayers("GRU", input_size, hidden_size,
-                      {.kind = RecurrentKind::gru,
-                       .num_layers = options.num_layers,
-                       .bias = options.bias,
-                       .batch_first = options.batch_first,
-                       .dropout = options.dropout,
-                       .bidirectional = options.bidirectional,
-                       .proj_size = 0}) {}
-
-RecurrentResult<Tensor> GRU::forward(const Tensor& x, const Tensor& hx) {
-  const LSTMResult<Tensor> result = run(x, {hx, {}});
-  return {result.output, result.h_n};
-}
-
-RecurrentResult<Tensor> GRU::operator()(const Tensor& x, const Tensor& hx) {
-  const LSTMResult<Tensor> result = run_hooked(x, {hx, {}});
-  return {result.output, result.h_n};
-}
-
-RecurrentResult<PackedSequence> GRU::operator()(const PackedSequence& x, const Tensor& hx) {
-  LSTMResult<PackedSequence> result = run(x, {hx, {}});
-  return {std::move(result.output), result.h_n};
-}
+    : SingleStateLayers("GRU", input_size, hidden_size,
+                        {.kind = RecurrentKind::gru,
+                         .num_layers = options.num_layers,
+                         .bias = options.bias,
+                         .batch_first = options.batch_first,
+                         .dropout = options.dropout,
+                         .bidirectional = options.bidirectional,
+                         .proj_size = 0}) {}
 
 RecurrentCell::RecurrentCell(const char* name, RecurrentKind kind, std::int64_t input_size, std::int64_t hidden_size,
                              bool bias)

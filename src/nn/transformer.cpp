@@ -7,6 +7,7 @@
 
 #include <limits>
 
+#include "cloned_layers.h"
 #include "new_parameters.h"
 
 namespace russet::nn {
@@ -197,12 +198,8 @@ Tensor TransformerEncoderLayer::forward(const Tensor& x, const AttentionMasks& m
 TransformerEncoder::TransformerEncoder(const TransformerEncoderLayer& layer, std::int64_t num_layers,
                                        const std::optional<LayerNorm>& norm)
     : norm_(norm) {
-  if (num_layers < 1) throw ValueError(fmt::format("TransformerEncoder: {} layers", num_layers));
   ModuleList list;
-  for (std::int64_t i = 0; i < num_layers; ++i) {
-    layers_.push_back(clone(layer));
-    list.push_back(layers_.back());
-  }
+  layers_ = cloned_layers("TransformerEncoder", layer, num_layers, list);
   register_module("layers", list);
   if (norm_) register_module("norm", *norm_);
 }

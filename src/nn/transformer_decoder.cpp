@@ -8,6 +8,8 @@
 
 #include <limits>
 
+#include "cloned_layers.h"
+
 namespace russet::nn {
 
 TransformerDecoderLayer::TransformerDecoderLayer(std::int64_t d_model, std::int64_t num_heads,
@@ -70,12 +72,8 @@ Tensor TransformerDecoderLayer::forward(const Tensor& target, const Tensor& memo
 TransformerDecoder::TransformerDecoder(const TransformerDecoderLayer& layer, std::int64_t num_layers,
                                        const std::optional<LayerNorm>& norm)
     : norm_(norm) {
-  if (num_layers < 1) throw ValueError(fmt::format("TransformerDecoder: {} layers", num_layers));
   ModuleList list;
-  for (std::int64_t i = 0; i < num_layers; ++i) {
-    layers_.push_back(clone(layer));
-    list.push_back(layers_.back());
-  }
+  layers_ = cloned_layers("TransformerDecoder", layer, num_layers, list);
   register_module("layers", list);
   if (norm_) register_module("norm", *norm_);
 }

@@ -110,15 +110,23 @@ class RecurrentLayers : public Module {
   std::vector<RecurrentWeights> weights_;
 };
 
-/// h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu of it, over the time steps of sequences.
-class RNN : public RecurrentLayers {
+/// Layers whose state is one tensor.
+class SingleStateLayers : public RecurrentLayers {
  public:
-  RNN(std::int64_t input_size, std::int64_t hidden_size, const RNNOptions& options = {});
   using RecurrentLayers::forward;
   /// x: [l, n, input_size], [n, l, input_size] with batch_first, or [l, input_size]. hx: as RecurrentResult's h_n.
   RecurrentResult<Tensor> forward(const Tensor& x, const Tensor& hx);
   RecurrentResult<Tensor> operator()(const Tensor& x, const Tensor& hx = {});
   RecurrentResult<PackedSequence> operator()(const PackedSequence& x, const Tensor& hx = {});
+
+ protected:
+  using RecurrentLayers::RecurrentLayers;
+};
+
+/// h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu of it, over the time steps of sequences.
+class RNN : public SingleStateLayers {
+ public:
+  RNN(std::int64_t input_size, std::int64_t hidden_size, const RNNOptions& options = {});
 };
 
 /// Long short-term memory (Hochreiter, Schmidhuber 1997), with projections if asked for (Sak et al. 2014).
@@ -132,13 +140,9 @@ class LSTM : public RecurrentLayers {
 };
 
 /// Gated recurrent units (Cho et al. 2014), in the form of PyTorch and cuDNN.
-class GRU : public RecurrentLayers {
+class GRU : public SingleStateLayers {
  public:
   GRU(std::int64_t input_size, std::int64_t hidden_size, const GRUOptions& options = {});
-  using RecurrentLayers::forward;
-  RecurrentResult<Tensor> forward(const Tensor& x, const Tensor& hx);
-  RecurrentResult<Tensor> operator()(const Tensor& x, const Tensor& hx = {});
-  RecurrentResult<PackedSequence> operator()(const PackedSequence& x, const Tensor& hx = {});
 };
 
 /// What the three cells share: one time step of one layer.
