@@ -166,13 +166,22 @@ bool run(const RandomCrop& t, Image& image, Image& out, Random& random) {
   return true;
 }
 
+/// The sides of a rectangle: a share of `area` between the limits, with a ratio whose logarithm is uniform.
+struct Sides {
+  std::int64_t first;
+  std::int64_t second;  // the ratio is first / second
+};
+template <class Limits>
+Sides random_sides(const Limits& t, std::int64_t area, Random& random) {
+  const double chosen = static_cast<double>(area) * random.uniform(t.min_area, t.max_area);
+  const double ratio = std::exp(random.uniform(std::log(t.min_ratio), std::log(t.max_ratio)));
+  return {static_cast<std::int64_t>(std::nearbyint(std::sqrt(chosen * ratio))),
+          static_cast<std::int64_t>(std::nearbyint(std::sqrt(chosen / ratio)))};
+}
+
 bool run(const RandomResizedCrop& t, Image& image, Image& out, Random& random) {
-  const auto area = static_cast<double>(image.height * image.width);
   for (int attempt = 0; attempt < 10; ++attempt) {
-    const double chosen = area * random.uniform(t.min_area, t.max_area);
-    const double ratio = std::exp(random.uniform(std::log(t.min_ratio), std::log(t.max_ratio)));
-    const auto width = static_cast<std::int64_t>(std::nearbyint(std::sqrt(chosen * ratio)));
-    const auto height = static_cast<std::int64_t>(std::nearbyint(std::sqrt(chosen / ratio)));
+    const auto [width, height] = random_sides(t, image.height * image.width, random);
     if (width < 1 || width > image.width || height < 1 || height > image.height) continue;
     const std::int64_t top = draw(random, image.height - height + 1);
     const std::int64_t left = draw(random, image.width - width + 1);
@@ -262,12 +271,8 @@ bool run(const RandomErasing&, Image&, Image&, Random&) { return false; }
 void erase(const RandomErasing& t, ImageSize size, std::span<std::byte> target, Random& random) {
   if (!random.chance(t.probability)) return;
   auto* const planes = reinterpret_cast<float*>(target.data());
-  const auto area = static_cast<double>(size.height * size.width);
   for (int attempt = 0; attempt < 10; ++attempt) {
-    const double chosen = area * random.uniform(t.min_area, t.max_area);
-    const double ratio = std::exp(random.uniform(std::log(t.min_ratio), std::log(t.max_ratio)));
-    const auto height = static_cast<std::int64_t>(std::nearbyint(std::sqrt(chosen * ratio)));
-    const auto width = static_cast<std::int64_t>(std::nearbyint(std::sqrt(chosen / ratio)));
+    const auto [height, width] = random_sides(t, size.height * size.width, random);
     if (height >= size.height || width >= size.width) continue;
     const std::int64_t top = draw(random, size.height - height + 1);
     const std::int64_t left = draw(random, size.width - width + 1);
