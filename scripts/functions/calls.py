@@ -96,7 +96,8 @@ def result_lines(family):
     for entry in family.entries:
         if isinstance(entry, Struct) and headers.holds_tensors(entry.fields):
             fields = ", ".join(f"result.{f.name}" for f in entry.fields)
-            lines.append(f"Results Arguments::results(const {entry.name}& result) const {{ return {{{fields}}}; }}")
+            lines += ["template <>",
+                      f"Results Arguments::results(const {entry.name}& result) const {{ return {{{fields}}}; }}"]
     return lines
 
 

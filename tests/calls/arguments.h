@@ -41,14 +41,9 @@ class Arguments {
   Results results(const std::pair<russet::Tensor, russet::Tensor>& result) const {
     return {result.first, result.second};
   }
-  Results results(const russet::ValuesIndices& result) const;
-  Results results(const russet::UniqueResult& result) const;
-  Results results(const russet::MultiHeadAttentionResult& result) const;
-  Results results(const russet::QrResult& result) const;
-  Results results(const russet::SvdResult& result) const;
-  Results results(const russet::EighResult& result) const;
-  Results results(const russet::SlogdetResult& result) const;
-  Results results(const russet::LstsqResult& result) const;
+  /// The tensors of a structure, in the order of its fields: generated for each that a function returns.
+  template <class Structure>
+  Results results(const Structure& result) const;
   /// A boolean as a tensor.
   Results results(bool result) const;
 
