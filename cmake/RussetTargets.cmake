@@ -30,8 +30,8 @@ function(russet_precompile name)
   target_precompile_headers(${name} PRIVATE ${russet_precompiled} ${ARGN})
 endfunction()
 
-# russet_together(TARGET FOLDER...): the files of each folder, up to eight at a time, are compiled as one, which takes
-# half of the time. For folders whose files do not use one name for two things; the others' files are compiled one by one.
+# russet_together(TARGET FOLDER...): the files of each folder, up to eight at a time, are compiled as one, which is
+# faster. For folders whose files do not use one name for two things; the others' files are compiled one by one.
 # The builds that do without precompiled headers do without this as well.
 function(russet_together name)
   if(CMAKE_DISABLE_PRECOMPILE_HEADERS)
