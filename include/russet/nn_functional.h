@@ -13,3 +13,4 @@
 #include <russet/functional/nn_loss.h>
 #include <russet/functional/nn_normalization.h>
 #include <russet/functional/nn_pooling.h>
+#include <russet/functional/nn_warp.h>

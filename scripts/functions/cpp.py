@@ -9,6 +9,7 @@ ARGUMENTS = {  # type: as an argument, as a field
     "int[2]": ("Size2", "Size2"),
     "int[3]": ("Size3", "Size3"),
     "float": ("double", "double"),
+    "float[2]": ("std::pair<double, double>", "std::pair<double, double>"),
     "bool": ("bool", "bool"),
     "str": ("std::string_view", "std::string"),
     "dim": ("std::int64_t", "std::int64_t"),

@@ -6,16 +6,19 @@ A file is a family: comment lines for its header, then entries with blank lines 
       torch, method
       exp(input) / sum(exp(input)) along dim.
 
-The first indented line says where PyTorch has the function (torch, nn.functional, torchvision.ops, method: of Tensor),
-whether there is an in-place form, other names (alias NAME), and what the struct of its options is called (options
-NAME). The others are its documentation. Overloads stand one below the other; those with documentation of their own
-follow it. `A | B` stands for two overloads, `T?` for what may be left out. Parameters behind `;` are given by name:
-fields of a struct in C++. A name that ends in an underscore writes its first argument. A line that begins with ## names
-a section; `enum`, `struct` and `options` entries define types.
+The first indented line says where PyTorch or kornia has the function (one of PLACES, method: of Tensor), whether there
+is an in-place form, other names (alias NAME), and what the struct of its options is called (options NAME). The others are
+its documentation. Overloads stand one below the other; those with documentation of their own follow it. `A | B` stands
+for two overloads, `T?` for what may be left out. Parameters behind `;` are given by name: fields of a struct in C++. A
+name that ends in an underscore writes its first argument. A line that begins with ## names a section; `enum`, `struct`
+and `options` entries define types.
 """
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+
+
+PLACES = ("torch", "nn.functional", "torchvision.ops", "kornia.filters", "kornia.geometry.transform")
 
 
 class TableError(Exception):
@@ -58,7 +61,7 @@ class Signature:
 class Function:
     name: str
     signatures: list[Signature]
-    place: str | None  # torch, nn.functional or torchvision.ops
+    place: str | None  # one of PLACES
     method: bool
     in_place: bool
     aliases: list[str]
@@ -74,7 +77,7 @@ class Function:
             return f"Tensor.{self.written_as or self.name}"
         if self.written_as:
             return f"torch.{self.written_as}"
-        module = self.place if self.place.startswith("torch") else f"torch.{self.place}"
+        module = f"torch.{self.place}" if self.place == "nn.functional" else self.place
         return f"{module}.{self.name}"
 
 
@@ -149,7 +152,7 @@ def signatures_of(text):
 
 def apply_forms(function, line):
     for form in split(line, ","):
-        if form in ("torch", "nn.functional", "torchvision.ops"):
+        if form in PLACES:
             function.place = form
         elif form == "method":
             function.method = True

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 import generator
 
 SEED = 2026
-FAMILIES = ["elementwise", "reduction", "movement", "indexing", "contraction", "linalg", "nn", "losses", "creation", "promotion",
+FAMILIES = ["elementwise", "reduction", "movement", "indexing", "contraction", "linalg", "nn", "warp", "losses", "creation", "promotion",
             "errors"]
 
 

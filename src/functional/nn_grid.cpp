@@ -2,8 +2,10 @@
 #include <russet/functional/nn_image.h>
 
 #include <array>
+#include <utility>
 
 #include "functional/nn_detail.h"
+#include "functional/nn_grid.h"
 
 namespace russet {
 namespace {
@@ -180,25 +182,27 @@ Tensor affine_grid(const Tensor& theta, const Shape& size, bool align_corners) {
   return grid;
 }
 
-Tensor grid_sample(const Tensor& images, const Tensor& grid, const GridSampleOptions& options) {
-  check_grid(images, grid, options.mode);
+Tensor functional::sampled(const Tensor& images, std::vector<Tensor> places, const GridSampleOptions& options) {
   Sampling sampling{options, {}};
-  Tensors places;
-  const int axes = images.dim() - 2;
-  const Tensor input = wide(images);
-  for (int i = 0; i < axes; ++i) {
-    sampling.image.push_back(images.size(i + 2));
-    const Tensor coordinate = wide(grid.select(-1, axes - 1 - i).unsqueeze(1));
-    places.push_back(in_pixels(coordinate, images.size(i + 2), options.align_corners));
-  }
-  if (options.mode == GridSampleMode::bicubic) return cast(cubic_sample(input, places, sampling), images.dtype());
-  for (int i = 0; i < axes; ++i) {
+  for (int axis = 2; axis < images.dim(); ++axis) sampling.image.push_back(images.size(axis));
+  if (options.mode == GridSampleMode::bicubic) return cubic_sample(images, places, sampling);
+  for (int i = 0; i < sampling.image.rank(); ++i) {
     Tensor& place = places[static_cast<std::size_t>(i)];
     place = padded_place(place, i, sampling);
     if (options.mode == GridSampleMode::nearest) place = round(place);
   }
-  const bool is_nearest = options.mode == GridSampleMode::nearest;
-  return cast(is_nearest ? pixels_at(input, places) : linear_sample(input, places), images.dtype());
+  return options.mode == GridSampleMode::nearest ? pixels_at(images, places) : linear_sample(images, places);
+}
+
+Tensor grid_sample(const Tensor& images, const Tensor& grid, const GridSampleOptions& options) {
+  check_grid(images, grid, options.mode);
+  Tensors places;
+  const int axes = images.dim() - 2;
+  for (int i = 0; i < axes; ++i) {
+    const Tensor coordinate = wide(grid.select(-1, axes - 1 - i).unsqueeze(1));
+    places.push_back(in_pixels(coordinate, images.size(i + 2), options.align_corners));
+  }
+  return cast(functional::sampled(wide(images), std::move(places), options), images.dtype());
 }
 
 }  // namespace russet

@@ -21,6 +21,7 @@ bool fits(std::string_view type, const Json& value) {
   if (type == "Tensor[]" || type == "Index[]") return value.is_array();
   if (type == "Scalar") return is_number(value) || value.is_boolean();
   if (type == "float") return is_number(value);
+  if (type == "float[2]") return value.is_array() && value.size() == 2 && is_number(value[0]) && is_number(value[1]);
   if (type == "bool") return value.is_boolean();
   if (type == "int" || type == "dim") return value.is_number_integer();
   if (type == "int[]") return is_list_of_integers(value);

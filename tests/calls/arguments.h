@@ -7,6 +7,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "calls/call.h"
 #include "calls/function_table.h"
@@ -84,6 +85,8 @@ T Arguments::value(std::size_t position) const {
     return call.integer(position);
   } else if constexpr (std::is_same_v<T, double> || std::is_same_v<T, std::optional<double>>) {
     return call.real(position);
+  } else if constexpr (std::is_same_v<T, std::pair<double, double>>) {
+    return call.value(position).get<T>();
   } else if constexpr (std::is_same_v<T, bool>) {
     return call.flag(position);
   } else if constexpr (std::is_same_v<T, std::string>) {

@@ -98,6 +98,7 @@ TEST_P(Composites, Indexing) { run("indexing"); }
 TEST_P(Composites, Contraction) { run("contraction"); }
 TEST_P(Composites, LinearAlgebra) { run("linalg"); }
 TEST_P(Composites, Layers) { run("nn"); }
+TEST_P(Composites, Warps) { run("warp"); }
 TEST_P(Composites, Losses) { run("losses"); }
 TEST_P(Composites, Creation) { run("creation"); }
 TEST_P(Composites, Promotion) { run("promotion"); }

@@ -258,6 +258,14 @@ TEST_F(Modules, LayersOfImages) {
   // Of one channel the mean square is the channel's own.
   const Tensor scaled = nn::LocalResponseNorm(1, {.alpha = 3, .beta = 1, .k = 2})(x);
   EXPECT_TRUE(allclose(scaled, x / (x * x * 3 + 2)));
+  // A flat picture stays as it is, and a point becomes the kernel: along y alone here.
+  nn::GaussianBlur2d blur({3, 1}, {0.8, 1}, {.border_type = PadMode::replicate});
+  EXPECT_TRUE(allclose(blur(ones({1, 2, 4, 6}, {.device = device})), ones({1, 2, 4, 6}, {.device = device})));
+  const Tensor point = pad(ones({1, 1, 1, 1}, {.device = device}), {2, 2, 2, 2});
+  const Tensor column = blur(point).select(3, 2).flatten();
+  const double side = std::exp(-0.5 / (0.8 * 0.8));
+  EXPECT_NEAR(column.select(0, 1).item(), side / (1 + 2 * side), 1e-6);
+  EXPECT_NEAR(column.select(0, 2).item(), 1 / (1 + 2 * side), 1e-6);
 }
 
 TEST_F(Modules, LayersOfVolumes) {

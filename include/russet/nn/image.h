@@ -1,7 +1,10 @@
 #pragma once
-// Windows of images, and images of other sizes.
+// Windows of images, images of other sizes, and blurred ones.
 #include <russet/functional/nn_image.h>
+#include <russet/functional/nn_warp.h>
 #include <russet/nn/module.h>
+
+#include <utility>
 
 namespace russet::nn {
 
@@ -37,6 +40,19 @@ class Upsample : public Module {
 
  private:
   InterpolateOptions options_;
+};
+
+/// gaussian_blur2d as a layer.
+class GaussianBlur2d : public Module {
+ public:
+  GaussianBlur2d(Size2 kernel_size, std::pair<double, double> sigma, const GaussianBlur2dOptions& options = {})
+      : kernel_size_(kernel_size), sigma_(sigma), options_(options) {}
+  Tensor forward(const Tensor& x) override { return gaussian_blur2d(x, kernel_size_, sigma_, options_); }
+
+ private:
+  Size2 kernel_size_;
+  std::pair<double, double> sigma_;
+  GaussianBlur2dOptions options_;
 };
 
 }  // namespace russet::nn

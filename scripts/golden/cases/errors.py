@@ -3,7 +3,7 @@
 import torch
 
 from composites import B, I, K, T, V
-from cases import contraction, elementwise, indexing, linalg, losses, movement, nn, reduction
+from cases import contraction, elementwise, indexing, linalg, losses, movement, nn, reduction, warp
 
 CASES = [("add", T(2, 3), T(4)), ("mul", T(2, 3), T(2, 4)), ("where", B(2), T(3), T(3)), ("matmul", T(2, 3), T(4, 5)),
          ("matmul", T(2, 3, 4), T(3, 4, 5)), ("matmul", T(), T(3)), ("mm", T(2, 3, 4), T(4, 5)), ("mm", T(2, 3), T(2, 3)),
@@ -88,8 +88,16 @@ CASES += [("ctc_loss", *_CTC, 4), ("ctc_loss", *_CTC, -1), ("ctc_loss", *_CTC[:2
           ("ctc_loss", *_CTC[:3], V([-1, 1], "int64")), ("ctc_loss", *_CTC[:3], V([2, 1, 1], "int64")),
           ("ctc_loss", _CTC[0], V([1, 2], "int64"), *_CTC[2:]), ("ctc_loss", _CTC[0], V([1, 2, 3, 1], "int64"), *_CTC[2:]),
           ("ctc_loss", _CTC[0], I(3, 2, hi=4), *_CTC[2:]), ("ctc_loss", T(4), *_CTC[1:])]
+CASES += [("warp_affine", T(1, 2, 4, 5), T(1, 3, 3), [4, 5]), ("warp_affine", T(2, 4, 5), T(1, 2, 3), [4, 5]),
+          ("warp_affine", T(2, 1, 4, 5), T(3, 2, 3), [4, 5]), ("warp_affine", T(1, 1, 4, 5), T(1, 2, 3), [-1, 5]),
+          ("warp_affine", T(1, 3, 4, 5), T(1, 2, 3), [4, 5], "bilinear", "fill", True, T(2)),
+          ("warp_perspective", T(1, 1, 4, 5), T(1, 2, 3), [4, 5]), ("rotate", T(4, 5), T(1)), ("rotate", T(1, 1, 4, 5), T(3, 2)),
+          ("get_rotation_matrix2d", T(2, 2), T(1), T(2, 2)), ("affine", T(4, 5), T(1, 2, 3)),
+          ("gaussian_blur2d", T(1, 1, 4, 5), 4, [1.0, 1.0]), ("gaussian_blur2d", T(1, 1, 4, 5), 3, [1.0, 0.0]),
+          ("gaussian_blur2d", T(1, 4, 5), 3, [1.0, 1.0]), ("gaussian_blur2d", T(1, 1, 4, 5), 3, T(2)),
+          ("gaussian_blur2d", T(3, 1, 4, 5), 3, T(2, 2, lo=0.5, hi=1)), ("gaussian_blur2d", T(1, 1, 4, 5), 9, [1.0, 1.0])]
 
 
 CALLS = {}
-for _module in (elementwise, reduction, movement, indexing, contraction, linalg, nn, losses):
+for _module in (elementwise, reduction, movement, indexing, contraction, linalg, nn, warp, losses):
     CALLS |= _module.CALLS
