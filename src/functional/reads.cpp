@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 
 #include "functional/scan.h"
 
@@ -74,21 +75,38 @@ Tensor one_hot(const Tensor& x, std::int64_t classes) {
 
 namespace {
 
-/// Positions of `values` in ascending order, NaN last.
+/// Rows of `width` values, one behind the other.
 template <class T>
-Integers sorted_positions(const std::vector<T>& values) {
-  Integers order(values.size());
+struct Rows {
+  std::vector<T> values;
+  std::int64_t count;
+  std::size_t width;
+
+  std::span<const T> operator[](std::int64_t row) const {
+    return std::span(values).subspan(static_cast<std::size_t>(row) * width, width);
+  }
+};
+
+/// NaN counts as larger than every number.
+template <class T>
+bool precedes(T left, T right) {
+  return right != right ? left == left : left < right;
+}
+
+/// Positions of rows in ascending order.
+template <class T>
+Integers sorted_positions(const Rows<T>& rows) {
+  Integers order(static_cast<std::size_t>(rows.count));
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
-    const T left = values[static_cast<std::size_t>(a)];
-    const T right = values[static_cast<std::size_t>(b)];
-    if (right != right) return left == left;
-    return left < right;
+    const auto left = rows[a];
+    const auto right = rows[b];
+    return std::lexicographical_compare(left.begin(), left.end(), right.begin(), right.end(), precedes<T>);
   });
   return order;
 }
 
-/// Where each distinct value first stands, and what unique_with_counts answers besides.
+/// Where each distinct row first stands, and what unique_with_counts answers besides.
 struct Distinct {
   Integers first;
   Integers inverse;
@@ -96,39 +114,51 @@ struct Distinct {
 };
 
 template <class T>
-Distinct distinct(const std::vector<T>& values) {
+Distinct distinct(const Rows<T>& rows) {
   Distinct result;
-  result.inverse.resize(values.size());
-  const T* previous = nullptr;
-  for (const std::int64_t position : sorted_positions(values)) {
-    const T& value = values[static_cast<std::size_t>(position)];
-    if (!previous || *previous != value) {  // each NaN is distinct, as in PyTorch
+  result.inverse.resize(static_cast<std::size_t>(rows.count));
+  std::int64_t previous = -1;
+  for (const std::int64_t position : sorted_positions(rows)) {
+    // Rows with a NaN are distinct, as in PyTorch.
+    if (previous < 0 || !std::ranges::equal(rows[previous], rows[position])) {
       result.first.push_back(position);
       result.counts.push_back(0);
     }
     ++result.counts.back();
     result.inverse[static_cast<std::size_t>(position)] = static_cast<std::int64_t>(result.first.size()) - 1;
-    previous = &value;
+    previous = position;
   }
   return result;
 }
 
-Distinct distinct_of(const Tensor& x) {
-  return is_floating(x.dtype()) ? distinct(x.to_vector<double>()) : distinct(x.to_vector<std::int64_t>());
+/// Of the slices along `axis`.
+Distinct distinct_of(const Tensor& x, int axis) {
+  const std::int64_t count = x.size(axis);
+  const std::int64_t width = count > 0 ? x.numel() / count : 0;
+  if (count > 0 && width == 0) {
+    throw ShapeError(
+        fmt::format("unique: slices of {} along dimension {} have no elements", to_string(x.sizes()), axis));
+  }
+  const Tensor rows = movedim(x, axis, 0);
+  const auto size = static_cast<std::size_t>(width);
+  if (is_floating(x.dtype())) return distinct(Rows<double>{rows.to_vector<double>(), count, size});
+  return distinct(Rows<std::int64_t>{rows.to_vector<std::int64_t>(), count, size});
 }
 
 }  // namespace
 
-UniqueResult unique_with_counts(const Tensor& x) {
+UniqueResult unique_with_counts(const Tensor& x, std::optional<std::int64_t> dim) {
   require_values("unique", x);
-  const Distinct found = distinct_of(x);
+  const Tensor lines = dim && x.dim() > 0 ? x.detach() : x.detach().flatten();
+  const int axis = dim ? wrap_axis(*dim, x.dim()) : 0;
+  const Distinct found = distinct_of(lines, axis);
   const auto count = static_cast<std::int64_t>(found.first.size());
-  const Tensor first = on(x.device(), found.first, {count});
-  return {index_select(x.detach().flatten(), 0, first), on(x.device(), found.inverse, x.sizes()),
+  return {index_select(lines, axis, on(x.device(), found.first, {count})),
+          on(x.device(), found.inverse, dim ? Shape{lines.size(axis)} : x.sizes()),
           on(x.device(), found.counts, {count})};
 }
 
-Tensor unique(const Tensor& x) { return unique_with_counts(x).output; }
+Tensor unique(const Tensor& x, std::optional<std::int64_t> dim) { return unique_with_counts(x, dim).output; }
 
 UniqueResult unique_consecutive_with_counts(const Tensor& x, std::optional<std::int64_t> dim) {
   require_values("unique_consecutive", x);

@@ -40,6 +40,7 @@ CASES += [("grid_sample", T(2, 3, 4, 5), T(2, 4, 3, 3)), ("grid_sample", T(2, 3,
           ("local_response_norm", T(2, 3), 3), ("interpolate", T(1, 2, 5), [8], None, "linear", False, True),
           ("cdist", T(3, 4), T(5, 3)), ("cdist", T(3, 4), T(5, 4), -1.0), ("cummax", T(2, 3), 2), ("quantile", T(3), 1.5),
           ("quantile", I(3), 0.5), ("quantile", T(0), 0.5), ("histc", T(3), 0), ("histc", T(3), 3, 2.0, 1.0),
+          ("unique", I(3, 2), 2), ("unique", I(3, 0), 0),
           ("masked_scatter", T(4), V([True, True, True, False], "bool"), T(2)), ("masked_scatter", T(4), B(4), I(4)),
           *[("scatter_reduce", T(3), 0, V([3], "int64"), T(1), how, own) for own in (True, False)
             for how in ("sum", "prod", "mean", "amax", "amin")], ("quantile", T(3), V([0.5, 1.5])),

@@ -49,6 +49,11 @@ _SOUGHT = V([[0.0, 1.0, 3.5], [7.0, 9.0, 3.0]], grad=False)
 CASES += [("searchsorted", _SORTED, _SOUGHT), ("searchsorted", _SORTED, _SOUGHT, True), ("bucketize", _SOUGHT, _SORTED),
           ("bucketize", _SOUGHT, _SORTED, True), ("unique_with_counts", I(12, hi=5)), ("bincount", I(12, hi=5)),
           ("bincount", I(12, hi=5), T(12, grad=False))]
+CASES += [("unique", I(6, 3, hi=2), 0), ("unique", I(3, 4, 2, hi=2), -1), ("unique", I(3, 9, 1, hi=2), 1),
+          ("unique", V([[1.5, -2.0], [0.5, 3.0], [1.5, -3.0], [0.5, 3.0]], grad=False), 0), ("unique", B(7, 2), 0),
+          ("unique", I(5), 0), ("unique", I(0, 3), 0), ("unique_with_counts", I(7, 2, hi=2), 0),
+          ("unique_with_counts", I(2, 9, hi=2), 1), ("unique_with_counts", I(2, 3, 5, hi=2), 2),
+          ("unique_with_counts", I(9, hi=4), 0), ("unique_with_counts", I(4, 3, hi=2))]
 CASES += [(name, T(3, 7), dim) for name in ("cummax", "cummin", "logcumsumexp") for dim in (0, 1, -1)]
 CASES += [(name, V([1.0, 3.0, 3.0, 2.0, 3.0, 1.0, 1.0]), 0) for name in ("cummax", "cummin")]
 CASES += [(name, I(3, 6), 1) for name in ("cummax", "cummin")] + [(name, T(), 0) for name in ("cummax", "cummin")]
@@ -91,7 +96,8 @@ CALLS = {
         torch.nanquantile(x, q, dim, keepdim, interpolation=how),
     "searchsorted": lambda s, v, right=False: torch.searchsorted(s, v, right=right),
     "bucketize": lambda v, s, right=False: torch.bucketize(v, s, right=right),
-    "unique_with_counts": lambda x: torch.unique(x, return_inverse=True, return_counts=True),
+    "unique": lambda x, dim=None: torch.unique(x, dim=dim),
+    "unique_with_counts": lambda x, dim=None: torch.unique(x, return_inverse=True, return_counts=True, dim=dim),
     "sum": _sum,
     "mean": _mean,
     "var": _spread(torch.var),
