@@ -117,6 +117,12 @@ inline constexpr OptionRow option_table[] = {
      "The largest norm of all gradients together; 0: any"},
     {"train", "label-smoothing", Kind::real, is("0"), share, remembered,
      "The share of a target spread over all classes"},
+    {"train", "mixup", Kind::real, is("0"), at_least(0), remembered,
+     "MixUp: each sample is mixed with another one by a share drawn from Beta(alpha, alpha); 0: none"},
+    {"train", "cutmix", Kind::real, is("0"), at_least(0), remembered,
+     "CutMix: a box of each image is another one's, its area drawn from Beta(alpha, alpha); 0: none. With --mixup, "
+     "each "
+     "batch is mixed by one of both"},
     {"train", "temperature", Kind::real, by("0.5"), above(0, 100), remembered,
      "simclr_resnet18: what similarities are divided by in the loss"},
     {"train", "dropout", Kind::real, by("the model's own"), share, remembered, "The probability of dropout"},

@@ -125,7 +125,7 @@ class DataLoader::Workers {
     const std::int64_t rows = std::min(options_.batch, options_.sampler->size());
     try {
       slots_.resize(static_cast<std::size_t>(options_.ahead) + 1);
-      for (PendingBatch& slot : slots_) slot.buffer = make_batch_buffer(*dataset_, options_.collate, rows);
+      for (PendingBatch& slot : slots_) slot.buffer = make_batch_buffer(*dataset_, options_, rows);
     } catch (const Error&) {
       throw;
     } catch (const std::exception&) {
@@ -209,7 +209,7 @@ class DataLoader::Workers {
     };
     unlocked([&] { write_rows(piece, *slot.buffer); });
     const bool last = slot.unfinished == 1;
-    if (last && !slot.error) unlocked([&] { slot.buffer->finish(rows_of(piece.batch)); });
+    if (last && !slot.error) unlocked([&] { finish(piece.batch, *slot.buffer); });
     --slot.unfinished;
     --busy_;
     if (slot.unfinished == 0 || busy_ == 0) done_.notify_all();
@@ -236,6 +236,12 @@ class DataLoader::Workers {
                     static_cast<std::uint64_t>(position));
       buffer.write(row, order_[static_cast<std::size_t>(position)], random);
     }
+  }
+
+  void finish(std::int64_t batch, BatchBuffer& buffer) const {
+    Random random(options_.seed, Random::Purpose::mixing, static_cast<std::uint64_t>(state_.epoch),
+                  static_cast<std::uint64_t>(batch));
+    buffer.finish(rows_of(batch), random);
   }
 
   void work() {

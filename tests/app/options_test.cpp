@@ -128,11 +128,11 @@ TEST(Arguments, JsonIsWhatCheckpointsHold) {
   Arguments arguments("train");
   arguments.set("model", "mlp");
   arguments.set("data", "shapes");
-  EXPECT_EQ(
-      with_recipe(arguments).to_json(),
-      R"({"accumulate":1,"augment":"standard","batch":64,"clip-grad":0.0,"data":"shapes","device":"cpu",)"
-      R"("epochs":10,"label-smoothing":0.0,"lowercase":true,"lr":0.05,"model":"mlp","momentum":0.9,"optimizer":"sgd",)"
-      R"("precision":"fp32","schedule":"cosine","seed":0,"shuffle":true,"warmup":0,"weight-decay":0.0})");
+  EXPECT_EQ(with_recipe(arguments).to_json(),
+            R"({"accumulate":1,"augment":"standard","batch":64,"clip-grad":0.0,"cutmix":0.0,"data":"shapes",)"
+            R"("device":"cpu","epochs":10,"label-smoothing":0.0,"lowercase":true,"lr":0.05,"mixup":0.0,"model":"mlp",)"
+            R"("momentum":0.9,"optimizer":"sgd","precision":"fp32","schedule":"cosine","seed":0,"shuffle":true,)"
+            R"("warmup":0,"weight-decay":0.0})");
 }
 
 TEST(Arguments, DifferencesNameWhatWasGiven) {

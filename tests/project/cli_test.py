@@ -287,6 +287,36 @@ class Text(Case):
         self.mistake("eval", "bert_base", *weights, "--data", "trec:train.label", says="--vocab")
 
 
+class Mixing(Case):
+    def losses(self, run):
+        log = (self.folder / run / "log.jsonl").read_text()
+        return [line["loss"] for line in map(json.loads, log.splitlines()) if "step" in line]
+
+    def test_the_number_of_workers_changes_nothing(self):
+        for workers in (0, 3):
+            self.good("train", "lenet5", *SMALL, "--steps", "6", "--mixup", "0.4", "--cutmix", "1", "--workers", workers,
+                      "--out", f"run{workers}")
+        self.good("train", "lenet5", *SMALL, "--steps", "6", "--out", "plain")
+        self.assertEqual(self.losses("run0"), self.losses("run3"))
+        self.assertNotEqual(self.losses("run0"), self.losses("plain"))
+        self.assertEqual((self.folder / "run0/model.safetensors").read_bytes(),
+                         (self.folder / "run3/model.safetensors").read_bytes())
+
+    def test_with_other_options(self):
+        mixed = ["--mixup", "0.4", "--cutmix", "1", "--classes", "12", "--schedule", "none"]
+        self.good("train", "lenet5", *SMALL, *mixed, "--steps", "5", "--out", "whole")
+        self.good("train", "lenet5", *SMALL, *mixed, "--steps", "5", "--checkpoint-every", "2", "--memory", "1GiB", "--out",
+                  "same")
+        self.assertEqual(self.losses("whole"), self.losses("same"))
+        self.mistake("train", "--resume", "same", "--mixup", "0.5", says="--mixup")
+
+    def test_mistakes(self):
+        self.write("d.safetensors", safetensors({"x": ("F32", [2, 2], floats([0.0] * 4)), "y": ("F32", [2, 1], floats([0.0] * 2))}))
+        self.mistake("train", "mlp", "--data", "tensors:d.safetensors", "--mixup", "1", "--out", "run", says="--mixup")
+        self.mistake("train", "simclr_resnet18", *SMALL, "--width", "0.1", "--cutmix", "1", "--out", "run", says="--cutmix")
+        self.mistake("train", "lenet5", *SMALL, "--mixup", "-1", "--out", "run", says="--mixup")
+
+
 class Mistakes(Case):
     def test_words(self):
         self.mistake(says="subcommand")

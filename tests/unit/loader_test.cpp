@@ -1,10 +1,14 @@
 #include <gtest/gtest.h>
 #include <russet/data.h>
+#include <russet/functional.h>
+#include <russet/operators.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
 #include <map>
+#include <numeric>
 #include <set>
 #include <thread>
 
@@ -221,6 +225,77 @@ TEST(DataLoader, ImagesAreAugmentedAlikeOnAnyThread) {
     if (truth.empty()) truth = epochs;
     EXPECT_EQ(epochs, truth);
   }
+}
+
+/// Inputs and shares of classes, epoch after epoch.
+std::vector<std::vector<float>> mixed_epochs(const LoaderOptions& options, int epochs) {
+  DataLoader loader(Shapes({.size = 50, .side = 12}), options);
+  std::vector<std::vector<float>> batches;
+  for (int epoch = 0; epoch < epochs; ++epoch) {
+    for (auto [image, shares] : loader) {
+      EXPECT_EQ(shares.sizes(), (Shape{image.size(0), 10}));
+      batches.push_back(image.to_vector<float>());
+      batches.push_back(shares.to_vector<float>());
+    }
+  }
+  return batches;
+}
+
+TEST(DataLoader, BatchesAreMixedAlikeOnAnyThread) {
+  LoaderOptions options{.batch = 8, .shuffle = true, .seed = 3, .workers = 0, .mixing = {0.3, 1.0, 0}};
+  const auto truth = mixed_epochs(options, 2);
+  for (const int workers : {1, 3, 8}) {
+    options.workers = workers;
+    EXPECT_EQ(mixed_epochs(options, 2), truth) << workers;
+  }
+  DataLoader resumed(Shapes({.size = 50, .side = 12}), options);
+  resumed.restore({.epoch = 1, .position = 2});
+  EXPECT_EQ(resumed.next()->input.to_vector<float>(), truth[2 * (7 + 2)]);  // of 7 batches an epoch
+  options.seed = 4;
+  EXPECT_NE(mixed_epochs(options, 2), truth);
+  std::set<float> shares;
+  for (std::size_t i = 1; i < truth.size(); i += 2) {
+    for (std::size_t row = 0; row < truth[i].size(); row += 10) {
+      const auto first = truth[i].begin() + static_cast<std::ptrdiff_t>(row);
+      EXPECT_NEAR(std::accumulate(first, first + 10, 0.0F), 1, 1e-6);
+      EXPECT_LE(std::count_if(first, first + 10, [](float share) { return share > 0; }), 2);
+      shares.insert(*std::max_element(first, first + 10));
+    }
+  }
+  EXPECT_GT(shares.size(), 7U);  // of 14 batches, each mixed by a share of its own
+}
+
+/// MixUp alone: a batch is its own samples and those before them, by the share that its targets tell.
+TEST(DataLoader, MixesSamplesAsItSays) {
+  const LoaderOptions plain{.batch = 5, .shuffle = true, .seed = 3, .workers = 0};
+  LoaderOptions options = plain;
+  options.mixing.mixup_alpha = 1;
+  DataLoader unmixed(Shapes({.size = 5, .side = 8}), plain);
+  DataLoader loader(Shapes({.size = 5, .side = 8}), options);
+  const Batch before = *unmixed.next();
+  const Batch after = *loader.next();
+  const auto labels = before.target.to_vector<std::int64_t>();
+  ASSERT_NE(labels[1], labels[0]);
+  const auto own = after.target.select(0, 1).select(0, labels[1]).item();
+  const Tensor expected = before.input.select(0, 1) * own + before.input.select(0, 0) * (1 - own);
+  EXPECT_TRUE(allclose(after.input.select(0, 1), expected));
+  const Tensor first = before.input.select(0, 0) * own + before.input.select(0, 4) * (1 - own);
+  EXPECT_TRUE(allclose(after.input.select(0, 0), first));
+}
+
+TEST(DataLoader, RefusesWhatItCannotMix) {
+  const auto refuses = [](auto dataset, const Mixing& mixing) {
+    EXPECT_THROW(DataLoader(std::move(dataset), {.batch = 4, .mixing = mixing}), ValueError);
+  };
+  refuses(Shapes({.size = 8}, Transforms{}), {.mixup_alpha = 1});  // uint8
+  refuses(Shapes({.size = 8}), {.mixup_alpha = -1});
+  refuses(Shapes({.size = 8}), {.mixup_alpha = 1, .classes = 9});
+  refuses(Numbers(8), {.mixup_alpha = 1});
+  refuses(TensorDataset(zeros({4, 3}), zeros({4, 1})), {.mixup_alpha = 1});  // no classes
+  refuses(TensorDataset(zeros({4, 3}), zeros({4}, {DType::int64})), {.cutmix_alpha = 1});
+  EXPECT_NO_THROW(DataLoader(TensorDataset(zeros({4, 3}), zeros({4}, {DType::int64})), {.mixing = {1, 0, 7}}));
+  const LoaderOptions collated{.collate = stack_samples, .mixing = {.mixup_alpha = 1}};
+  EXPECT_THROW(DataLoader(Shapes({.size = 8}), collated), ValueError);
 }
 
 TEST(Split, HoldsOutAShareBySeed) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "run/defaults.h"
+#include "run/mixing.h"
 
 namespace russet::app {
 namespace {
@@ -43,6 +44,8 @@ train::Workload run_workload(const Arguments& arguments, const Task& task) {
   workload.label_smoothing = arguments.real("label-smoothing");
   workload.input = task.train->input();
   workload.target = task.train->target();
+  const data::Mixing mixing = mixing_of(arguments, task);
+  if (mixing) workload.target = data::Field{DType::float32, {mixing.classes}};
   workload.attention_mask = task.card.text.has_value();
   return workload;
 }

@@ -14,6 +14,7 @@
 
 #include "run/defaults.h"
 #include "run/memory.h"
+#include "run/mixing.h"
 #include "run/report.h"
 #include "run/run.h"
 
@@ -98,8 +99,10 @@ void Trainer::Run::make_loaders() {
   loading.device = device();
   // A batch of one sample has no variance for batch norm to divide by.
   loading.drop_last = loading.batch > 1 && task_.train->size() % loading.batch == 1;
+  loading.mixing = mixing_of(arguments, task_);
   loader_ = std::make_unique<data::DataLoader>(task_.train, loading);
   if (!task_.test) return;
+  loading.mixing = {};
   loading.batch = std::min(arguments.integer("batch"), task_.test->size());
   loading.shuffle = loading.group_by_length = false;
   loading.drop_last = false;

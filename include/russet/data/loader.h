@@ -36,6 +36,18 @@ struct Batch {
   }
 };
 
+/// MixUp (Zhang et al. 2017) and CutMix (Yun et al. 2019), as torchvision's transforms.v2 have them: each sample of a
+/// batch is mixed with the one before it, so shuffle. Targets become shares of classes, float32 [rows, classes].
+struct Mixing {
+  /// Of Beta(alpha, alpha), by which a batch's share is drawn; 0: none. With both, each batch is mixed by one of them,
+  /// by a fair coin.
+  double mixup_alpha = 0;
+  double cutmix_alpha = 0;
+  /// 0: as many as the data set has.
+  std::int64_t classes = 0;
+  explicit operator bool() const { return mixup_alpha > 0 || cutmix_alpha > 0; }
+};
+
 struct LoaderOptions {
   std::int64_t batch = 1;
   bool shuffle = false;
@@ -54,6 +66,8 @@ struct LoaderOptions {
   bool group_by_length = false;
   /// Replaces the data set's own. Its fields `input` and `target` become those of the batch.
   Collate collate{};
+  /// For inputs of type float32 with a class each, and no collate function.
+  Mixing mixing{};
 };
 
 /// Where a loader stands: `position` batches of epoch `epoch` have been handed out.
@@ -66,11 +80,10 @@ struct LoaderState {
 /// `for (auto [image, label] : loader)` runs through one epoch; the next loop, through the next. A loop that was left
 /// early counts as done: the next one starts the next epoch, unless restore() was called meanwhile.
 ///
-/// Which samples a batch holds, and how they were augmented, depends on (seed, epoch, position) only. Without a collate
-/// function samples are written straight into a batch's buffer, which is used again; from there they are copied once,
-/// into the tensor.
-/// What a worker throws (FileError with the file's name, for one) is thrown when its batch is asked for; the next call
-/// of next() goes on behind that batch.
+/// Which samples a batch holds, and how they were augmented and mixed, depends on (seed, epoch, position) only. Without
+/// a collate function samples are written straight into a batch's buffer, which is used again; from there they are
+/// copied once, into the tensor. What a worker throws (FileError with the file's name, for one) is thrown when its
+/// batch is asked for; the next call of next() goes on behind that batch.
 class DataLoader {
  public:
   /// Throws ValueError for options out of range and for a dataset without samples.

@@ -12,11 +12,12 @@ namespace russet::data {
 
 class Random {
  public:
-  enum class Purpose : std::uint8_t { augmentation, order, split, content };
+  /// Positions of one purpose are below 2^61.
+  enum class Purpose : std::uint8_t { augmentation = 0, mixing = 1, order = 2, split = 4, content = 6 };
 
-  /// Word i is word i % 4 of Philox at key `seed`, block i / 4 + epoch * 2^32, offset position + purpose * 2^62.
+  /// Word i is word i % 4 of Philox at key `seed`, block i / 4 + epoch * 2^32, offset position + purpose * 2^61.
   Random(std::uint64_t seed, Purpose purpose, std::uint64_t epoch = 0, std::uint64_t position = 0)
-      : seed_(seed), offset_(position | static_cast<std::uint64_t>(purpose) << 62), block_(epoch << 32) {}
+      : seed_(seed), offset_(position | static_cast<std::uint64_t>(purpose) << 61), block_(epoch << 32) {}
 
   std::uint32_t word() {
     if (used_ == 4) {
