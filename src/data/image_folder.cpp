@@ -156,18 +156,23 @@ std::string ImageFolder::describe(std::int64_t index) const {
   return (files_->root / files_->names[static_cast<std::size_t>(index)]).string();
 }
 
-void ImageFolder::read(std::int64_t index, Image& image) const {
+std::span<const std::byte> ImageFolder::content(std::int64_t index) const {
   constexpr std::uint64_t max_file_bytes = std::uint64_t{1} << 30;
   thread_local std::vector<std::byte> content;
-  const std::string name = describe(index);
   const auto file = static_cast<std::size_t>(index);
-  std::span<const std::byte> bytes = files_->cache.find(file);
-  if (bytes.empty()) {
-    io::read_file(name, content, max_file_bytes);
-    files_->cache.keep(file, content);
-    bytes = content;
-  }
-  io::decode_image(bytes, name, files_->channels, image);
+  const std::span<const std::byte> kept = files_->cache.find(file);
+  if (!kept.empty()) return kept;
+  io::read_file(describe(index), content, max_file_bytes);
+  files_->cache.keep(file, content);
+  return content;
+}
+
+void ImageFolder::read(std::int64_t index, Image& image) const {
+  io::decode_image(content(index), describe(index), files_->channels, image);
+}
+
+int ImageFolder::read_reduced(std::int64_t index, const io::ChooseReduction& choose, Image& image) const {
+  return io::decode_reduced(content(index), describe(index), files_->channels, choose, image);
 }
 
 }  // namespace russet::data

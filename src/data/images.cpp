@@ -3,6 +3,8 @@
 #include <russet/error.h>
 
 #include <cstring>
+#include <optional>
+#include <utility>
 
 namespace russet::data {
 
@@ -17,25 +19,69 @@ Field ImageDataset::input() const {
   return field;
 }
 
-/// Writes the views of `image`, which is scratch from then on.
-void ImageDataset::write_views(Image& image, std::span<std::byte> input, Random& random) const {
-  thread_local Image copy;  // the last view is made of the image itself
-  const std::int64_t views = transforms_.views();
-  const std::size_t bytes = input.size() / static_cast<std::size_t>(views);
-  for (std::int64_t view = 0; view < views; ++view) {
-    const bool last = view + 1 == views;
-    if (!last) copy = image;
-    const auto place = input.subspan(static_cast<std::size_t>(view) * bytes, bytes);
-    transforms_.apply(last ? image : copy, result_, place, random);
-  }
+int ImageDataset::read_reduced(std::int64_t index, const io::ChooseReduction& /*choose*/, Image& image) const {
+  read(index, image);
+  return 1;
 }
+
+/// The image of a sample, which is decoded as large as its next view needs it, until one needs all of it.
+class ImageDataset::Source {
+ public:
+  Source(const ImageDataset& dataset, std::int64_t index) : dataset_(dataset), index_(index) {}
+
+  /// The image of the next view, scratch memory from then on.
+  Image& next(Random& random, bool last) {
+    drawn_.reset();
+    if (!has_whole_) {
+      if (read(random) > 1) return view();
+      std::swap(whole(), view());
+      has_whole_ = true;
+    }
+    if (last) return whole();
+    view() = whole();
+    return view();
+  }
+  /// What was drawn to know how large the image has to be, if it was.
+  const std::optional<DrawnCrop>& drawn() const { return drawn_; }
+
+ private:
+  static Image& whole() {
+    thread_local Image image;
+    return image;
+  }
+  static Image& view() {
+    thread_local Image image;
+    return image;
+  }
+
+  /// Reads the image, or as much of it as the view needs, into view(). Returns by how much it was reduced.
+  int read(Random& random) {
+    const Transforms& transforms = dataset_.transforms_;
+    const auto choose = [&](std::int64_t height, std::int64_t width) {
+      drawn_ = transforms.draw_crop(height, width, random);
+      return drawn_->reduction;
+    };
+    if (transforms.may_reduce()) return dataset_.read_reduced(index_, choose, view());
+    dataset_.read(index_, view());
+    return 1;
+  }
+
+  const ImageDataset& dataset_;
+  std::int64_t index_;
+  bool has_whole_ = false;
+  std::optional<DrawnCrop> drawn_;
+};
 
 void ImageDataset::get(std::int64_t index, std::span<std::byte> input, std::span<std::byte> target,
                        Random& random) const {
-  thread_local Image image;
-  read(index, image);
+  Source source(*this, index);
+  const auto views = static_cast<std::size_t>(transforms_.views());
+  const std::size_t bytes = input.size() / views;
   try {
-    write_views(image, input, random);
+    for (std::size_t view = 0; view < views; ++view) {
+      Image& image = source.next(random, view + 1 == views);
+      transforms_.apply(image, result_, input.subspan(view * bytes, bytes), random, source.drawn());
+    }
   } catch (const FileError&) {
     throw;
   } catch (const Error& error) {

@@ -19,8 +19,9 @@ struct Weights {
   std::vector<std::int32_t> values;  // taps for each output, fixed point
 };
 
-Weights weights_for(std::int64_t input, std::int64_t output) {
-  const double scale = static_cast<double>(input) / static_cast<double>(output);
+/// Of a stretch of `length` inputs from `begin` on; at its ends it may show a part of an input.
+Weights weights_for(double begin, double length, std::int64_t input, std::int64_t output) {
+  const double scale = length / static_cast<double>(output);
   const double stretch =
       std::max(scale, 1.0);  // the filter's support is 1 input pixel, or 1 output pixel when shrinking
   Weights weights;
@@ -28,7 +29,7 @@ Weights weights_for(std::int64_t input, std::int64_t output) {
   weights.values.resize(static_cast<std::size_t>(output * weights.taps));
   std::vector<double> raw(static_cast<std::size_t>(weights.taps));
   for (std::int64_t i = 0; i < output; ++i) {
-    const double center = (static_cast<double>(i) + 0.5) * scale;
+    const double center = begin + (static_cast<double>(i) + 0.5) * scale;
     const auto first = std::max<std::int64_t>(static_cast<std::int64_t>(center - stretch + 0.5), 0);
     const auto last = std::min(static_cast<std::int64_t>(center + stretch + 0.5), input);
     double total = 0;
@@ -78,30 +79,52 @@ void scale_columns(const std::uint8_t* source, std::int64_t samples, const Weigh
 
 }  // namespace
 
-void resize_bilinear(const Image& source, std::int64_t top, std::int64_t left, std::int64_t height, std::int64_t width,
-                     Image& target) {
+namespace {
+
+/// What a stretch of an axis is made of.
+struct Stretch {
+  std::int64_t first;  // input
+  std::int64_t count;  // inputs that it shows, or a part of them
+  double begin;        // within the first
+  double length;
+
+  bool becomes(std::int64_t output) const { return begin == 0 && length == static_cast<double>(output); }
+  Weights weights(std::int64_t output) const { return weights_for(begin, length, count, output); }
+};
+
+Stretch stretch_of(double begin, double length, std::int64_t size) {
+  const auto first = std::clamp<std::int64_t>(static_cast<std::int64_t>(std::floor(begin)), 0, size - 1);
+  const auto last = std::clamp<std::int64_t>(static_cast<std::int64_t>(std::ceil(begin + length)), first + 1, size);
+  return {first, last - first, begin - static_cast<double>(first), length};
+}
+
+}  // namespace
+
+void resize_bilinear(const Image& source, double top, double left, double height, double width, Image& target) {
   thread_local Image middle;  // scaled along x only
   thread_local std::vector<std::int32_t> sums;
   const int channels = source.channels;
-  const bool scale_x = width != target.width;
-  const bool scale_y = height != target.height;
+  const Stretch x = stretch_of(left, width, source.width);
+  const Stretch y = stretch_of(top, height, source.height);
+  const bool scale_x = !x.becomes(target.width);
+  const bool scale_y = !y.becomes(target.height);
   Image& after_x = scale_y ? middle : target;
-  if (scale_y) middle.resize(height, target.width, channels);
-  const Weights along_x = scale_x ? weights_for(width, target.width) : Weights{};
-  for (std::int64_t y = 0; y < height; ++y) {
-    const std::uint8_t* const row = source.row(top + y) + left * channels;
+  if (scale_y) middle.resize(y.count, target.width, channels);
+  const Weights along_x = scale_x ? x.weights(target.width) : Weights{};
+  for (std::int64_t line = 0; line < y.count; ++line) {
+    const std::uint8_t* const row = source.row(y.first + line) + x.first * channels;
     if (!scale_x) {
-      std::copy_n(row, width * channels, after_x.row(y));
+      std::copy_n(row, x.count * channels, after_x.row(line));
     } else if (channels == 3) {
-      scale_row<3>(row, along_x, target.width, after_x.row(y));
+      scale_row<3>(row, along_x, target.width, after_x.row(line));
     } else {
-      scale_row<1>(row, along_x, target.width, after_x.row(y));
+      scale_row<1>(row, along_x, target.width, after_x.row(line));
     }
   }
   if (!scale_y) return;
-  const Weights along_y = weights_for(height, target.height);
-  for (std::int64_t y = 0; y < target.height; ++y) {
-    scale_columns(middle.pixels.data(), target.width * channels, along_y, y, target.row(y), sums);
+  const Weights along_y = y.weights(target.height);
+  for (std::int64_t line = 0; line < target.height; ++line) {
+    scale_columns(middle.pixels.data(), target.width * channels, along_y, line, target.row(line), sums);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <type_traits>
 #include <utility>
 
 #include "data/luminance.h"
@@ -179,24 +180,33 @@ Sides random_sides(const Limits& t, std::int64_t area, Random& random) {
           static_cast<std::int64_t>(std::nearbyint(std::sqrt(chosen / ratio)))};
 }
 
-bool run(const RandomResizedCrop& t, Image& image, Image& out, Random& random) {
+DrawnCrop draw(const RandomResizedCrop& t, std::int64_t full_height, std::int64_t full_width, Random& random) {
   for (int attempt = 0; attempt < 10; ++attempt) {
-    const auto [width, height] = random_sides(t, image.height * image.width, random);
-    if (width < 1 || width > image.width || height < 1 || height > image.height) continue;
-    const std::int64_t top = draw(random, image.height - height + 1);
-    const std::int64_t left = draw(random, image.width - width + 1);
-    resize_bilinear(image, top, left, height, width, out);
-    return true;
+    const auto [width, height] = random_sides(t, full_height * full_width, random);
+    if (width < 1 || width > full_width || height < 1 || height > full_height) continue;
+    const std::int64_t top = draw(random, full_height - height + 1);
+    const std::int64_t left = draw(random, full_width - width + 1);
+    return {top, left, height, width};
   }
   // The largest box in the middle with a ratio that is allowed.
-  const double ratio = static_cast<double>(image.width) / static_cast<double>(image.height);
-  std::int64_t width = image.width;
-  std::int64_t height = image.height;
+  const double ratio = static_cast<double>(full_width) / static_cast<double>(full_height);
+  std::int64_t width = full_width;
+  std::int64_t height = full_height;
   if (ratio < t.min_ratio) height = std::llround(static_cast<double>(width) / t.min_ratio);
   if (ratio > t.max_ratio) width = std::llround(static_cast<double>(height) * t.max_ratio);
-  height = std::clamp<std::int64_t>(height, 1, image.height);
-  width = std::clamp<std::int64_t>(width, 1, image.width);
-  resize_bilinear(image, (image.height - height) / 2, (image.width - width) / 2, height, width, out);
+  height = std::clamp<std::int64_t>(height, 1, full_height);
+  width = std::clamp<std::int64_t>(width, 1, full_width);
+  return {(full_height - height) / 2, (full_width - width) / 2, height, width};
+}
+
+/// Scales the rectangle to `out`, from an image of 1 / reduction of the size that it was drawn for.
+void crop(const DrawnCrop& drawn, const Image& image, Image& out) {
+  const auto scaled = [&](std::int64_t x) { return static_cast<double>(x) / drawn.reduction; };
+  resize_bilinear(image, scaled(drawn.top), scaled(drawn.left), scaled(drawn.height), scaled(drawn.width), out);
+}
+
+bool run(const RandomResizedCrop& t, Image& image, Image& out, Random& random) {
+  crop(draw(t, image.height, image.width, random), image, out);
   return true;
 }
 
@@ -317,6 +327,10 @@ Transforms::Transforms(std::vector<Transform> steps) {
     }
   }
   require(!erasing_ || to_float_, "RandomErasing: put ToFloat before it");
+  const auto first = std::find_if(steps_.begin(), steps_.end(),
+                                  [](const Transform& step) { return !std::holds_alternative<Channels>(step); });
+  const auto* crop = first == steps_.end() ? nullptr : std::get_if<RandomResizedCrop>(&*first);
+  if (crop != nullptr && crop->reduced_decoding) reducing_ = *crop;
   if (!to_float_) return;
   for (std::size_t c = 0; c < normalize_.mean.size(); ++c) {
     std::array<float, 256>& table = tables_.emplace_back();
@@ -324,6 +338,15 @@ Transforms::Transforms(std::vector<Transform> steps) {
       table[value] = (static_cast<float>(value) / 255.0F - normalize_.mean[c]) / normalize_.std[c];
     }
   }
+}
+
+DrawnCrop Transforms::draw_crop(std::int64_t height, std::int64_t width, Random& random) const {
+  DrawnCrop drawn = draw(*reducing_, height, width, random);
+  const std::int64_t side = std::min(drawn.height, drawn.width);
+  for (const int reduction : {2, 4, 8}) {
+    if (side >= reduction * reducing_->size) drawn.reduction = reduction;
+  }
+  return drawn;
 }
 
 ImageSize Transforms::result(ImageSize size) const {
@@ -351,14 +374,21 @@ bool Transforms::fixes_size() const {
   });
 }
 
-void Transforms::apply(Image& image, ImageSize expected, std::span<std::byte> target, Random& random) const {
+void Transforms::apply(Image& image, ImageSize expected, std::span<std::byte> target, Random& random,
+                       std::optional<DrawnCrop> drawn) const {
   thread_local Image out;
   for (const Transform& step : steps_) {
     std::visit(
         [&](const auto& transform) {
           const ImageSize size = checked_result_of(transform, {image.height, image.width, image.channels});
           out.resize(size.height, size.width, size.channels);
-          if (run(transform, image, out, random)) std::swap(image, out);
+          if (drawn && std::is_same_v<std::decay_t<decltype(transform)>, RandomResizedCrop>) {
+            crop(*drawn, image, out);
+            std::swap(image, out);
+            drawn.reset();
+          } else if (run(transform, image, out, random)) {
+            std::swap(image, out);
+          }
         },
         step);
   }

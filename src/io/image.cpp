@@ -7,6 +7,8 @@
 #include <array>
 #include <string>
 
+#include "io/jpeg.h"
+
 namespace russet::io {
 namespace {
 
@@ -19,15 +21,25 @@ bool begins_with(std::span<const std::byte> file, const std::array<unsigned char
                                             [](unsigned char a, std::byte b) { return std::byte{a} == b; });
 }
 
+bool is_jpeg(std::span<const std::byte> file) {
+  return begins_with(file, std::array<unsigned char, 3>{0xFF, 0xD8, 0xFF});
+}
+
 }  // namespace
 
 void decode_image(std::span<const std::byte> file, std::string_view name, int channels, Image& image,
                   const ImageLimits& limits) {
-  constexpr std::array<unsigned char, 3> jpeg{0xFF, 0xD8, 0xFF};
   constexpr std::array<unsigned char, 8> png{0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
-  if (begins_with(file, jpeg)) return decode_jpeg(file, name, channels, image, limits);
+  if (is_jpeg(file)) return decode_jpeg(file, name, channels, image, limits);
   if (begins_with(file, png)) return decode_png(file, name, channels, image, limits);
   throw FileError(fmt::format("{}: {}", name, file.empty() ? "the file is empty" : "it is neither JPEG nor PNG"));
+}
+
+int decode_reduced(std::span<const std::byte> file, std::string_view name, int channels, const ChooseReduction& choose,
+                   Image& image, const ImageLimits& limits) {
+  if (is_jpeg(file)) return decode_jpeg_reduced(file, name, channels, choose, image, limits);
+  decode_image(file, name, channels, image, limits);
+  return 1;
 }
 
 Image read_image(const std::filesystem::path& path, int channels, const ImageLimits& limits) {

@@ -11,6 +11,8 @@
 #include <csetjmp>
 #include <string>
 
+#include "io/jpeg.h"
+
 namespace russet::io {
 namespace {
 
@@ -65,12 +67,18 @@ class JpegReader {
   JpegReader(const JpegReader&) = delete;
   JpegReader& operator=(const JpegReader&) = delete;
 
-  void decode(int channels, Image& image, const ImageLimits& limits) {
+  int decode(int channels, const ChooseReduction& choose, Image& image, const ImageLimits& limits) {
     guarded([this] {
       jpeg_mem_src(&info_, reinterpret_cast<const unsigned char*>(file_.data()), file_.size());
       jpeg_read_header(&info_, TRUE);
     });
     check_size(limits);
+    const int reduction = choose ? choose(info_.image_height, info_.image_width) : 1;
+    if (reduction != 1 && reduction != 2 && reduction != 4 && reduction != 8) {
+      throw ValueError(fmt::format("{}: JPEG files are decoded to 1/2, 1/4 or 1/8, not 1/{}", name_, reduction));
+    }
+    info_.scale_num = 1;
+    info_.scale_denom = static_cast<unsigned>(reduction);
     const bool four = info_.num_components == 4;
     info_.out_color_space = four ? JCS_CMYK : channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
     guarded([this] { jpeg_start_decompress(&info_); });
@@ -87,6 +95,7 @@ class JpegReader {
     }
     // Reads up to the end marker, so that a file cut behind its last row is seen.
     guarded([this] { jpeg_finish_decompress(&info_); });
+    return reduction;
   }
 
  private:
@@ -141,10 +150,15 @@ class JpegReader {
 
 void decode_jpeg(std::span<const std::byte> file, std::string_view name, int channels, Image& image,
                  const ImageLimits& limits) {
+  decode_jpeg_reduced(file, name, channels, {}, image, limits);
+}
+
+int decode_jpeg_reduced(std::span<const std::byte> file, std::string_view name, int channels,
+                        const ChooseReduction& choose, Image& image, const ImageLimits& limits) {
   if (channels != 1 && channels != 3) throw ValueError("decode_jpeg: channels must be 1 or 3");
   if (file.empty()) throw FileError(fmt::format("{}: the file is empty", name));
   // A reader for each image: one that is used again would let an image use the tables of another.
-  JpegReader(file, name).decode(channels, image, limits);
+  return JpegReader(file, name).decode(channels, choose, image, limits);
 }
 
 }  // namespace russet::io

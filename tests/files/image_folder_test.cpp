@@ -64,6 +64,54 @@ TEST(ImageFolder, BadImagesAreNamed) {
   EXPECT_TRUE(get(2).starts_with((folder / "a/3.png").string() + ": damaged PNG")) << get(2);
 }
 
+/// Inputs of image `index`, by numbers of its own.
+std::vector<std::uint8_t> cropped(const data::Dataset& images, std::int64_t index, std::uint64_t seed) {
+  std::vector<std::uint8_t> input(images.input().bytes());
+  Bytes target(8);
+  data::Random random(seed, data::Random::Purpose::augmentation);
+  images.get(index, std::as_writable_bytes(std::span(input)), target, random);
+  return input;
+}
+
+/// The same rectangles, from files that are decoded to a part of their size where these are large, or whole.
+TEST(ImageFolder, LargeCropsComeFromReducedFiles) {
+  const TemporaryFolder folder;
+  write(folder / "a/1.jpg", encode_jpeg(test_picture(200, 150, 3), {.quality = 95}));
+  write(folder / "a/2.png", solid_png(7, 64));
+  data::RandomResizedCrop crop{.size = 16};
+  const auto views = [&](const data::Transform& last) {
+    return data::Transforms{data::Channels{3}, crop, last}.with_views(3);
+  };
+  const data::ImageFolder reduced(folder.path(), views(data::RandomHorizontalFlip{}));
+  crop.reduced_decoding = false;
+  const data::ImageFolder whole(folder.path(), views(data::RandomHorizontalFlip{}));
+  EXPECT_EQ(reduced.input(), (data::Field{DType::uint8, {3, 3, 16, 16}}));
+  int different = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const auto found = cropped(reduced, 0, seed);
+    const auto expected = cropped(whole, 0, seed);
+    different += found != expected ? 1 : 0;
+    for (std::size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], 12) << seed << ": " << i;
+    EXPECT_EQ(cropped(reduced, 1, seed), cropped(whole, 1, seed));
+  }
+  EXPECT_GT(different, 10);  // most have a view that is twice as large as the result
+}
+
+/// A crop that does not come first, or is small, sees the whole file: the same bits.
+TEST(ImageFolder, OtherCropsComeFromWholeFiles) {
+  const TemporaryFolder folder;
+  write(folder / "a/1.jpg", encode_jpeg(test_picture(60, 50, 3), {.quality = 95}));
+  for (const bool blur_first : {false, true}) {
+    const auto transforms = [&](bool reduced) {
+      const data::RandomResizedCrop crop{.size = blur_first ? 8 : 30, .reduced_decoding = reduced};
+      return blur_first ? data::Transforms{data::GaussianBlur{3}, crop} : data::Transforms{crop, data::GaussianBlur{3}};
+    };
+    const data::ImageFolder reduced(folder.path(), transforms(true));
+    const data::ImageFolder whole(folder.path(), transforms(false));
+    for (std::uint64_t seed = 0; seed < 10; ++seed) EXPECT_EQ(cropped(reduced, 0, seed), cropped(whole, 0, seed));
+  }
+}
+
 TEST(ImageFolder, FoldersWithoutImagesAreRefused) {
   const TemporaryFolder folder;
   EXPECT_NE(file_error([&] { data::ImageFolder images(folder.path()); }).find("there are no subfolders"),

@@ -73,6 +73,33 @@ TEST(Jpeg, CmykOfAdobeIsInverted) {
   EXPECT_NEAR(image.pixels[2], 0, 3);
 }
 
+int decoded_to(const Bytes& file, int reduction, io::Image& image) {
+  return io::decode_reduced(
+      file, "a.jpg", 3, [&](std::int64_t, std::int64_t) { return reduction; }, image);
+}
+
+TEST(Jpeg, PartsOfTheSizeAreRoundedUp) {
+  const Bytes file = encode_jpeg(test_picture(37, 53, 3), {.quality = 98});
+  const io::Image whole = decoded(file);
+  for (const int n : {1, 2, 4, 8}) {
+    io::Image image;
+    EXPECT_EQ(decoded_to(file, n, image), n);
+    ASSERT_EQ(image.height, (37 + n - 1) / n);
+    ASSERT_EQ(image.width, (53 + n - 1) / n);
+    // The means of a smooth picture's squares, where the picture has all of them.
+    for (std::int64_t y = 0; y < 37 / n; ++y) {
+      for (std::int64_t x = 0; x < 53 / n * 3; ++x) {
+        int sum = 0;
+        for (int i = 0; i < n * n; ++i) sum += whole.row(y * n + i / n)[(x / 3 * n + i % n) * 3 + x % 3];
+        ASSERT_NEAR(image.row(y)[x], sum / (n * n), 4) << n << ": " << y << ", " << x;
+      }
+    }
+  }
+  io::Image image;
+  EXPECT_THROW(decoded_to(file, 3, image), ValueError);
+  EXPECT_THROW(decoded_to(file, 0, image), ValueError);
+}
+
 TEST(Jpeg, EveryTruncationIsRefused) {
   const io::Image picture = test_picture(19, 23, 3);
   for (const bool progressive : {false, true}) {

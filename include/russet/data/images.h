@@ -20,6 +20,9 @@ class ImageDataset : public Dataset {
 
   /// Replaces `image` by image `index`, before any transform.
   virtual void read(std::int64_t index, Image& image) const = 0;
+  /// The same to 1 / n of its height and width, if it is a file that can be decoded so and `choose` says n. Returns n,
+  /// else 1.
+  virtual int read_reduced(std::int64_t index, const io::ChooseReduction& choose, Image& image) const;
   virtual std::int64_t label(std::int64_t index) const = 0;
   /// What errors call image `index`.
   virtual std::string describe(std::int64_t index) const = 0;
@@ -31,7 +34,7 @@ class ImageDataset : public Dataset {
   virtual std::shared_ptr<ImageDataset> clone() const = 0;
 
  private:
-  void write_views(Image& image, std::span<std::byte> input, Random& random) const;
+  class Source;
   Transforms transforms_;
   ImageSize original_;
   ImageSize result_;
@@ -56,12 +59,15 @@ class ImageFolder final : public ImageDataset {
   std::int64_t classes() const override;
   std::vector<std::string> class_names() const override;
   void read(std::int64_t index, Image& image) const override;
+  int read_reduced(std::int64_t index, const io::ChooseReduction& choose, Image& image) const override;
   std::int64_t label(std::int64_t index) const override;
   std::string describe(std::int64_t index) const override;
 
  private:
   struct Files;
   std::shared_ptr<ImageDataset> clone() const override { return std::make_shared<ImageFolder>(*this); }
+  /// Of the file; good until the next call on this thread.
+  std::span<const std::byte> content(std::int64_t index) const;
   std::shared_ptr<const Files> files_;
 };
 

@@ -50,6 +50,9 @@ struct RandomResizedCrop {
   double max_area = 1.0;
   double min_ratio = 3.0 / 4.0;
   double max_ratio = 4.0 / 3.0;
+  /// Whether a JPEG file may be decoded to 1/2, 1/4 or 1/8 where that leaves the rectangle at least as large as the
+  /// result, if no other transform but Channels comes before. docs/numerics.md says how much pixels differ then.
+  bool reduced_decoding = true;
 };
 struct RandomHorizontalFlip {
   double probability = 0.5;
@@ -103,6 +106,16 @@ using Transform =
     std::variant<Resize, CenterCrop, Pad, RandomCrop, RandomResizedCrop, RandomHorizontalFlip, ColorJitter,
                  RandomGrayscale, GaussianBlur, Channels, Apply, ToFloat, Normalize, RandomErasing>;
 
+/// A rectangle that RandomResizedCrop drew, in pixels of the image file, and the 1 / n to which the file may be
+/// decoded.
+struct DrawnCrop {
+  std::int64_t top;
+  std::int64_t left;
+  std::int64_t height;
+  std::int64_t width;
+  int reduction = 1;
+};
+
 /// A list of transforms. The result is [channels, height, width]: uint8, or float32 with ToFloat.
 class Transforms {
  public:
@@ -121,21 +134,28 @@ class Transforms {
   ImageSize result(ImageSize size) const;
   /// Whether images of all sizes become equal in size.
   bool fixes_size() const;
-  /// Transforms `image`, whose memory is scratch from then on, and writes one result to `target`.
+  /// Transforms `image`, whose memory is scratch from then on, and writes one result to `target`. `drawn`: what
+  /// draw_crop() gave, with the reduction that the image has; undefined: RandomResizedCrop draws here.
   /// Throws ShapeError if the result is not of size `expected`.
-  void apply(Image& image, ImageSize expected, std::span<std::byte> target, Random& random) const;
+  void apply(Image& image, ImageSize expected, std::span<std::byte> target, Random& random,
+             std::optional<DrawnCrop> drawn = {}) const;
+  /// Whether files may be decoded to a part of their size: what draw_crop() tells.
+  bool may_reduce() const { return reducing_.has_value(); }
+  /// What the first transform does to an image of height x width. Requires may_reduce().
+  DrawnCrop draw_crop(std::int64_t height, std::int64_t width, Random& random) const;
 
  private:
   std::vector<Transform> steps_;  // what changes 8-bit images
   bool to_float_ = false;
   Normalize normalize_{{0.0F}, {1.0F}};
   std::optional<RandomErasing> erasing_{};
+  std::optional<RandomResizedCrop> reducing_{};  // the first of the steps that are not Channels
   std::int64_t views_ = 1;
   std::vector<std::array<float, 256>> tables_;  // what ToFloat and Normalize make of a sample, for each channel or all
 };
 
-/// Bilinear scaling with antialiasing of the box at (top, left) of `source` to `target`, whose size is set.
-void resize_bilinear(const Image& source, std::int64_t top, std::int64_t left, std::int64_t height, std::int64_t width,
-                     Image& target);
+/// Bilinear scaling with antialiasing of the box at (top, left) of `source` to `target`, whose size is set. The box
+/// lies within `source`; its edges need not be those of pixels.
+void resize_bilinear(const Image& source, double top, double left, double height, double width, Image& target);
 
 }  // namespace russet::data

@@ -2,6 +2,7 @@
 // JPEG and PNG to 8-bit samples, and back.
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,14 @@ void decode_png(std::span<const std::byte> file, std::string_view name, int chan
 /// Looks at the first bytes to tell the format.
 void decode_image(std::span<const std::byte> file, std::string_view name, int channels, Image& image,
                   const ImageLimits& limits = {});
+
+/// Says to which 1 / n of its height and width a JPEG file is to be decoded: n is 1, 2, 4 or 8.
+using ChooseReduction = std::function<int(std::int64_t height, std::int64_t width)>;
+/// As decode_image, but a JPEG file to 1 / n of its height and width, rounded up, which costs less: pixels come from
+/// the low frequencies of each block, and are about the means of n x n of the whole file's. Returns n; a PNG file's is
+/// 1, and `choose` is not asked. Throws ValueError for another n.
+int decode_reduced(std::span<const std::byte> file, std::string_view name, int channels, const ChooseReduction& choose,
+                   Image& image, const ImageLimits& limits = {});
 
 /// Reads and decodes a JPEG or PNG file.
 Image read_image(const std::filesystem::path& path, int channels = 3, const ImageLimits& limits = {});
