@@ -40,7 +40,6 @@ class BertForSequenceClassification : public nn::Module {
   }
 
  private:
-  class Bert;
   BertConfig config_;
   nn::AnyModule bert_;
   nn::Dropout dropout_;
