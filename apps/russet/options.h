@@ -69,19 +69,28 @@ inline constexpr OptionRow option_table[] = {
      any,
      remembered,
      "shapes, mnist:DIR, cifar10:DIR (binary files, or a tree of images), folder:DIR (train/ and test/ inside, or "
-     "--holdout), tensors:FILE.safetensors (tensors x and y), or trec:FILE (questions, with --vocab)"},
+     "--holdout), tensors:FILE.safetensors (tensors x and y), trec:FILE (questions, with --vocab), or text:FILE (a "
+     "text a "
+     "line, for bert_base_mlm)"},
     {"eval",
      "data",
      Kind::text,
      {},
      any,
      required,
-     "shapes, mnist:DIR, cifar10:DIR, folder:DIR, tensors:FILE.safetensors or trec:FILE; the test part where there is "
-     "one"},
-    {"train", "test", Kind::text, {}, any, remembered, "Another file of questions, to evaluate on"},
+     "shapes, mnist:DIR, cifar10:DIR, folder:DIR, tensors:FILE.safetensors, trec:FILE or text:FILE; the test part "
+     "where "
+     "there is one"},
+    {"train", "test", Kind::text, {}, any, remembered, "Another file of questions or text, to evaluate on"},
     {"eval predict", "weights", Kind::text, {}, any, required, weights_formats},
     {"predict", "image", Kind::texts, {}, any, plain, "JPEG or PNG files"},
-    {"predict", "text", Kind::texts, {}, any, plain, "Texts, with --vocab"},
+    {"predict",
+     "text",
+     Kind::texts,
+     {},
+     any,
+     plain,
+     "Texts, with --vocab; for bert_base_mlm with [MASK] where a word is to be told"},
     {"predict",
      "input",
      Kind::text,
@@ -136,7 +145,7 @@ inline constexpr OptionRow option_table[] = {
      remembered,
      "encoder: train the classifier alone, and keep no activations of the rest"},
     {"train eval predict plan profile", "config", Kind::text, by("the model's own sizes"), any, remembered,
-     "The sizes of bert_base, from a Hugging Face config.json"},
+     "The sizes of BERT models, from a Hugging Face config.json"},
     {"train", "image-size", Kind::integer, by("by model"), within(1, 1e5), remembered,
      "Height and width to which images are scaled"},
     {"train", "augment", Kind::text, is("standard"), one_of("standard, none"), remembered,

@@ -93,6 +93,27 @@ void predict_images(Network& network, const Arguments& arguments) {
   }
 }
 
+/// The tokens of a vocabulary by id.
+std::vector<std::string> words_of(const text::Tokenizer& tokenizer) {
+  std::vector<std::string> words;
+  for (std::int64_t id = 0; id < tokenizer.vocab_size(); ++id) {
+    words.push_back(tokenizer.id_to_token(id).value_or(fmt::format("{}", id)));
+  }
+  return words;
+}
+
+/// The logits of each word that is masked. Throws ValueError if none is.
+std::vector<Tensor> masked_rows(const Tensor& output, const std::vector<std::int64_t>& ids, const std::string& text,
+                                const text::Tokenizer& tokenizer) {
+  const std::optional<std::int64_t> mask = tokenizer.token_to_id("[MASK]");
+  std::vector<Tensor> rows;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] == mask) rows.push_back(output.select(0, 0).select(0, static_cast<std::int64_t>(i)));
+  }
+  if (rows.empty()) throw ValueError(fmt::format("\"{}\": put [MASK] where a word is to be told", text));
+  return rows;
+}
+
 void predict_texts(Network& network, const Arguments& arguments) {
   if (models::find_model(network.card.model).takes != models::InputKind::tokens) {
     throw ValueError(fmt::format("{} does not take text", network.card.model));
@@ -100,13 +121,18 @@ void predict_texts(Network& network, const Arguments& arguments) {
   if (network.card.regression) throw ValueError("the weights predict numbers, not classes: use --input");
   const TextForm form = network.card.text.value_or(TextForm{});
   const text::Tokenizer tokenizer = open_tokenizer(arguments, network.card);
+  const bool masked = network.model.spec().answers_tokens;
+  if (masked) network.card.class_names = words_of(tokenizer);
   const NoGrad no_grad;
   const Autocast scope = autocast_to(network.precision);
   for (const std::string& text : arguments.texts("text")) {
     const std::vector<std::int64_t> ids = ids_of(text, tokenizer, form);
     const Tensor input = Tensor::from(ids, {1, std::ssize(ids)}, network.device);
-    const Tensor shares = softmax(network.model.forward(input).to(DType::float32), 1);
-    print_classes("text", text, shares.to_vector<float>(), network.card, arguments);
+    const Tensor output = network.model.forward(input).to(DType::float32);
+    for (const Tensor& row :
+         masked ? masked_rows(output, ids, text, tokenizer) : std::vector<Tensor>{output.select(0, 0)}) {
+      print_classes("text", text, softmax(row, 0).to_vector<float>(), network.card, arguments);
+    }
   }
 }
 

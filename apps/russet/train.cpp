@@ -35,7 +35,8 @@ std::string percent(double share) { return fmt::format("{:.2f} %", share * 100);
 void print_start(Trainer& trainer) {
   const Arguments& arguments = trainer.arguments();
   const Task& task = trainer.task();
-  const std::string_view outputs = task.bank ? "numbers in a projection" : "classes";
+  const bool words = task.card.objective() == train::Objective::masked_tokens;
+  const std::string_view outputs = task.bank ? "numbers in a projection" : words ? "words" : "classes";
   fmt::print("{}: {} parameters, {} {}; {}: {} samples to train on", arguments.text("model"),
              trainer.model().num_parameters(), task.card.num_classes, outputs, arguments.text("data"),
              task.train->size());

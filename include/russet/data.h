@@ -4,6 +4,7 @@
 #include <russet/data/dataset.h>
 #include <russet/data/images.h>
 #include <russet/data/loader.h>
+#include <russet/data/masked_tokens.h>
 #include <russet/data/parts.h>
 #include <russet/data/sample.h>
 #include <russet/data/sampler.h>

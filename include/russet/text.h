@@ -1,4 +1,5 @@
 #pragma once
-// Text: tokenizers, and files of labelled questions.
+// Text: tokenizers, files of labelled questions, and masked words.
+#include <russet/text/masked_words.h>
 #include <russet/text/tokenizer.h>
 #include <russet/text/trec.h>

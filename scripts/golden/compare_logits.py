@@ -24,7 +24,7 @@ def expected_logits(name, inputs, weights):
     """Writes the weights that the generator gives; answers what PyTorch makes of the inputs, in float64."""
     model = reference_models.build(name).eval()
     reference_models.fill(model)
-    save_file({key: value.contiguous() for key, value in model.state_dict().items()}, weights)
+    save_file({key: value.clone() for key, value in model.state_dict().items()}, weights)
     wide = {key: value.double() if value.is_floating_point() else value for key, value in inputs.items()}
     with torch.no_grad():
         return reference_models.logits(model.double(), wide)

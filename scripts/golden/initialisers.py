@@ -99,16 +99,18 @@ def vit(name, shape, state):
 
 
 def bert(name, shape, state):
-    """transformers' initializer_range: normal of 0.02; word embeddings have a row of zeros for padding."""
+    """transformers' initializer_range: normal of 0.02; word embeddings, which masked words share, have a row of zeros for
+    padding."""
     del state
     if len(shape) == 2:
-        return normal(0.02) | ({"zero_row": 0} if "word_embeddings" in name else {})
+        return normal(0.02) | ({"zero_row": 0} if "word_embeddings" in name or "decoder" in name else {})
     return constant(1.0 if name.endswith("weight") else 0.0)
 
 
 RULES = {"mlp": plain, "lenet5": plain, "alexnet": plain, "vgg16": vgg, "resnet18": resnet, "resnet18_cifar": resnet,
          "resnet50": resnet, "efficientnet_b0": efficientnet, "efficientnet_b4": efficientnet,
-         "convmixer_768_32": plain, "vit_b_16": vit, "simclr_resnet18": resnet, "bert_base": bert}
+         "convmixer_768_32": plain, "vit_b_16": vit, "simclr_resnet18": resnet, "bert_base": bert,
+         "bert_base_mlm": bert}
 # The stem for small images is set after torchvision's initialisation, so it is a plain convolution.
 SMALL_STEMS = {"resnet18_cifar": "conv1.weight", "simclr_resnet18": "encoder.conv1.weight"}
 LAYERS = [

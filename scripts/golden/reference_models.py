@@ -4,12 +4,12 @@ import timm
 import torch
 import torchvision.models as vision
 from torch import nn
-from transformers import BertConfig, BertForSequenceClassification
+from transformers import BertConfig, BertForMaskedLM, BertForSequenceClassification
 
 import generator
 
 MODELS = ["mlp", "lenet5", "alexnet", "vgg16", "resnet18", "resnet18_cifar", "resnet50", "efficientnet_b0",
-          "efficientnet_b4", "convmixer_768_32", "vit_b_16", "simclr_resnet18", "bert_base"]
+          "efficientnet_b4", "convmixer_768_32", "vit_b_16", "simclr_resnet18", "bert_base", "bert_base_mlm"]
 SEED = 5
 
 
@@ -55,12 +55,16 @@ class SimClr(nn.Module):
         return self.projection(self.encoder(x))
 
 
-def bert(**options):
-    config = BertConfig(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, **options)
-    return BertForSequenceClassification(config)
+def bert(kind=BertForSequenceClassification, **options):
+    return kind(BertConfig(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, **options))
+
+
+def bert_mlm(**options):
+    return bert(BertForMaskedLM, **options)
 
 
 MADE_HERE = {"mlp": Mlp, "lenet5": LeNet5, "resnet18_cifar": resnet18_cifar, "simclr_resnet18": SimClr, "bert_base": bert,
+             "bert_base_mlm": bert_mlm,
              "convmixer_768_32": lambda: timm.create_model("convmixer_768_32")}
 
 
@@ -91,7 +95,7 @@ def sample(name, batch, seed=SEED):
     """Inputs of a model by name: offsets from 10,000 on."""
     shapes = {"mlp": [1024], "lenet5": [1, 28, 28], "resnet18_cifar": [3, 32, 32], "simclr_resnet18": [3, 32, 32],
               "efficientnet_b4": [3, 380, 380]}
-    if name == "bert_base":
+    if name.startswith("bert_base"):
         lengths = generator.integer(seed, 10_001, [batch], 64, 129)
         mask = (torch.arange(128)[None] < torch.from_numpy(lengths)[:, None]).long()
         return {"input_ids": torch.from_numpy(generator.integer(seed, 10_000, [batch, 128], 1, 30_000)),

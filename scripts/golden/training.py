@@ -54,7 +54,7 @@ def train(model, batch, optimizer, kind):
     for step in range(STEPS):
         inputs, labels = batch(step, kind)
         optimizer.zero_grad()
-        loss = F.cross_entropy(reference_models.logits(model, inputs), labels)
+        loss = F.cross_entropy(reference_models.logits(model, inputs).flatten(0, -2), labels.flatten())
         loss.backward()
         if step == 0:
             gradients = [gradient_record(n, p.grad) for n, p in model.named_parameters() if p.grad is not None]

@@ -94,7 +94,9 @@ Model get_model(std::string_view name, const ModelOptions& options) {
   const ModelSpec& spec = find_model(name);
   const ModelOptions complete = completed(options, spec);
   const nn::NewModules place(options.device, options.dtype);
-  Model model(spec.make(complete), spec, inputs_of(spec, complete), *complete.num_classes);
+  const std::vector<Input> inputs = inputs_of(spec, complete);
+  const std::int64_t classes = spec.answers_tokens ? inputs.front().limit : *complete.num_classes;
+  Model model(spec.make(complete), spec, inputs, classes);
   flush();
   return model;
 }

@@ -1,5 +1,6 @@
 #include <russet/autocast.h>
 #include <russet/autograd.h>
+#include <russet/data/masked_tokens.h>
 #include <russet/functional.h>
 #include <russet/train/evaluate.h>
 
@@ -12,8 +13,9 @@ namespace {
 /// Sums of one batch; they are read when many have come together, so that no batch is waited for.
 struct Sums {
   Tensor loss;
-  Tensor correct;
-  std::int64_t terms = 0;
+  Tensor correct{};
+  Tensor terms{};  // where it depends on the targets
+  std::int64_t known_terms = 0;
 };
 constexpr std::size_t batches_together = 32;
 
@@ -26,13 +28,15 @@ class Totals {
   void read() {
     for (const Sums& sums : pending_) {
       loss_ += sums.loss.item();
-      terms_ += sums.terms;
+      terms_ += sums.terms.defined() ? sums.terms.item<std::int64_t>() : sums.known_terms;
       if (sums.correct.defined()) correct_ += sums.correct.item<std::int64_t>();
     }
     pending_.clear();
   }
   double mean_loss() const { return loss_ / static_cast<double>(std::max<std::int64_t>(terms_, 1)); }
-  std::int64_t correct() const { return correct_; }
+  double accuracy() const {
+    return static_cast<double>(correct_) / static_cast<double>(std::max<std::int64_t>(terms_, 1));
+  }
 
  private:
   std::vector<Sums> pending_;
@@ -47,13 +51,20 @@ Tensor converted(const models::Model& model, const Tensor& input) {
   return input.dtype() == wanted ? input : input.to(wanted);
 }
 
+bool has_accuracy(Objective objective) {
+  return objective == Objective::cross_entropy || objective == Objective::masked_tokens;
+}
+
 Sums sums_of(models::Model& model, const data::Batch& batch, Objective objective) {
   const Tensor output = forward(model, batch);
-  const bool classes = objective == Objective::cross_entropy;
   Sums sums;
   sums.loss = loss_of(objective, output, batch.target, {.reduction = Reduction::sum});
-  sums.terms = classes ? batch.target.size(0) : batch.target.numel();
-  if (classes) sums.correct = sum(eq(argmax(output, 1), batch.target));
+  if (has_accuracy(objective)) sums.correct = sum(eq(argmax(output, -1), batch.target));
+  if (objective == Objective::masked_tokens) {
+    sums.terms = sum(ne(batch.target, data::unmasked));
+  } else {
+    sums.known_terms = sums.correct.defined() ? batch.target.size(0) : batch.target.numel();
+  }
   return sums;
 }
 
@@ -77,10 +88,7 @@ Evaluation evaluate(models::Model& model, data::DataLoader& loader, const Evalua
   Evaluation result;
   result.samples = loader.samples();
   result.loss = totals.mean_loss();
-  if (options.objective == Objective::cross_entropy) {
-    result.accuracy =
-        static_cast<double>(totals.correct()) / static_cast<double>(std::max<std::int64_t>(result.samples, 1));
-  }
+  if (has_accuracy(options.objective)) result.accuracy = totals.accuracy();
   return result;
 }
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <russet/autocast.h>
+#include <russet/data/masked_tokens.h>
 #include <russet/error.h>
 #include <russet/functional.h>
 #include <russet/nn_functional.h>
@@ -16,9 +17,13 @@ Tensor loss_of(Objective objective, const Tensor& output, const Tensor& target, 
     case Objective::squared_error:
       return mse_loss(output.to(DType::float32), target.to(DType::float32), options.reduction);
     case Objective::contrastive: return nt_xent_loss(output, options.temperature, options.reduction);
+    case Objective::masked_tokens:
     case Objective::cross_entropy: break;
   }
-  return cross_entropy(output, target, {.reduction = options.reduction, .label_smoothing = options.label_smoothing});
+  const CrossEntropyOptions entropy{
+      .ignore_index = data::unmasked, .reduction = options.reduction, .label_smoothing = options.label_smoothing};
+  if (objective == Objective::cross_entropy) return cross_entropy(output, target, entropy);
+  return cross_entropy(output.flatten(0, 1), target.flatten(), entropy);
 }
 
 Tensor nt_xent_loss(const Tensor& projections, double temperature, Reduction reduction) {

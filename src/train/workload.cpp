@@ -47,12 +47,14 @@ class Observation {
 }  // namespace
 
 Workload benchmark_workload(const std::string& model) {
-  const models::Benchmark& benchmark = models::find_model(model).benchmark;
+  const models::ModelSpec& spec = models::find_model(model);
+  const models::Benchmark& benchmark = spec.benchmark;
   Workload workload;
   workload.model = model;
   workload.options.num_classes = benchmark.num_classes;
   workload.batch = benchmark.batch;
   workload.optimizer = benchmark.optimizer;
+  if (spec.answers_tokens) workload.objective = Objective::masked_tokens;
   if (!benchmark.optimizer) workload.objective = Objective::mean_output;
   return workload;
 }
@@ -67,7 +69,8 @@ Workbench::Workbench(const Workload& workload, Device device)
       scaler_(scaler_for(workload.precision)) {
   const models::Input& first = model_.inputs().front();
   const data::Field input = workload.input.value_or(data::Field{first.dtype, first.shape});
-  const data::Field target = workload.target.value_or(data::Field{DType::int64, {}});
+  const Shape answers = workload.objective == Objective::masked_tokens ? input.shape : Shape{};
+  const data::Field target = workload.target.value_or(data::Field{DType::int64, answers});
   batch_.input = made_up(input, workload.batch, first.limit, device);
   batch_.target = made_up(target, workload.batch, model_.num_classes(), device);
   if (workload.attention_mask) batch_.fields.emplace("attention_mask", made_up(input, workload.batch, 2, device));

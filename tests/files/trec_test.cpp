@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <russet/data/loader.h>
 #include <russet/error.h>
+#include <russet/text/masked_words.h>
 #include <russet/text/trec.h>
 
 #include <cstdlib>
@@ -50,6 +51,23 @@ TEST(Trec, BytesThatAreNoUtf8AreKept) { EXPECT_EQ(parse("ENTY:other What is\xF0 
 
 text::Tokenizer small_tokenizer() {
   return text::Tokenizer::from_vocab_txt(bytes_of("[UNK]\n[CLS]\n[SEP]\n[PAD]\nwhat\nis\n?\nwhen\n"), "vocab.txt");
+}
+
+TEST(MaskedWords, LinesWithoutTextAreLeftOut) {
+  EXPECT_EQ(text::parse_lines(bytes_of("one\r\n\n \t\n two\n"), "t"), (std::vector<std::string>{"one", " two"}));
+  EXPECT_EQ(file_error([] { text::parse_lines(bytes_of("\n \n"), "t.txt"); }), "t.txt: there is no text");
+  EXPECT_EQ(file_error([] { text::parse_lines({}, "t.txt"); }), "t.txt: there is no text");
+}
+
+TEST(MaskedWords, TextsOfKnownWordsAreTaken) {
+  const auto tokenizer =
+      text::Tokenizer::from_vocab_txt(bytes_of("[UNK]\n[CLS]\n[SEP]\n[PAD]\n[MASK]\nwhat\nis\n"), "vocab.txt");
+  const std::vector<std::string> texts{"what is it", "nothing known", "[MASK] is", "is"};
+  const auto set = text::masked_words_dataset(texts, tokenizer, {.encode = {.max_length = 4}});
+  EXPECT_EQ(set.size(), 3);
+  EXPECT_EQ(set.lengths(), (std::vector<std::int64_t>{4, 4, 3}));
+  EXPECT_THROW(text::masked_words_dataset({texts.data() + 1, 1}, tokenizer), ValueError);
+  EXPECT_THROW(text::masked_words_dataset(texts, small_tokenizer()), ValueError);
 }
 
 using Row = std::vector<std::int64_t>;

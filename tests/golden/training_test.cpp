@@ -85,7 +85,7 @@ void train(const Json& record, russet::nn::Module& model, russet::optim::Optimiz
   for (std::uint64_t step = 0; step < record.at("losses").size(); ++step) {
     const Batch now = batch(record.at("seed"), step);
     optimizer.zero_grad();
-    const Tensor loss = russet::cross_entropy(model.forward_all(now.inputs), now.labels);
+    const Tensor loss = russet::cross_entropy(model.forward_all(now.inputs).flatten(0, -2), now.labels.flatten());
     loss.backward();
     if (step == 0) compare_gradients(model, record.at("gradients"));
     optimizer.step();
@@ -120,6 +120,34 @@ TEST(Training, BertOfTwoLayers) {
                                                        .attention_probs_dropout_prob = 0});
   russet::optim::AdamW optimizer(model.parameters(), {.lr = 1e-3});
   train(record, model, optimizer, token_batch);
+}
+
+/// Of token_batch, with the words of one token in seven.
+Batch masked_batch(std::uint64_t seed, std::uint64_t step) {
+  const Tensor words = integer(seed, 2'000'000 + step, {8, 32}, 0, 1000, DType::int64);
+  const Tensor chosen = integer(seed, 5'000'000 + step, {8, 32}, 0, 7, DType::int64);
+  return {token_batch(seed, step).inputs, russet::where(russet::eq(chosen, 0), words, -100)};
+}
+
+TEST(Training, BertOfMaskedWords) {
+  const Json record = read_json("masked_words.json.gz");
+  const Json& config = record.at("options").at("config");
+  russet::models::BertForMaskedLM model({.vocab_size = config.at("vocab_size"),
+                                         .hidden_size = config.at("hidden_size"),
+                                         .num_hidden_layers = config.at("num_hidden_layers"),
+                                         .num_attention_heads = config.at("num_attention_heads"),
+                                         .intermediate_size = config.at("intermediate_size"),
+                                         .max_position_embeddings = config.at("max_position_embeddings"),
+                                         .hidden_dropout_prob = 0,
+                                         .attention_probs_dropout_prob = 0});
+  model.load_state_dict(weights_of(record));
+  model.eval();
+  const std::vector<double> all = model.forward_all(token_batch(record.at("seed"), 0).inputs).to_vector<double>();
+  std::vector<double> logits;
+  for (std::size_t i = 0; i < all.size(); i += record.at("stride").get<std::size_t>()) logits.push_back(all[i]);
+  EXPECT_EQ(difference(logits, numbers(record.at("logits")), 1e-4), "");
+  russet::optim::AdamW optimizer(model.parameters(), {.lr = 1e-3});
+  train(record, model, optimizer, masked_batch);
 }
 
 TEST(Models, StateDictsHaveTheNamesAndShapesOfPyTorch) {

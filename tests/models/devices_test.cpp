@@ -40,6 +40,7 @@ const std::map<std::string, Case>& cases() {
       {"resnet50", {{.num_classes = 20, .image_size = 64}, 4}},
       {"vit_b_16", {{.num_classes = 20, .dropout = 0.1, .image_size = 64}, 2}},
       {"bert_base", {{.config = {{"vocab_size", 1000}, {"max_position_embeddings", 16}}}, 2}},
+      {"bert_base_mlm", {{.config = {{"vocab_size", 1000}, {"max_position_embeddings", 16}}}, 2}},
   };
   return all;
 }
@@ -98,7 +99,13 @@ class ModelsOnDevices : public testing::TestWithParam<std::tuple<std::string, st
   }
 
   Tensor target(const models::Model& model, Device on) const {
-    return randint(0, model.num_classes(), {given.batch}).to(on);
+    Shape sizes{given.batch};
+    if (model.spec().answers_tokens) sizes.push_back(model.inputs().front().shape[0]);
+    return randint(0, model.num_classes(), sizes).to(on);
+  }
+
+  static Tensor loss_of(models::Model& model, const std::vector<Tensor>& x, const Tensor& y) {
+    return cross_entropy(model.forward_all(x).flatten(0, -2), y.flatten());
   }
 };
 
@@ -148,7 +155,7 @@ TEST_P(ModelsOnDevices, AnswerAndTrainAlike) {
     manual_seed(7);  // of dropout
     optim::SGD optimizer(model.parameters(), {.lr = 0.01, .momentum = 0.9, .weight_decay = 1e-4});
     const auto backward = [&] {
-      Tensor loss = cross_entropy(model.forward_all(x), y);
+      Tensor loss = loss_of(model, x, y);
       loss.backward();
       return loss;
     };
@@ -187,7 +194,7 @@ TEST_P(ModelsOnDevices, TrainInMixedPrecision) {
       manual_seed(7);
       Trained found;
       const Autocast autocast(type, enabled);
-      const Tensor loss = cross_entropy(model.forward_all(x), y);
+      const Tensor loss = loss_of(model, x, y);
       loss.backward();
       found.losses = {loss.item()};
       const Tensor last = model.parameters().back().grad();

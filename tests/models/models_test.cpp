@@ -41,6 +41,7 @@ TEST(Models, ParameterCounts) {
       {"vit_b_16", 86567656},
       {"simclr_resnet18", 11497152},
       {"bert_base", 109483778},
+      {"bert_base_mlm", 109514298},
   };
   ASSERT_EQ(models::list_models().size(), counts.size());
   for (const std::string& name : models::list_models()) {
@@ -57,7 +58,9 @@ TEST(Models, ForwardGivesLogits) {
       sizes.insert(0, 2);
       inputs.push_back(zeros(sizes, {input.dtype, null}));
     }
-    EXPECT_EQ(model.forward_all(inputs).sizes(), (Shape{2, model.num_classes()})) << name;
+    Shape expected{2, model.num_classes()};
+    if (model.spec().answers_tokens) expected.insert(1, inputs.front().size(1));
+    EXPECT_EQ(model.forward_all(inputs).sizes(), expected) << name;
   }
 }
 
@@ -173,6 +176,53 @@ TEST(Models, BertTakesPublishedWeights) {
   }
 }
 
+TEST(Models, MaskedWordsShareTheirWeight) {
+  models::Model model = models::get_model("bert_base_mlm", small_bert());
+  EXPECT_EQ(model.num_classes(), 50);
+  const StateDict state = model.state_dict();
+  const Tensor& words = state.at("bert.embeddings.word_embeddings.weight");
+  words.fill_(0.25);
+  EXPECT_TRUE(equal(state.at("cls.predictions.decoder.weight"), words));
+  const auto parameters = model.named_parameters();
+  EXPECT_EQ(parameters.size() + 2, state.size());  // a weight and a bias that have two names
+  const Tensor ids = Tensor::from<std::int64_t>({5, 6, 7, 8, 9, 0}, {2, 3}, reference);
+  cross_entropy(model.forward(ids).flatten(0, 1), ids.flatten()).backward();
+  for (const auto& [path, parameter] : parameters) EXPECT_TRUE(parameter.grad().defined()) << path;
+  const auto copy = nn::clone(model);
+  EXPECT_EQ(copy.named_parameters().size(), parameters.size());
+  const StateDict copied = copy.state_dict();
+  copied.at("cls.predictions.bias").fill_(2);
+  EXPECT_TRUE(equal(copied.at("cls.predictions.decoder.bias"), copied.at("cls.predictions.bias")));
+  EXPECT_FALSE(equal(state.at("cls.predictions.bias"), copied.at("cls.predictions.bias")));
+}
+
+TEST(Models, MaskedWordsTakePublishedWeights) {
+  models::Model model = models::get_model("bert_base_mlm", small_bert());
+  const StateDict today = model.state_dict();
+  StateDict untied;  // as safetensors have them
+  StateDict early;   // as bert-base-uncased has them
+  for (const auto& [name, tensor] : today) {
+    if (!name.starts_with("cls.predictions.decoder.")) untied.insert(name, tensor);
+    if (name != "cls.predictions.decoder.bias") early.insert(name, tensor);
+  }
+  early.insert("bert.pooler.dense.weight", zeros({16, 16}, {DType::float32, reference}));
+  early.insert("cls.seq_relationship.bias", zeros({2}, {DType::float32, reference}));
+  early.insert("bert.embeddings.position_ids", zeros({1, 12}, {DType::int64, reference}));
+  for (const StateDict& theirs : {today, untied, early}) {
+    const StateDict ours = model.spec().published(theirs);
+    EXPECT_EQ(ours.size(), today.size());
+    EXPECT_NO_THROW(model.load_state_dict(ours));
+  }
+}
+
+TEST(Models, TheLossOfMaskedWordsIsThatOfTheirs) {
+  const Tensor logits = randn({2, 3, 5}, {.device = reference});
+  const Tensor target = Tensor::from<std::int64_t>({-100, 4, -100, 2, -100, -100}, {2, 3}, reference);
+  const Tensor rows = cat({logits.select(0, 0).narrow(0, 1, 1), logits.select(0, 1).narrow(0, 0, 1)}, 0);
+  const Tensor expected = cross_entropy(rows, Tensor::from<std::int64_t>({4, 2}, {2}, reference));
+  EXPECT_TRUE(allclose(train::loss_of(train::Objective::masked_tokens, logits, target), expected));
+}
+
 TEST(Models, ABatchGivesItsFieldsByName) {
   models::Model model = models::get_model("bert_base", small_bert());
   model.eval();
@@ -252,7 +302,8 @@ TEST(Models, ErrorsSpeak) {
     return "";
   };
   EXPECT_EQ(message_of("resnet19", {}),
-            "there is no model \"resnet19\"; the models are alexnet, bert_base, convmixer_768_32, efficientnet_b0, "
+            "there is no model \"resnet19\"; the models are alexnet, bert_base, bert_base_mlm, convmixer_768_32, "
+            "efficientnet_b0, "
             "efficientnet_b4, lenet5, mlp, resnet18, resnet18_cifar, resnet50, simclr_resnet18, vgg16, vit_b_16");
   EXPECT_NE(message_of("mlp", {.num_classes = 0}), "");
   EXPECT_NE(message_of("mlp", {.dropout = 2}), "");

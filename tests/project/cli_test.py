@@ -18,7 +18,7 @@ import zlib
 
 RUSSET = None
 MODELS = ["mlp", "lenet5", "alexnet", "vgg16", "resnet18", "resnet18_cifar", "resnet50", "efficientnet_b0",
-          "efficientnet_b4", "convmixer_768_32", "vit_b_16", "simclr_resnet18", "bert_base"]
+          "efficientnet_b4", "convmixer_768_32", "vit_b_16", "simclr_resnet18", "bert_base", "bert_base_mlm"]
 SMALL = ["--data", "shapes", "--holdout", "0.98", "--batch", "16"]
 SIZES = {"F32": 4, "I64": 8, "U8": 1}
 
@@ -287,6 +287,68 @@ class Text(Case):
         self.mistake("eval", "bert_base", *weights, "--data", "trec:train.label", says="--vocab")
 
 
+class MaskedWords(Case):
+    """Lines that say one word over and over: what is masked stands beside."""
+    WORDS = ["river", "stone", "cloud", "field"]
+    VOCAB = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
+    MODEL = ["bert_base_mlm", "--vocab", "vocab.txt"]
+    SIZES = {"vocab_size": len(VOCAB), "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
+             "intermediate_size": 64, "max_position_embeddings": 16}
+
+    def setUp(self):
+        super().setUp()
+        self.write("vocab.txt", "\n".join(self.VOCAB).encode())
+        self.write("config.json", json.dumps(self.SIZES).encode())
+        lines = [" ".join([word] * count) for word in self.WORDS for count in (4, 5, 6, 7)]
+        self.write("lines.txt", "\n".join([*lines, "", "nothing known"]).encode())
+
+    def train(self, *options, out="run"):
+        return self.lines("train", *self.MODEL, "--data", "text:lines.txt", "--config", "config.json", "--batch", "4",
+                          "--lr", "0.003", "--warmup", "20", "--dropout", "0", *options, "--out", out)
+
+    def test_train_eval_predict(self):
+        *_, end = self.train("--test", "lines.txt", "--epochs", "60")
+        self.assertGreater(end["accuracy"], 0.9)
+        weights = ["--weights", "run/model.safetensors"]
+        (score,) = self.lines("eval", *self.MODEL, "--data", "text:lines.txt", *weights)
+        self.assertGreater(score["accuracy"], 0.9)
+        self.assertEqual(score["samples"], 16)
+        first, second, third = self.lines("predict", *self.MODEL, *weights, "--text", "stone [MASK] stone stone",
+                                          "cloud cloud [MASK] cloud [MASK]")
+        self.assertEqual([first["class"], second["class"], third["class"]], ["stone", "cloud", "cloud"])
+        self.mistake("predict", *self.MODEL, *weights, "--text", "stone", says="[MASK]")
+
+    def test_the_number_of_workers_changes_nothing(self):
+        for workers in (0, 3):
+            self.train("--steps", "6", "--workers", workers, out=f"run{workers}")
+        self.assertEqual((self.folder / "run0/model.safetensors").read_bytes(),
+                         (self.folder / "run3/model.safetensors").read_bytes())
+
+    def test_questions_are_text(self):
+        self.write("train.label", b"NUM:date river stone river\nLOC:city cloud field\n" * 4)
+        self.good("train", *self.MODEL, "--data", "trec:train.label", "--config", "config.json", "--steps", "2",
+                  "--memory", "1GiB", "--holdout", "0.25", "--out", "run")
+        header, _ = read_safetensors(self.folder / "run/model.safetensors")
+        for name in ("cls.predictions.bias", "cls.predictions.decoder.bias"):
+            self.assertEqual(header[name]["shape"], [9])
+        self.assertIn("cls.predictions.decoder.weight", header)
+        self.assertNotIn("bert.pooler.dense.weight", header)
+
+    def test_mistakes(self):
+        data = ["--data", "text:lines.txt", "--out", "run"]
+        self.mistake("train", "bert_base", "--vocab", "vocab.txt", *data, says=["no classes", "bert_base_mlm"])
+        self.mistake("train", "bert_base_mlm", *data, says="--vocab")
+        self.mistake("train", "lenet5", *data, "--vocab", "vocab.txt", says="does not take text")
+        self.mistake("train", *self.MODEL, *data, "--classes", "3", says="--classes")
+        self.mistake("train", *self.MODEL, *data, "--mixup", "1", says="--mixup")
+        self.mistake("train", *self.MODEL, "--data", "text:nowhere", "--out", "run", says="nowhere")
+        self.mistake("train", "bert_base_mlm", *SMALL, "--out", "run", says="token ids")
+        self.write("empty.txt", b"\n\n")
+        self.mistake("train", *self.MODEL, "--data", "text:empty.txt", "--out", "run", says="empty.txt")
+        self.write("unmasked.txt", b"[UNK]\n[CLS]\n[SEP]\nriver\n")
+        self.mistake("train", "bert_base_mlm", "--vocab", "unmasked.txt", *data, says="[MASK]")
+
+
 class Mixing(Case):
     def losses(self, run):
         log = (self.folder / run / "log.jsonl").read_text()
@@ -325,7 +387,7 @@ class Mistakes(Case):
         self.mistake("train", "lenet6", *SMALL, says=MODELS)
         self.mistake("train", says=MODELS)
         self.mistake("train", "lenet5", says="--data")
-        self.mistake("train", "lenet5", "--data", "cats", says=["shapes", "mnist:", "cifar10:", "folder:", "tensors:", "trec:"])
+        self.mistake("train", "lenet5", "--data", "cats", says=["shapes", "mnist:", "cifar10:", "folder:", "tensors:", "trec:", "text:"])
         self.mistake("plan", "lenet6", says=MODELS)
         self.mistake("bench", "lenet6", says=MODELS)
         self.mistake("predict", "lenet6", "--weights", "w", "--image", "i", says=MODELS)

@@ -38,7 +38,8 @@ Arguments with_recipe(Arguments arguments) {
   }
   if (arguments.text("data").empty()) {
     throw ValueError(
-        "train: --data is missing: shapes, mnist:DIR, cifar10:DIR, folder:DIR, tensors:FILE.safetensors or trec:FILE");
+        "train: --data is missing: shapes, mnist:DIR, cifar10:DIR, folder:DIR, tensors:FILE.safetensors, "
+        "trec:FILE or text:FILE");
   }
   if (arguments.has("epochs") && arguments.has("steps")) {
     throw ValueError("--epochs and --steps: one of them says how long to train");

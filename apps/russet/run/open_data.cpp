@@ -40,8 +40,8 @@ data::Parts open_data(std::string_view description) {
   const auto* const found = std::ranges::find(openers, kind, &Opener::name);
   if (found == std::end(openers) || path.empty()) {
     throw ValueError(fmt::format(
-        "data \"{}\": expected shapes, mnist:FOLDER, cifar10:FOLDER, folder:FOLDER, tensors:FILE.safetensors "
-        "or trec:FILE",
+        "data \"{}\": expected shapes, mnist:FOLDER, cifar10:FOLDER, folder:FOLDER, tensors:FILE.safetensors, "
+        "trec:FILE or text:FILE",
         description));
   }
   return found->open(path);

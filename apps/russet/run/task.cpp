@@ -105,8 +105,6 @@ void set_classes(const Arguments& arguments, Card& card) {
   card.num_classes = classes;
 }
 
-bool is_text(const Arguments& arguments) { return arguments.text("data").starts_with("trec:"); }
-
 /// The part of a card that the data has no say in. `known`: what a file of weights says.
 Card new_card(const Arguments& arguments, const std::optional<Card>& known) {
   Card card;
@@ -122,18 +120,18 @@ Card new_card(const Arguments& arguments, const std::optional<Card>& known) {
 }
 
 /// The files of text, as ids.
-data::Parts open_text(const Arguments& arguments, const Card& card) {
+data::Parts open_texts(const Arguments& arguments, const Card& card) {
   if (models::find_model(card.model).takes != models::InputKind::tokens) {
     throw ValueError(fmt::format("{} does not take text, which {} is", card.model, arguments.text("data")));
   }
   if (arguments.has("test") && arguments.has("holdout")) {
     throw ValueError("--test and --holdout: one of them says what to evaluate on");
   }
-  return open_trec(arguments, open_tokenizer(arguments, card), *card.text);
+  return open_text(arguments, open_tokenizer(arguments, card), card);
 }
 
 data::Parts open_parts(const Arguments& arguments, const Card& card) {
-  if (is_text(arguments)) return open_text(arguments, card);
+  if (is_text(arguments)) return open_texts(arguments, card);
   if (arguments.has("test") || arguments.has("vocab") || arguments.has("max-length")) {
     throw ValueError(
         fmt::format("--test, --vocab and --max-length are for text, which {} is not", arguments.text("data")));
@@ -154,6 +152,17 @@ void fit_to_views(const Arguments& arguments, const models::ModelSpec& spec, Car
   card.num_classes = spec.num_classes;
 }
 
+/// For a model that learns masked words.
+void fit_to_words(const Arguments& arguments, Card& card) {
+  if (!card.text) {
+    throw ValueError(fmt::format("{} learns words of text, which {} is not: use text:FILE or trec:FILE", card.model,
+                                 arguments.text("data")));
+  }
+  if (arguments.has("classes"))
+    throw ValueError(fmt::format("--classes: {} learns the words of its vocabulary", card.model));
+  card.num_classes = models::find_model(card.model).inputs(card.model_options()).front().limit;
+}
+
 /// Completes the card with what the data asks for.
 Card card_for(const Arguments& arguments, const data::Dataset& dataset, Card card) {
   const models::ModelSpec& spec = models::find_model(arguments.text("model"));
@@ -172,6 +181,10 @@ Card card_for(const Arguments& arguments, const data::Dataset& dataset, Card car
   }
   if (arguments.has("temperature")) {
     throw ValueError(fmt::format("--temperature: {} learns classes, without a temperature", card.model));
+  }
+  if (spec.answers_tokens) {
+    fit_to_words(arguments, card);
+    return card;
   }
   card.num_classes = outputs_of(arguments, dataset, card);
   set_classes(arguments, card);
@@ -259,7 +272,9 @@ models::ModelOptions Card::model_options(Device device) const {
 }
 
 train::Objective Card::objective() const {
-  if (models::find_model(model).features != nullptr) return train::Objective::contrastive;
+  const models::ModelSpec& spec = models::find_model(model);
+  if (spec.features != nullptr) return train::Objective::contrastive;
+  if (spec.answers_tokens) return train::Objective::masked_tokens;
   return regression ? train::Objective::squared_error : train::Objective::cross_entropy;
 }
 

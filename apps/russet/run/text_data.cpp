@@ -6,16 +6,33 @@
 namespace russet::app {
 namespace {
 
-constexpr std::string_view kind = "trec:";
+constexpr std::string_view questions = "trec:";
+constexpr std::string_view lines = "text:";
 /// Batches whose lengths are alike share a plan, and products of such sizes run faster.
 constexpr std::int64_t length_multiple = 8;
+
+std::int64_t multiple_of(const TextForm& form) { return form.max_length % length_multiple == 0 ? length_multiple : 1; }
 
 data::DatasetPtr read_questions(const std::filesystem::path& path, const text::Tokenizer& tokenizer,
                                 const TextForm& form) {
   text::TrecOptions options;
   options.encode.max_length = form.max_length;
-  if (form.max_length % length_multiple == 0) options.pad_to_multiple_of = length_multiple;
+  options.pad_to_multiple_of = multiple_of(form);
   return std::make_shared<const data::TokenDataset>(text::trec_dataset(text::read_trec(path), tokenizer, options));
+}
+
+data::DatasetPtr read_texts(const std::filesystem::path& path, bool are_questions, const text::Tokenizer& tokenizer,
+                            const TextForm& form) {
+  std::vector<std::string> texts;
+  if (are_questions) {
+    for (text::TrecQuestion& question : text::read_trec(path)) texts.push_back(std::move(question.text));
+  } else {
+    texts = text::read_lines(path);
+  }
+  text::MaskedWordsOptions options;
+  options.encode.max_length = form.max_length;
+  options.pad_to_multiple_of = multiple_of(form);
+  return std::make_shared<const data::MaskedTokenDataset>(text::masked_words_dataset(texts, tokenizer, options));
 }
 
 }  // namespace
@@ -40,10 +57,26 @@ text::Tokenizer open_tokenizer(const Arguments& arguments, const Card& card) {
   return tokenizer;
 }
 
-data::Parts open_trec(const Arguments& arguments, const text::Tokenizer& tokenizer, const TextForm& form) {
+bool is_text(const Arguments& arguments) {
+  const std::string data = arguments.text("data");
+  return data.starts_with(questions) || data.starts_with(lines);
+}
+
+data::Parts open_text(const Arguments& arguments, const text::Tokenizer& tokenizer, const Card& card) {
+  const std::string data = arguments.text("data");
+  const bool are_questions = data.starts_with(questions);
+  const bool masked = models::find_model(card.model).answers_tokens;
+  if (!masked && !are_questions) {
+    throw ValueError(fmt::format("{}: its lines have no classes, which {} learns (bert_base_mlm learns masked words)",
+                                 data, card.model));
+  }
+  const auto read = [&](const std::string& path) {
+    return masked ? read_texts(path, are_questions, tokenizer, *card.text)
+                  : read_questions(path, tokenizer, *card.text);
+  };
   data::Parts parts;
-  parts.train = read_questions(arguments.text("data").substr(kind.size()), tokenizer, form);
-  if (arguments.has("test")) parts.test = read_questions(arguments.text("test"), tokenizer, form);
+  parts.train = read(data.substr(data.find(':') + 1));
+  if (arguments.has("test")) parts.test = read(arguments.text("test"));
   return parts;
 }
 

@@ -15,10 +15,14 @@ TextForm text_form_of(const Arguments& arguments, const TextForm& known);
 /// FileError for a damaged file.
 text::Tokenizer open_tokenizer(const Arguments& arguments, const Card& card);
 
-/// The files of --data trec:FILE and --test. Throws ValueError or FileError.
-data::Parts open_trec(const Arguments& arguments, const text::Tokenizer& tokenizer, const TextForm& form);
+/// Whether --data is text: trec:FILE or text:FILE.
+bool is_text(const Arguments& arguments);
 
-/// The ids of a text, as open_trec's.
+/// The files of --data and --test: questions with their classes, or, for a model that answers each token, texts whose
+/// words are masked. Throws ValueError or FileError.
+data::Parts open_text(const Arguments& arguments, const text::Tokenizer& tokenizer, const Card& card);
+
+/// The ids of a text, as open_text's.
 std::vector<std::int64_t> ids_of(const std::string& text, const text::Tokenizer& tokenizer, const TextForm& form);
 
 }  // namespace russet::app

@@ -1,5 +1,6 @@
 #pragma once
-// BERT (Devlin et al. 2018) with a classification head, as Hugging Face's BertForSequenceClassification.
+// BERT (Devlin et al. 2018) with a classification head, or with one for masked words, as Hugging Face's
+// BertForSequenceClassification and BertForMaskedLM.
 #include <russet/nn/dropout.h>
 #include <russet/nn/linear.h>
 #include <russet/nn/module.h>
@@ -44,6 +45,25 @@ class BertForSequenceClassification : public nn::Module {
   nn::AnyModule bert_;
   nn::Dropout dropout_;
   nn::Linear classifier_;
+};
+
+/// The same inputs. Returns logits of words for each token, [n, l, vocab_size]; the weight of the last layer is that of
+/// the word embeddings.
+class BertForMaskedLM : public nn::Module {
+ public:
+  /// Throws ValueError for sizes that do not fit.
+  explicit BertForMaskedLM(const BertConfig& config = {});
+  Tensor forward(const Tensor& input_ids) override { return forward(input_ids, {}, {}); }
+  /// As above.
+  Tensor forward(const Tensor& input_ids, const Tensor& attention_mask, const Tensor& token_type_ids = {});
+  Tensor forward_all(std::span<const Tensor> inputs) override;
+  Tensor operator()(const Tensor& input_ids, const Tensor& attention_mask = {}, const Tensor& token_type_ids = {}) {
+    return forward(input_ids, attention_mask, token_type_ids);
+  }
+
+ private:
+  nn::AnyModule bert_;
+  nn::AnyModule predictions_;
 };
 
 }  // namespace russet::models

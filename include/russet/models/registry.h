@@ -80,6 +80,9 @@ struct ModelSpec {
   /// Null: one image.
   std::vector<Input> (*inputs)(const ModelOptions& options) = nullptr;
   std::int64_t num_classes = 1000;
+  /// Whether each token gets an answer, [n, length, classes]: the classes are words, as many as there are embeddings,
+  /// and the model learns those that are masked.
+  bool answers_tokens = false;
   Preprocessing preprocessing{};
   /// Whether the same weights take images of any size.
   bool any_image_size = false;
@@ -103,7 +106,8 @@ struct ModelSpec {
   Benchmark benchmark{};
 };
 
-/// A model by name: a module whose forward takes the first input, or all of inputs(), and gives logits [n, classes].
+/// A model by name: a module whose forward takes the first input, or all of inputs(), and gives logits [n, classes], or
+/// those of each token (ModelSpec::answers_tokens).
 class Model : public nn::AnyModule {
  public:
   Model(const nn::AnyModule& module, const ModelSpec& spec, std::vector<Input> inputs, std::int64_t num_classes)

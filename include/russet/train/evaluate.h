@@ -17,8 +17,8 @@ struct EvaluateOptions {
 };
 
 struct Evaluation {
-  double loss = 0;                   // the mean over all samples
-  std::optional<double> accuracy{};  // from 0 to 1; of classes alone
+  double loss = 0;                   // the mean over all samples, or over all masked tokens
+  std::optional<double> accuracy{};  // from 0 to 1; of classes, or of masked tokens
   std::int64_t samples = 0;
 };
 
