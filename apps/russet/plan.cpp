@@ -94,7 +94,14 @@ void run_plan(const Arguments& arguments) {
   const Device device(arguments.text("device"));
   const std::string chip = arguments.text("chip");
   const auto workload = benchmark_of(arguments.text("model"), arguments.text("precision"), arguments);
-  const auto forecast = train::forecast(workload, device, phase_of(arguments.text("phase")), chip);
+  std::optional<std::size_t> memory;
+  if (arguments.has("memory")) memory = arguments.bytes("memory");
+  const auto forecast = train::forecast(workload, device, phase_of(arguments.text("phase")), chip, memory);
+  if (!forecast.fits) {
+    throw OutOfMemoryError(
+        fmt::format("{} at batch {} needs {} at least, and --memory grants {}: choose a smaller batch", workload.model,
+                    workload.batch, format_size(forecast.peak_bytes), format_size(*memory)));
+  }
   if (arguments.flag("json")) {
     print_as_json(forecast, workload, arguments);
   } else {

@@ -24,8 +24,17 @@ void mark();
 /// Flushes, and waits until every device is idle.
 void synchronize();
 
-/// Refuses, with OutOfMemoryError and before it starts, any work whose memory would exceed this. Nothing: no limit.
+/// Limits the memory that values and work take on each device, and what is kept for later besides. Work that would
+/// exceed it is planned anew: values that are needed again later are computed again rather than kept, the cheapest
+/// first, as far as it takes; results have the same bits. What does not fit then is refused with OutOfMemoryError
+/// before it starts. Nothing: no limit.
 void set_memory_limit(std::optional<std::size_t> bytes);
+/// Likewise, of one device alone. Throws DeviceError where there is none.
+void set_memory_limit(std::optional<std::size_t> bytes, Device device);
+/// The limit of a device, if it has one.
+std::optional<std::size_t> memory_limit(Device device);
+/// The limit that what was refused last on a device would have needed, values in use included; 0 if nothing was.
+std::size_t memory_refused(Device device);
 
 /// Threads of the one pool, which libraries share.
 void set_num_threads(int count);

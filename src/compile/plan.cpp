@@ -68,6 +68,7 @@ constexpr Pass fused[] = {
     {"prologues", "lets contractions compute what they read", passes::prologues},
     {"schedule", "orders the clusters", passes::schedule},
     {"lower", "turns clusters into steps over slots", passes::lower},
+    {"rematerialise", "computes again what there is no room for", passes::rematerialise},
     {"stages", "makes the two launches of a step two steps", passes::stages},
     {"bundle", "runs steps together that do not need each other", passes::bundle},
     {"indices", "checks each index once", passes::indices},
@@ -77,6 +78,7 @@ constexpr Pass plain[] = {
     {"isolate", "makes every value a step", isolate},
     {"schedule", "orders the clusters", passes::schedule},
     {"lower", "turns clusters into steps over slots", passes::lower},
+    {"rematerialise", "computes again what there is no room for", passes::rematerialise},
     {"indices", "checks each index once", passes::indices},
 };
 
@@ -111,10 +113,16 @@ std::vector<std::vector<std::int32_t>> births_of(const Program& program) {
 
 }  // namespace
 
-Plan make_plan(Program program, const Target& target) {
-  for (const Pass& pass : pipeline(target)) {
+namespace {
+
+void run(std::span<const Pass> passes, Program& program, const Target& target) {
+  for (const Pass& pass : passes) {
     if (pass.name != disabled_pass()) pass.run(program, target);
   }
+}
+
+/// Kernels and memory for a program of steps.
+Plan finish(Program program, const Target& target) {
   Plan plan;
   plan.kernels.reserve(program.steps.size());
   for (const Step& step : program.steps) {
@@ -139,6 +147,44 @@ Plan make_plan(Program program, const Target& target) {
   drop_workings(program);
   plan.host_bytes = host_bytes(program);
   plan.program = std::move(program);
+  return plan;
+}
+
+/// Plans that a program gets at most until one fits.
+constexpr int most_plans = 8;
+
+/// Plans again, with less room for temporaries, until the plan fits. What temporaries take in the end (scratch space,
+/// gaps between them) is known only then, so each plan tells by how much the next one has to be smaller.
+Plan fit(Plan plan, const Program& lowered, std::span<const Pass> passes, const Target& target, std::size_t room) {
+  std::size_t temporaries = room - std::min(room, plan.output_bytes);
+  for (int plans = 1; plans < most_plans && plan.total_bytes > room; ++plans) {
+    Program smaller = lowered;
+    smaller.room = temporaries;
+    run(passes, smaller, target);
+    Plan next = finish(std::move(smaller), target);
+    const std::size_t excess = next.total_bytes - std::min(room, next.total_bytes);
+    if (next.total_bytes < plan.total_bytes) plan = std::move(next);
+    if (excess >= temporaries) break;
+    temporaries -= excess;
+  }
+  return plan;
+}
+
+}  // namespace
+
+Plan make_plan(Program program, const Target& target, std::optional<std::size_t> room) {
+  const std::span<const Pass> passes = pipeline(target);
+  const auto is_rematerialise = [](const Pass& pass) { return pass.run == passes::rematerialise; };
+  const auto lowered = static_cast<std::size_t>(std::ranges::find_if(passes, is_rematerialise) - passes.begin());
+  run(passes.first(lowered), program, target);
+  if (!room) {
+    run(passes.subspan(lowered), program, target);
+    return finish(std::move(program), target);
+  }
+  Program first = program;
+  run(passes.subspan(lowered), first, target);
+  Plan plan = fit(finish(std::move(first), target), program, passes.subspan(lowered), target, *room);
+  plan.room = room;
   return plan;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // Plan: a compiled program, ready to be replayed with other buffers and arguments.
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +18,8 @@ struct Plan {
   /// Bytes of new outputs, of the arena, and their sum: what a replay needs beyond its leaves.
   std::size_t output_bytes = 0;
   std::size_t total_bytes = 0;
+  /// What it was to make do with, if that was limited.
+  std::optional<std::size_t> room;
   /// Bytes that the steps read and write, for counters and the profiler.
   std::vector<std::size_t> step_bytes;
   std::size_t moved_bytes = 0;
@@ -26,8 +29,10 @@ struct Plan {
   std::size_t host_bytes = 0;
 };
 
-/// Runs the passes and picks the kernels. Throws StepFailure (failure.h) for a step without a kernel.
-Plan make_plan(Program program, const Target& target);
+/// Runs the passes and picks the kernels. Where the plan would take more than `room` bytes (Plan::total_bytes), values
+/// are computed again rather than kept, until it does not, or else as far as that goes. Throws StepFailure (failure.h)
+/// for a step without a kernel.
+Plan make_plan(Program program, const Target& target, std::optional<std::size_t> room = {});
 
 /// The passes in order, for documentation and tests.
 std::span<const Pass> pipeline(const Target& target);

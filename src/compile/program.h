@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -85,6 +86,9 @@ struct Program {
   std::vector<Cluster> clusters;
   std::vector<std::int32_t> owner;  // the cluster that computes and, if anybody else reads it, stores each value
   std::vector<std::int32_t> order;  // of clusters
+
+  /// How many bytes temporaries may take, if something limits them: see the pass rematerialise.
+  std::optional<std::size_t> room;
 
   // Filled by lowering and the arena pass.
   std::vector<Step> steps;

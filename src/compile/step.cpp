@@ -53,6 +53,43 @@ void for_each_access(const Step& step, Visitor visit) {
   for (const Step& member : std::get<Bundle>(step).members) for_each_access(member, visit);
 }
 
+namespace {
+
+using SlotPlace = base::FunctionRef<std::int32_t(std::int32_t)>;
+
+void rename_slot(std::int32_t& slot, SlotPlace place) {
+  if (slot >= 0) slot = place(slot);
+}
+
+void rename_group(Group& group, SlotPlace place) {
+  for (Access& access : group.accesses) rename_slot(access.slot, place);
+}
+
+void rename_primitive(Primitive& primitive, SlotPlace place) {
+  for (Operand& input : primitive.inputs) rename_slot(input.access.slot, place);
+  for (Group& prologue : primitive.prologues) rename_group(prologue, place);
+  rename_group(primitive.epilogue, place);
+  rename_slot(primitive.output.access.slot, place);
+  if (primitive.second) rename_slot(primitive.second->access.slot, place);
+}
+
+void rename_stage(Stage& stage, SlotPlace place) {
+  if (auto* group = std::get_if<Group>(&stage.whole)) rename_group(*group, place);
+  if (auto* primitive = std::get_if<Primitive>(&stage.whole)) rename_primitive(*primitive, place);
+  for (std::int32_t& slot : stage.reads) rename_slot(slot, place);
+  for (std::int32_t& slot : stage.writes) rename_slot(slot, place);
+  rename_slot(stage.parts, place);
+}
+
+}  // namespace
+
+void rename_slots(Step& step, SlotPlace place) {
+  if (auto* group = std::get_if<Group>(&step)) return rename_group(*group, place);
+  if (auto* primitive = std::get_if<Primitive>(&step)) return rename_primitive(*primitive, place);
+  if (auto* stage = std::get_if<Stage>(&step)) return rename_stage(*stage, place);
+  for (Step& member : std::get<Bundle>(step).members) rename_slots(member, place);
+}
+
 void for_each_member(const Step& step, base::FunctionRef<void(const Step&)> visit) {
   const auto* bundle = std::get_if<Bundle>(&step);
   if (bundle == nullptr) return visit(step);

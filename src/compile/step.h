@@ -77,6 +77,8 @@ inline bool operator==(const Bundle& a, const Bundle& b) { return a.members == b
 
 /// Calls visit(slot, writes) for each access of a step to a slot.
 void for_each_access(const Step& step, base::FunctionRef<void(std::int32_t, bool)> visit);
+/// Puts place(slot) where the step accesses a slot.
+void rename_slots(Step& step, base::FunctionRef<std::int32_t(std::int32_t)> place);
 /// Calls visit(step) for each member of a bundle, or for the step itself.
 void for_each_member(const Step& step, base::FunctionRef<void(const Step&)> visit);
 /// The group that a step is, or that it is a stage of; nullptr for others.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <russet/error.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/log.h"
@@ -25,6 +26,11 @@ std::vector<std::int32_t> leaves_of(const graph::Work& work) {
     if (work.nodes[i].leaf) leaves.push_back(static_cast<std::int32_t>(i));
   }
   return leaves;
+}
+
+/// A little less than the room that there is, so that a plan fits still when a few small values more are in use.
+std::optional<std::size_t> with_slack(std::optional<std::size_t> room) {
+  return room ? std::optional(*room - *room / 256) : std::nullopt;
 }
 
 bool is_index_error(const std::exception_ptr& failure) {
@@ -69,17 +75,41 @@ void Engine::observe(const compile::Plan& plan) {
   observer(plan);
 }
 
+/// What plans depend on besides the work.
+std::uint64_t Engine::environment() const {
+  const std::optional<std::size_t> limit = memory_.limit();
+  const std::uint64_t device = target().key() * 31 + static_cast<std::uint64_t>(base::thread_count());
+  return device * 31 + (limit ? *limit + 1 : 0);
+}
+
+/// Bytes that a plan may take now, if there is a limit.
+std::optional<std::size_t> Engine::room_for(const graph::Work& work) const {
+  if (!memory_.limit()) return std::nullopt;
+  const auto outputs = std::ranges::count_if(work.nodes, &graph::WorkNode::output);
+  return memory_.room(static_cast<std::size_t>(outputs));
+}
+
 PlanPtr Engine::plan_for(const graph::Work& work) {
-  const std::uint64_t environment = target().key() * 31 + static_cast<std::uint64_t>(base::thread_count());
+  const std::uint64_t environment = this->environment();
+  const std::optional<std::size_t> room = room_for(work);
+  PlanPtr found = find_plan(work, environment, room);
+  return found ? found : make_plan(work, environment, room);
+}
+
+/// A plan that was made when there was more room, and does not fit now, makes way for one that does.
+PlanPtr Engine::find_plan(const graph::Work& work, std::uint64_t environment, std::optional<std::size_t> room) {
+  PlanPtr found;
   {
     const std::lock_guard lock(mutex_);
     const auto serves = [&](const compile::Key& key) { return key.serves(work, environment); };
-    if (const PlanPtr* plan = cache_.find_where(compile::Key::hash(work), serves)) {
-      graph::engine_counters().cache_hits.fetch_add(1, std::memory_order_relaxed);
-      return *plan;
-    }
+    if (const PlanPtr* plan = cache_.find_where(compile::Key::hash(work), serves)) found = *plan;
   }
-  return make_plan(work, environment);
+  if (found && room && found->total_bytes > *room && found->room.value_or(*room + 1) > *room) {
+    forget(*found);
+    return nullptr;
+  }
+  if (found) graph::engine_counters().cache_hits.fetch_add(1, std::memory_order_relaxed);
+  return found;
 }
 
 void Engine::change_cache(base::FunctionRef<void()> change) {
@@ -92,10 +122,10 @@ void Engine::change_cache(base::FunctionRef<void()> change) {
   counters.cached_plan_bytes.fetch_add(cache_.bytes() - bytes, std::memory_order_relaxed);
 }
 
-PlanPtr Engine::make_plan(const graph::Work& work, std::uint64_t environment) {
+PlanPtr Engine::make_plan(const graph::Work& work, std::uint64_t environment, std::optional<std::size_t> room) {
   const auto start = std::chrono::steady_clock::now();
   const compile::Target& target = this->target();
-  compile::Plan made = compile::make_plan(compile::build_program(work), target);
+  compile::Plan made = compile::make_plan(compile::build_program(work), target, with_slack(room));
   for (std::size_t i = 0; i < work.nodes.size(); ++i) {
     if (work.nodes[i].output) made.output_nodes.push_back(static_cast<std::int32_t>(i));
   }
@@ -201,7 +231,7 @@ void Engine::bind(const graph::Work& work, const compile::Plan& plan, Run& run) 
     if (donor < 0) continue;
     run.outputs[i] = Ref<graph::Buffer>(run.leaves[static_cast<std::size_t>(donor)]);
   }
-  run.arena = memory_.arena(program.arena_bytes);
+  run.arena = memory_.arena(program.arena_bytes, plan.output_bytes);
   run.slots.assign(program.slots.size(), nullptr);
   for (std::size_t i = 0; i < program.slots.size(); ++i) {
     const compile::Slot& slot = program.slots[i];
@@ -245,7 +275,7 @@ void Engine::run_steps(const compile::Plan& plan, Run& run) {
   counters.bytes_moved.fetch_add(plan.moved_bytes, std::memory_order_relaxed);
 }
 
-/// Drops a plan that ran out of memory from the cache: the host memory that it holds may be needed by a smaller plan.
+/// Drops a plan that does not fit from the cache: the host memory that it holds may be needed by a smaller plan.
 void Engine::forget(const compile::Plan& plan) {
   const std::lock_guard lock(mutex_);
   change_cache([&] { cache_.erase_if([&](const PlanCache::Entry& entry) { return entry.value.get() == &plan; }); });
@@ -253,6 +283,7 @@ void Engine::forget(const compile::Plan& plan) {
 
 /// The nodes computed by the first step at which the plan exceeds the memory that is left.
 std::vector<std::int32_t> Engine::what_exceeds_memory(const compile::Plan& plan) const {
+  if (plan.program.steps.empty()) return {};
   const std::size_t in_use = memory_.used();
   const std::size_t limit = memory_.limit().value_or(in_use);
   const std::size_t step = compile::step_beyond(plan.program, limit > in_use ? limit - in_use : 0);
@@ -279,6 +310,12 @@ void Engine::note_interruption(const graph::Work& work, const compile::Plan& pla
 }
 
 Ref<graph::Buffer> Engine::allocate(Device device, std::size_t bytes) {
+  if (!memory_.has_room(bytes)) {
+    // The arena that the last plan left may be larger than the next one needs.
+    const std::lock_guard lock(running_);
+    driver_.synchronize();
+    memory_.drop_free();
+  }
   memory_.check(bytes, 0);
   return memory_.allocate(device, bytes);
 }

@@ -51,7 +51,10 @@ class Engine final : public graph::Executor {
 
   const compile::Target& target() const { return *target_.load(); }
   PlanPtr plan_for(const graph::Work& work);
-  PlanPtr make_plan(const graph::Work& work, std::uint64_t environment);
+  PlanPtr find_plan(const graph::Work& work, std::uint64_t environment, std::optional<std::size_t> room);
+  PlanPtr make_plan(const graph::Work& work, std::uint64_t environment, std::optional<std::size_t> room);
+  std::uint64_t environment() const;
+  std::optional<std::size_t> room_for(const graph::Work& work) const;
   /// Changes the cache, and with it what the counters say of it. With mutex_ held.
   void change_cache(base::FunctionRef<void()> change);
   std::string explain(const compile::Key& key) const;

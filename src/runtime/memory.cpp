@@ -13,8 +13,10 @@ namespace {
 /// Free memory that the pool keeps beyond this goes back to the system.
 constexpr std::size_t kept_free = std::size_t{256} << 20;
 
+constexpr std::size_t largest_unit = 4096;
+
 std::size_t rounded(std::size_t bytes) {
-  const std::size_t unit = bytes > 4096 ? 4096 : 64;
+  const std::size_t unit = bytes > largest_unit ? largest_unit : 64;
   return std::max<std::size_t>(unit, (bytes + unit - 1) / unit * unit);
 }
 
@@ -44,6 +46,7 @@ std::byte* MemoryPool::take(std::size_t bytes) {
     found->second.pop_back();
     free_bytes_ -= bytes;
   } else {
+    trim_for(bytes);
     try {
       memory = driver_.allocate(bytes);
     } catch (const OutOfMemoryError&) {
@@ -79,13 +82,20 @@ void MemoryPool::trim(std::size_t keep) {
   }
 }
 
-std::byte* MemoryPool::arena(std::size_t bytes) {
+/// Under a limit, what is kept free counts, too: it is the process's.
+void MemoryPool::trim_for(std::size_t bytes) {
+  if (!limit_) return;
+  const std::size_t taken = used_bytes_ + arena_bytes_ + bytes;
+  trim(*limit_ - std::min(*limit_, taken));
+}
+
+std::byte* MemoryPool::arena(std::size_t bytes, std::size_t more) {
   const std::lock_guard lock(mutex_);
-  if (bytes <= arena_bytes_) return arena_;
+  const bool too_large = limit_ && used_bytes_ + arena_bytes_ + more > *limit_;
+  if (bytes <= arena_bytes_ && !too_large) return arena_;
   const std::size_t size = rounded(bytes);
-  if (arena_) driver_.release(arena_, arena_bytes_);
-  arena_ = nullptr;
-  arena_bytes_ = 0;
+  drop_arena();
+  trim_for(size + more);
   try {
     arena_ = driver_.allocate(size);
   } catch (const OutOfMemoryError&) {
@@ -99,21 +109,36 @@ std::byte* MemoryPool::arena(std::size_t bytes) {
   return arena_;
 }
 
-void MemoryPool::drop_free() {
-  const std::lock_guard lock(mutex_);
-  trim(0);
+void MemoryPool::drop_arena() {
   if (arena_) driver_.release(arena_, arena_bytes_);
   arena_ = nullptr;
   arena_bytes_ = 0;
 }
 
+void MemoryPool::drop_free() {
+  const std::lock_guard lock(mutex_);
+  trim(0);
+  drop_arena();
+}
+
 void MemoryPool::note_peak() { peak_bytes_ = std::max(peak_bytes_, used_bytes_ + arena_bytes_); }
+
+std::optional<std::size_t> MemoryPool::room(std::size_t buffers) const {
+  const std::lock_guard lock(mutex_);
+  if (!limit_) return std::nullopt;
+  return *limit_ - std::min(*limit_, used_bytes_ + largest_unit * (buffers + 1));
+}
+
+bool MemoryPool::has_room(std::size_t more) const {
+  const std::lock_guard lock(mutex_);
+  return !limit_ || used_bytes_ + arena_bytes_ + more <= *limit_;
+}
 
 void MemoryPool::check(std::size_t more, std::size_t arena) const {
   const std::lock_guard lock(mutex_);
-  if (!limit_) return;
-  const std::size_t needed = used_bytes_ + more + std::max(arena, arena_bytes_);
-  if (needed <= *limit_) return;
+  const std::size_t needed = used_bytes_ + more + arena;
+  if (!limit_ || needed <= *limit_) return;
+  refused_bytes_ = needed;
   throw OutOfMemoryError(
       fmt::format("out of memory: this work needs {} bytes ({} for values that stay, {} for values in between), {} are "
                   "in use, and the limit is {}. Use a smaller batch, or raise the limit.",
@@ -123,11 +148,17 @@ void MemoryPool::check(std::size_t more, std::size_t arena) const {
 void MemoryPool::set_limit(std::optional<std::size_t> bytes) {
   const std::lock_guard lock(mutex_);
   limit_ = bytes;
+  trim_for(0);
 }
 
 std::optional<std::size_t> MemoryPool::limit() const {
   const std::lock_guard lock(mutex_);
   return limit_;
+}
+
+std::size_t MemoryPool::refused() const {
+  const std::lock_guard lock(mutex_);
+  return refused_bytes_;
 }
 
 std::size_t MemoryPool::used() const {

@@ -30,6 +30,11 @@ void synchronize() {
 }
 
 void set_memory_limit(std::optional<std::size_t> bytes) { runtime::set_memory_limit(bytes); }
+void set_memory_limit(std::optional<std::size_t> bytes, Device device) {
+  runtime::engine_of(device).memory().set_limit(bytes);
+}
+std::optional<std::size_t> memory_limit(Device device) { return runtime::engine_of(device).memory().limit(); }
+std::size_t memory_refused(Device device) { return runtime::engine_of(device).memory().refused(); }
 
 void set_num_threads(int count) { base::set_thread_count(count); }
 int get_num_threads() { return base::thread_count(); }

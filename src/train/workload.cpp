@@ -23,11 +23,13 @@ Tensor made_up(const data::Field& field, std::int64_t batch, std::int64_t limit,
   return randn(shape, {DType::float32, device, false});
 }
 
+const Device null_device{DeviceType::null};
+
 /// The null device's plans while this lives.
 class Observation {
  public:
   explicit Observation(Forecast& forecast) {
-    observe_plans(null_, [&forecast](const PlanSummary& plan) {
+    observe_plans(null_device, [&forecast](const PlanSummary& plan) {
       for (const StepInfo& step : plan.steps) {
         forecast.steps.push_back(step);
         forecast.bytes_moved += step.bytes;
@@ -36,12 +38,21 @@ class Observation {
       forecast.arena_bytes = std::max(forecast.arena_bytes, plan.arena_bytes);
     });
   }
-  ~Observation() { observe_plans(null_, {}); }
+  ~Observation() { observe_plans(null_device, {}); }
   Observation(const Observation&) = delete;
   Observation& operator=(const Observation&) = delete;
+};
+
+/// A limit of the null device while this lives.
+class NullLimit {
+ public:
+  explicit NullLimit(std::size_t bytes) : before_(memory_limit(null_device)) { set_memory_limit(bytes, null_device); }
+  ~NullLimit() { set_memory_limit(before_, null_device); }
+  NullLimit(const NullLimit&) = delete;
+  NullLimit& operator=(const NullLimit&) = delete;
 
  private:
-  Device null_{DeviceType::null};
+  std::optional<std::size_t> before_;
 };
 
 }  // namespace
@@ -105,13 +116,10 @@ Tensor Workbench::eval_step() {
   return output;
 }
 
-Forecast forecast(const Workload& workload, Device device, Phase phase, std::string_view chip) {
-  const Device null(DeviceType::null);
-  plan_null_as(device, chip);
-  reset_peak_memory(null);
-  const std::size_t before = memory_in_use(null);
-  Workbench bench(workload, null);
-  Forecast result;
+namespace {
+
+void take_steps(const Workload& workload, Phase phase, Forecast& result) {
+  Workbench bench(workload, null_device);
   if (phase != Phase::eval) {
     // The first step makes the optimizer's state; from the second on all steps are alike.
     bench.train_step();
@@ -126,7 +134,29 @@ Forecast forecast(const Workload& workload, Device device, Phase phase, std::str
   } else if (phase == Phase::both) {
     const Tensor output = bench.eval_step();
   }
-  result.peak_bytes = peak_memory(null) - before;
+}
+
+}  // namespace
+
+Forecast forecast(const Workload& workload, Device device, Phase phase, std::string_view chip,
+                  std::optional<std::size_t> memory) {
+  plan_null_as(device, chip);
+  reset_peak_memory(null_device);
+  const std::size_t before = memory_in_use(null_device);
+  Forecast result;
+  if (!memory) {
+    take_steps(workload, phase, result);
+    result.peak_bytes = peak_memory(null_device) - before;
+    return result;
+  }
+  const NullLimit limit(before + *memory);
+  try {
+    take_steps(workload, phase, result);
+    result.peak_bytes = peak_memory(null_device) - before;
+  } catch (const OutOfMemoryError&) {
+    result.fits = false;
+    result.peak_bytes = memory_refused(null_device) - std::min(memory_refused(null_device), before);
+  }
   return result;
 }
 

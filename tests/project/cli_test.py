@@ -438,6 +438,16 @@ class Mistakes(Case):
     def test_memory_is_refused_before_anything_runs(self):
         self.mistake("train", "lenet5", "--data", "shapes", "--batch", "64", "--memory", "3MiB", "--out", "run",
                      says=["needs", "3.0 MiB", "would fit"])
+        self.mistake("plan", "lenet5", "--memory", "100KiB", says=["needs", "100.0 KiB"])
+
+    def test_a_plan_keeps_within_its_memory(self):
+        plan = ["plan", "resnet18_cifar", "--batch", "32"]
+        (freely,) = self.lines(*plan)
+        memory = freely["peak_bytes"] * 4 // 5
+        (limited,) = self.lines(*plan, "--memory", memory)
+        self.assertLessEqual(limited["peak_bytes"], memory)
+        self.assertGreater(limited["bytes_moved"], freely["bytes_moved"])
+        self.assertLess(limited["operations"], freely["operations"] * 1.2)
 
     def test_damaged_weights(self):
         whole = safetensors({"fc1.weight": ("F32", [2, 2], floats([1, 2, 3, 4]))})

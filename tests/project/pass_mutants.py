@@ -8,7 +8,7 @@ import sys
 
 # Without fuse, schedule or lower there are no steps at all; their absence is noticed by every test.
 PASSES = ["decompose", "simplify", "share", "prune", "layout", "fuse", "recompute", "pair", "epilogues", "prologues",
-          "schedule", "lower", "stages", "bundle"]
+          "schedule", "lower", "rematerialise", "stages", "bundle"]
 
 
 def main() -> int:

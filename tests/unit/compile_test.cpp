@@ -409,6 +409,34 @@ TEST(Passes, RecomputeStoresNothingThatIsCheaperToComputeAgain) {
   EXPECT_LE(bytes_of(steps), (3 * 64 * 1024 + 4 * 1024) * sizeof(float));
 }
 
+/// Gradients of eight layers, and the most memory that their computation takes.
+struct DeepNetwork {
+  std::vector<std::vector<float>> gradients;
+  std::size_t peak = 0;
+
+  DeepNetwork() {
+    std::vector<Tensor> weights;
+    for (int i = 0; i < 8; ++i) weights.push_back((numbers({256, 256}) * 0.01 * (i + 1)).detach().requires_grad_());
+    Tensor x = numbers({512, 256});
+    flush();
+    reset_peak_memory(cpu);
+    for (const Tensor& weight : weights) x = gelu(matmul(x, weight));
+    sum(square(x)).backward();
+    peak = peak_memory(cpu);
+    for (const Tensor& weight : weights) gradients.push_back(weight.grad().to_vector<float>());
+  }
+};
+
+TEST(Passes, RematerialiseKeepsWorkWithinTheLimit) {
+  const DeepNetwork free;
+  const std::size_t limit = free.peak * 2 / 3;
+  set_memory_limit(limit);
+  const DeepNetwork limited;
+  set_memory_limit(std::nullopt);
+  EXPECT_LE(limited.peak, limit);
+  EXPECT_EQ(limited.gradients, free.gradients);
+}
+
 TEST(Passes, LayoutKeepsChannelsLastBetweenConvolutions) {
   const Tensor x = numbers({4, 64, 16, 16}).to(DType::bfloat16);
   const Tensor w = numbers({64, 64, 3, 3}).to(DType::bfloat16);

@@ -63,9 +63,12 @@ struct Forecast {
   double operations = 0;       // floating-point operations, two for a multiply-add
   std::size_t peak_bytes = 0;  // parameters, gradients, optimizer state, inputs and temporaries
   std::size_t arena_bytes = 0;
+  bool fits = true;  // in the memory that was granted; if not, peak_bytes is what the work would need that does not
 };
 enum class Phase : std::uint8_t { train, eval, both };
-/// both: the steps are training's, the peak that of training and evaluation.
-Forecast forecast(const Workload& workload, Device device, Phase phase, std::string_view chip = {});
+/// both: the steps are training's, the peak that of training and evaluation. `memory`: as under a limit of so many
+/// bytes, where activations are computed again if there is no room to keep them.
+Forecast forecast(const Workload& workload, Device device, Phase phase, std::string_view chip = {},
+                  std::optional<std::size_t> memory = {});
 
 }  // namespace russet::train

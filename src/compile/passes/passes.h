@@ -16,6 +16,7 @@ void epilogues(Program& program, const Target& target);
 void prologues(Program& program, const Target& target);
 void schedule(Program& program, const Target& target);
 void lower(Program& program, const Target& target);
+void rematerialise(Program& program, const Target& target);
 void stages(Program& program, const Target& target);
 void indices(Program& program, const Target& target);
 void bundle(Program& program, const Target& target);
