@@ -10,6 +10,7 @@
 #include "base/lender.h"
 #include "base/numbering.h"
 #include "graph/axis_order.h"
+#include "graph/checkpoint.h"
 #include "graph/recorder.h"
 
 namespace russet {
@@ -252,6 +253,7 @@ class Pass {
   const Leading* leading_;
   HookedLeaves hooked_leaves_;
   base::Lender<Underway>::Loan underway_;
+  graph::RecordedAgain recorded_again_;
 };
 
 Tensor ones_like(const Tensor& output) {

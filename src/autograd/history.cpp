@@ -3,6 +3,7 @@
 #include "autograd/storage.h"
 
 #include "autograd/tape.h"
+#include "graph/checkpoint.h"
 
 namespace russet::autograd {
 namespace {
@@ -233,7 +234,7 @@ Tensor gradient_of(const Tensor& tensor) {
 }
 
 Tensor connected(const graph::NodeRef& value, const graph::Geometry& geometry, const Edge& edge) {
-  Tensor tensor = graph::wrap(value, geometry);
+  Tensor tensor = graph::wrap(graph::computed_again(value), geometry);
   if (!edge || !is_grad_enabled()) return tensor;
   if (edge.leaf && edge.leaf->root == tensor.state()->geometry) {
     tensor.state()->history.replace(edge.leaf);

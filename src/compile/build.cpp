@@ -78,6 +78,7 @@ std::string Key::difference(const Key& earlier) const {
   if (before.role.donatable != now.role.donatable) {
     return where + (now.role.donatable ? "its memory may now be overwritten" : "its memory is still needed by others");
   }
+  if (before.role.again != now.role.again) return where + "is computed again for backward, or is no longer";
   if (before.role.persistent != now.role.persistent) return where + "became a module's parameter, or stopped being one";
   return where + "other attributes";
 }
@@ -101,6 +102,7 @@ Program build_program(const graph::Work& work) {
     Value value{node.operation()};
     value.strides = contiguous_strides(value.shape);
     value.origin = id;
+    value.again = node.again;
     const auto first = std::copy(node.inputs.begin(), node.inputs.end(), value.inputs.begin());
     std::copy_n(further, node.further_inputs, first);
     further += node.further_inputs;

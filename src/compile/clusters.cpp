@@ -57,6 +57,11 @@ bool is_alias(const Program& program, const Value& view) {
   return affine && graph::is_row_major(view.shape, affine->strides);
 }
 
+bool computes_again(const Program& program, const Cluster& cluster) {
+  return std::any_of(cluster.members.begin(), cluster.members.end(),
+                     [&](ValueId member) { return value_at(program, member).again; });
+}
+
 ValueId first_of(const Program& program, const Cluster& cluster) {
   for (const ValueId member : cluster.members) {
     const Op op = value_at(program, member).op;

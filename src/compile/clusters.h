@@ -31,6 +31,9 @@ std::optional<graph::Geometry> resolve_on(const Program& program, ValueId id, Va
 /// Whether a view of a value in memory shows consecutive memory in its order: it is that memory, in another shape.
 bool is_alias(const Program& program, const Value& view);
 
+/// Whether the cluster computes a value for backward again (Value::again).
+bool computes_again(const Program& program, const Cluster& cluster);
+
 /// The member of a primitive's cluster that reads what all its members read.
 ValueId first_of(const Program& program, const Cluster& cluster);
 

@@ -30,6 +30,9 @@ struct Value : ops::Operation {
   std::int32_t leaf = -1;
   /// Memory order where the value is materialised: dense, in elements. Row-major until the layout pass.
   Strides strides{};
+  /// Computed for backward again, so that the first result need not be kept: the two do not become one, nor do groups
+  /// that would compute both at once.
+  bool again = false;
   /// The node of the work that the value was recorded as, or that passes made it for: what fails with it.
   std::int32_t origin = -1;
 };

@@ -241,6 +241,7 @@ void Closure::write_node(std::int32_t number) {
     if (input >= 0 && visited_[static_cast<std::size_t>(input)].position < 0) write_leaf(input);
   }
   WorkNode& made = add_node(number);
+  made.again = made.recorded->again;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i] < 0) continue;
     const std::int32_t position = visited_[static_cast<std::size_t>(inputs[i])].position;

@@ -17,6 +17,7 @@ struct NodeRole {
   bool leaf = false;                               // in memory
   bool donatable = false;                          // a leaf whose memory nobody needs after this work
   bool persistent = false;                         // a leaf that lives across steps (a module's parameter or buffer)
+  bool again = false;                              // computed for backward again (checkpoint.h)
   bool operator==(const NodeRole&) const = default;
 };
 

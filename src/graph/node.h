@@ -72,6 +72,15 @@ class Node final : public RefCounted, public NodeInfo {
   /// Whether this is the value of a cell that lives across steps.
   bool persistent() const { return persistent_.load(std::memory_order_relaxed); }
   void mark_persistent() { persistent_.store(true, std::memory_order_relaxed); }
+  /// The checkpoint whose function recorded the node (checkpoint.h), 0 for none, or checkpoint_result.
+  std::uint32_t checkpoint() const { return checkpoint_.load(std::memory_order_relaxed); }
+  static constexpr std::uint32_t checkpoint_result = ~std::uint32_t{0};
+  /// Whether it is not kept for backward.
+  bool in_checkpoint() const { return checkpoint() != 0 && checkpoint() != checkpoint_result; }
+  void set_checkpoint(std::uint32_t checkpoint) { checkpoint_.store(checkpoint, std::memory_order_relaxed); }
+  /// Of a node that computes for backward again what another one computed in a checkpoint: plans keep the two apart.
+  /// Set before others see the node.
+  bool again = false;
   /// Of a pending cast: it is to be kept with the value that it is made of (hoisting.h). Set before others see the
   /// node.
   bool hoisted = false;
@@ -112,6 +121,7 @@ class Node final : public RefCounted, public NodeInfo {
   std::uint64_t hash_ = 0;
   std::atomic<State> state_{State::pending};
   std::atomic<bool> persistent_{false};
+  std::atomic<std::uint32_t> checkpoint_{0};
 };
 
 /// Elements of a contiguous value in bytes.

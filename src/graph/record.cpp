@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <russet/error.h>
 
+#include "graph/checkpoint.h"
 #include "graph/closure.h"
 #include "graph/executor.h"
 #include "graph/hoisting.h"
@@ -45,7 +46,9 @@ NodeRef recorded(ops::Op op, Inputs&& inputs, NodeInfo&& given) {
     executor_of(given.device);  // throws where there is no such device
   }
   Recorder::current().count_node();
-  return make_ref<Node>(std::move(given), std::forward<Inputs>(inputs));
+  NodeRef node = make_ref<Node>(std::move(given), std::forward<Inputs>(inputs));
+  node->set_checkpoint(Checkpoint::current());
+  return node;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@ namespace {
 constexpr std::size_t most_known = 256;
 
 bool is_recipe(const Node& node) {
+  if (node.checkpoint() != 0) return node.in_checkpoint();
   switch (ops::row(node.op).family) {
     case ops::Family::elementwise:
     case ops::Family::movement:
@@ -62,6 +63,7 @@ std::uint64_t SavedSet::structure() const {
   const auto mix = [&](std::uint64_t value) { hash = (hash ^ value) * 0x9e3779b97f4a7c15U + (hash >> 29); };
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
     mix(candidates_[i].node->hash() + candidates_[i].is_saved);
+    mix(candidates_[i].is_recipe * 2ULL + candidates_[i].node->in_checkpoint());
     for (const std::int32_t input : inputs_of(i)) mix(static_cast<std::uint64_t>(input));
   }
   return hash;
@@ -76,7 +78,9 @@ void SavedSet::cut() {
   min_cut_.reset(2 * count + 2);
   for (std::int32_t i = 0; i < count; ++i) {
     const Candidate& candidate = candidates_[static_cast<std::size_t>(i)];
-    min_cut_.add_edge(before(i), behind(i), static_cast<std::int64_t>(byte_size(*candidate.node)));
+    const bool keepable = !candidate.node->in_checkpoint();
+    const auto bytes = static_cast<std::int64_t>(byte_size(*candidate.node));
+    min_cut_.add_edge(before(i), behind(i), keepable ? bytes : MinCut::unlimited);
     if (candidate.is_saved) min_cut_.add_edge(behind(i), sink, MinCut::unlimited);
     if (!candidate.is_recipe) min_cut_.add_edge(source, before(i), MinCut::unlimited);
     for (const std::int32_t input : inputs_of(static_cast<std::size_t>(i))) {

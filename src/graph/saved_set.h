@@ -14,6 +14,7 @@ namespace russet::graph {
 /// Chooses the nodes of fewest bytes from which all saved values can be computed again: a minimum cut between what only
 /// the forward pass computes (contractions, reductions and the like) and the saved values. Elementwise, movement,
 /// random and source nodes behind the cut stay recipes. Of cuts with equal bytes, the one nearest to the saved values.
+/// What the function of a checkpoint recorded is always a recipe, but for its results, which never are.
 class SavedSet {
  public:
   void clear() { saved_.clear(); }

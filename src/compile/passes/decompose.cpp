@@ -54,6 +54,7 @@ class Decomposer {
     Value value;
     value.op = op;
     value.origin = old_->origin;
+    value.again = old_->again;
     value.inputs = Inputs(inputs);
     value.attributes = std::move(attributes);
     std::vector<ops::Description> descriptions;

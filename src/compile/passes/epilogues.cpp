@@ -91,6 +91,7 @@ class Epilogues {
     const Cluster& tail = program_.clusters[static_cast<std::size_t>(group)];
     const Value& value = value_at(program_, result);
     if (tail.kind != Cluster::Kind::group || tail.space != value.shape) return false;
+    if (!value.again && computes_again(program_, tail)) return false;
     if (tail.reduced != 0 && kind_of(program_, tail) != Group::Kind::column) return false;
     std::size_t full = 0;
     for (const ValueId id : tail.stores) {

@@ -39,6 +39,7 @@ Fusion::Summary Fusion::summary_of(const Cluster& own) const {
   made.reduces = is_reduction(value);
   made.fails = may_fail(program_, value, target_);
   made.computed = is_computed_by(program_, value, target_);
+  made.again = value.again;
   return made;
 }
 
@@ -49,7 +50,9 @@ void Fusion::merge_along_reads() {
     for (const ValueId input : program_.values[id].inputs) {
       if (input < 0) continue;
       const std::int32_t other = owner(input);
-      if (other >= 0) try_merge(other, program_.owner[id]);
+      // What is computed again for backward must not be computed early, with what it reads.
+      const bool early = program_.values[id].again && other >= 0 && !summary(other).again;
+      if (other >= 0 && !early) try_merge(other, program_.owner[id]);
     }
   }
 }
@@ -63,7 +66,8 @@ void Fusion::merge_siblings() {
     for (std::size_t i = 1; i < all.size(); ++i) {
       const std::int32_t a = owner(all[i - 1]);
       const std::int32_t b = owner(all[i]);
-      if (a >= 0 && b >= 0 && a != b && fit(value.shape, cluster(a)) == Fit::full) try_merge(a, b);
+      const bool both = a >= 0 && b >= 0 && a != b && summary(a).again == summary(b).again;
+      if (both && fit(value.shape, cluster(a)) == Fit::full) try_merge(a, b);
     }
   }
 }
@@ -153,6 +157,7 @@ void Fusion::merge(std::int32_t whole, std::int32_t part, IterationSpace space, 
   said.loads = std::move(both.loads);
   said.stored = both.stored;
   said.reduces |= summary(part).reduces;
+  said.again |= summary(part).again;
   merge_into(said.viewed, summary(part).viewed);
   said.viewed.erase(std::unique(said.viewed.begin(), said.viewed.end()), said.viewed.end());
   summary(part) = {};

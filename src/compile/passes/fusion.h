@@ -27,6 +27,7 @@ class Fusion {
     bool reduces = false;
     bool fails = false;     // may, so it stays alone
     bool computed = false;  // by the device itself
+    bool again = false;     // some members are computed for backward again
   };
   struct IterationSpace {
     Shape sizes;

@@ -62,6 +62,7 @@ void pair(Program& program, const Target&) {
       const bool belongs =
           (value_at(program, part).op == Op::attention_logsumexp) == (value_at(program, whole).op == Op::attention);
       if (!belongs || program.clusters[static_cast<std::size_t>(first)].members.size() > 1) continue;
+      if (value_at(program, whole).again != value_at(program, part).again) continue;
       if (!reads_the_same(value_at(program, whole), value_at(program, part))) continue;
       if (!order.can_merge(first, second)) continue;
       merge(program, first, second);

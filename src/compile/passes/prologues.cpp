@@ -80,6 +80,7 @@ class Storing {
     const ValueId value = value_at(program_, whole.members.front()).inputs[input];
     const std::int32_t group = program_.owner[static_cast<std::size_t>(value)];
     if (group < 0 || !is_storable(cluster(group), value) || reads_more(whole, input, group)) return;
+    if (computes_again(program_, whole) && !computes_again(program_, cluster(group))) return;
     Attached attached = attached_to(program_, whole);
     attached.prologues[input] = &cluster(group);
     if (!target_.accepts_epilogue(emit_primitive(program_, whole.members.front(), attached, places_))) return;

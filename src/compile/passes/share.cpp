@@ -20,7 +20,7 @@ std::uint64_t hash_of(const Value& value) {
 
 bool compute_the_same(const Value& a, const Value& b) {
   return a.op == b.op && a.dtype == b.dtype && a.shape == b.shape && a.inputs == b.inputs && a.argument == b.argument &&
-         a.strides == b.strides && a.attributes == b.attributes;
+         a.strides == b.strides && a.again == b.again && a.attributes == b.attributes;
 }
 
 }  // namespace

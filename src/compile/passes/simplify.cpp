@@ -53,6 +53,7 @@ class Simplifier {
   ValueId add(Value value) {
     value.strides = contiguous_strides(value.shape);
     if (value.origin < 0) value.origin = program_.values[old_].origin;
+    value.again = program_.values[old_].again;
     values_.push_back(std::move(value));
     return static_cast<ValueId>(values_.size() - 1);
   }
