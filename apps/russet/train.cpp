@@ -52,8 +52,8 @@ void print_start(Trainer& trainer) {
     fmt::print("the accuracy is that of the classes of the nearest {} training images, by the encoder's features\n",
                train::NeighbourOptions{}.neighbours);
   }
-  if (const auto planned = trainer.planned_bytes()) {
-    fmt::print("memory needed: {} of {}\n", format_size(*planned), format_size(arguments.bytes("memory")));
+  if (const auto& plan = trainer.memory_plan()) {
+    fmt::print("memory needed: {} of {}\n", format_size(plan->bytes), format_size(arguments.bytes("memory")));
   }
   if (trainer.step() > 0) fmt::print("going on behind step {}\n", trainer.step());
   std::fflush(stdout);

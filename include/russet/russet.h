@@ -14,6 +14,7 @@
 #include <russet/operators.h>
 #include <russet/optim.h>
 #include <russet/random.h>
+#include <russet/random_part.h>
 #include <russet/runtime.h>
 #include <russet/tensor.h>
 #include <russet/text.h>

@@ -43,12 +43,12 @@ class Writer {
     add(instruction);
   }
 
-  /// The row-major position within the space.
-  std::int16_t position() {
+  /// The row-major position within the space, counted from `first`.
+  std::int16_t position(std::int64_t first = 0) {
     Instruction instruction;
     instruction.kind = Kind::index;
     instruction.dtype = DType::int64;
-    instruction.access = add_access({-1, DType::int64, 0, -1, contiguous_strides(group_.space)});
+    instruction.access = add_access({-1, DType::int64, first, -1, contiguous_strides(group_.space)});
     return add(instruction);
   }
 
@@ -125,7 +125,7 @@ Group source_group(const Primitive& primitive) {
       instruction.kind = Kind::random;
       instruction.op = primitive.op;
       instruction.seed = attribute<ops::Seed>(primitive).value;
-      instruction.inputs[0] = writer.position();
+      instruction.inputs[0] = writer.position(attribute<ops::Seed>(primitive).first);
   }
   writer.store(output, writer.add(instruction));
   return writer.take();

@@ -73,7 +73,9 @@ ValueId first_of(const Program& program, const Cluster& cluster) {
 bool draws(const Program& program, const Value& value, std::size_t input) {
   if (ops::row(value.op).family != Family::attention || value.inputs[input] < 0) return false;
   const int place = ops::attention_inputs(value.op, std::get<ops::Attention>(value.attributes)).uniform;
-  return place == static_cast<int>(input) && value_at(program, value.inputs[input]).op == Op::uniform;
+  const Value& drawn = value_at(program, value.inputs[input]);
+  return place == static_cast<int>(input) && drawn.op == Op::uniform &&
+         std::get<ops::Seed>(drawn.attributes).first == 0;
 }
 
 bool reads_through_view(const Value& primitive, int input, const Value& view) {

@@ -166,11 +166,13 @@ class Emitter {
     return add(load);
   }
 
-  std::int16_t index(const Value& v, Extent extent) {
+  /// The position of an element, counted from `first`.
+  std::int16_t index(const Value& v, Extent extent, std::int64_t first = 0) {
     Instruction index{Kind::index};
     index.dtype = DType::int64;
     index.extent = extent;
     Access access;
+    access.offset = first;
     access.dtype = DType::int64;
     access.strides = contiguous_strides(v.shape);
     index.access = add_access(spread(access, v.shape));
@@ -195,8 +197,9 @@ class Emitter {
       if (const auto* number = std::get_if<ops::Number>(&v.attributes)) in.number = *number;
     } else if (ops::row(v.op).family == ops::Family::random) {
       in.kind = Kind::random;
-      in.seed = std::get<ops::Seed>(v.attributes).value;
-      in.inputs[0] = index(v, extent);
+      const auto& seed = std::get<ops::Seed>(v.attributes);
+      in.seed = seed.value;
+      in.inputs[0] = index(v, extent, seed.first);
     } else if (is_reduction(v)) {
       return reduce(v, in);
     } else {

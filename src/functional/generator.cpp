@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+#include <russet/error.h>
 #include <russet/random.h>
+#include <russet/random_part.h>
 
 #include <array>
 
@@ -32,6 +35,24 @@ void manual_seed(std::uint64_t seed) {
   for (std::size_t kind = 0; kind < device_types; ++kind) {
     default_generator(static_cast<DeviceType>(kind)).manual_seed(seed);
   }
+}
+
+namespace {
+
+thread_local const RandomPart* innermost_part = nullptr;
+
+}  // namespace
+
+RandomPart::RandomPart(std::int64_t first, std::int64_t count) : first_(first), count_(count), around_(innermost_part) {
+  if (first < 0 || count < 1) throw ValueError(fmt::format("RandomPart: {} samples from sample {} on", count, first));
+  innermost_part = this;
+}
+
+RandomPart::~RandomPart() { innermost_part = around_; }
+
+std::int64_t RandomPart::numbers_before(const Shape& sizes) {
+  if (innermost_part == nullptr || sizes.empty() || sizes[0] % innermost_part->count_ != 0) return 0;
+  return numel(sizes) / innermost_part->count_ * innermost_part->first_;
 }
 
 }  // namespace russet

@@ -5,6 +5,7 @@
 #include <russet/functional/ordering.h>
 #include <russet/functional/random.h>
 #include <russet/functional/reduction.h>
+#include <russet/random_part.h>
 
 #include <algorithm>
 #include <cmath>
@@ -29,7 +30,7 @@ Tensor random(Op op, const Shape& sizes, Device device, Generator* generator) {
   given.dtype = op == Op::random_bits ? DType::int64 : DType::float32;
   given.device = device;
   given.shape = sizes;
-  given.attributes = ops::Seed{state.seed};
+  given.attributes = ops::Seed{state.seed, RandomPart::numbers_before(sizes)};
   given.argument = state.offset;
   return graph::wrap(graph::record(op, graph::NodeRefs{}, std::move(given)));
 }

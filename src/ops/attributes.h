@@ -75,9 +75,11 @@ struct Indexing {
   }
 };
 
-/// random: the key of the generator.
+/// random: the key of the generator, and the position of the first number, which is not 0 where the numbers are a part
+/// of more.
 struct Seed {
   std::uint64_t value = 0;
+  std::int64_t first = 0;
   bool operator==(const Seed&) const = default;
 };
 

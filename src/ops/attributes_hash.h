@@ -30,7 +30,7 @@ struct AttributeHash {
     for (const std::int16_t source : a.sources) hash = base::mix(hash, static_cast<std::uint64_t>(source));
     return base::mix(hash, (a.accumulates ? 4ULL : 0ULL) + (a.from_end ? 2ULL : 0ULL) + (a.checked ? 1ULL : 0ULL));
   }
-  std::uint64_t operator()(const Seed& a) const { return a.value; }
+  std::uint64_t operator()(const Seed& a) const { return base::mix(a.value, static_cast<std::uint64_t>(a.first)); }
   std::uint64_t operator()(const Linalg& a) const {
     return (a.vectors ? 8ULL : 0ULL) + (a.invertible ? 4ULL : 0ULL) + (a.upper ? 2ULL : 0ULL) + (a.unit ? 1ULL : 0ULL);
   }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <russet/autograd.h>
 #include <russet/functional.h>
+#include <russet/random_part.h>
 #include <russet/runtime.h>
 #include <russet/train/step.h>
 
@@ -22,8 +23,26 @@ amp::GradScaler scaler_for(DType precision) {
   return amp::GradScaler(amp::GradScalerOptions{.enabled = precision == DType::float16});
 }
 
-void add_gradients(const Tensor& loss, std::int64_t parts, amp::GradScaler& scaler) {
-  scaler.scale(parts == 1 ? loss : loss * (1.0 / static_cast<double>(parts))).backward();
+void add_gradients(const Tensor& loss, double share, amp::GradScaler& scaler) {
+  scaler.scale(share == 1 ? loss : loss * share).backward();
+}
+
+BatchParts::BatchParts(data::Batch batch, std::int64_t samples)
+    : batch_(std::move(batch)), count_((batch_.input.size(0) + samples - 1) / samples) {
+  before_ = default_generator(batch_.input.device().type).state();
+}
+
+void BatchParts::with(std::int64_t part, const Work& work) const {
+  if (count_ == 1) return work(batch_, 1);
+  const std::int64_t samples = batch_.input.size(0);
+  const std::int64_t first = samples * part / count_;
+  const std::int64_t taken = samples * (part + 1) / count_ - first;
+  const auto of = [&](const Tensor& whole) { return whole.defined() ? whole.narrow(0, first, taken) : whole; };
+  data::Batch own{of(batch_.input), of(batch_.target)};
+  for (const auto& [name, field] : batch_.fields) own.fields.emplace(name, of(field));
+  default_generator(batch_.input.device().type).set_state(before_);
+  const RandomPart random(first, taken);
+  work(own, static_cast<double>(taken) / static_cast<double>(samples));
 }
 
 void finish_step(optim::Optimizer* optimizer, amp::GradScaler& scaler, double clip_grad,

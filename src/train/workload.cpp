@@ -90,28 +90,34 @@ Workbench::Workbench(const Workload& workload, Device device)
   flush();
 }
 
-Tensor Workbench::loss() {
+Tensor Workbench::loss(const data::Batch& batch) {
   const Autocast scope = autocast_to(workload_.precision);
-  return loss_of(workload_.objective, forward(model_, batch_), batch_.target,
+  return loss_of(workload_.objective, forward(model_, batch), batch.target,
                  {.label_smoothing = workload_.label_smoothing});
 }
 
 void Workbench::train_step() {
   if (!model_.is_training()) model_.train();
+  const BatchParts parts(batch_, workload_.part.value_or(workload_.batch));
   Tensor value;  // computed, for a training loop reads it
-  const auto add_part = [&] {
-    value = loss();
-    add_gradients(value, workload_.accumulate, scaler_);
+  const auto add_part = [&](const data::Batch& part, double share) {
+    value = loss(part);
+    add_gradients(value, share / static_cast<double>(workload_.accumulate), scaler_);
   };
-  for (std::int64_t i = 1; i < workload_.accumulate; ++i) add_part();
-  finish_step(optimizer_.get(), scaler_, workload_.clip_grad, trained_, add_part);
+  const std::int64_t count = workload_.accumulate * parts.count();
+  for (std::int64_t i = 1; i < count; ++i) parts.with((i - 1) % parts.count(), add_part);
+  finish_step(optimizer_.get(), scaler_, workload_.clip_grad, trained_,
+              [&] { parts.with(parts.count() - 1, add_part); });
 }
 
 Tensor Workbench::eval_step() {
   if (model_.is_training()) model_.eval();
   const NoGrad no_grad;
   const Autocast scope = autocast_to(workload_.precision);
-  Tensor output = forward(model_, batch_);
+  Tensor output;
+  BatchParts(batch_, workload_.part.value_or(workload_.batch)).with(0, [&](const data::Batch& part, double) {
+    output = forward(model_, part);
+  });
   flush();
   return output;
 }

@@ -436,8 +436,8 @@ class Mistakes(Case):
                      says="classes")
 
     def test_memory_is_refused_before_anything_runs(self):
-        self.mistake("train", "lenet5", "--data", "shapes", "--batch", "64", "--memory", "3MiB", "--out", "run",
-                     says=["needs", "3.0 MiB", "would fit"])
+        self.mistake("train", "lenet5", "--data", "shapes", "--batch", "64", "--memory", "100KiB", "--out", "run",
+                     says=["needs", "100.0 KiB", "would fit"])
         self.mistake("plan", "lenet5", "--memory", "100KiB", says=["needs", "100.0 KiB"])
 
     def test_a_plan_keeps_within_its_memory(self):

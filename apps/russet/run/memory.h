@@ -10,8 +10,16 @@ namespace russet::app {
 /// What a step of the run does. `arguments` are complete.
 train::Workload run_workload(const Arguments& arguments, const Task& task);
 
-/// Throws OutOfMemoryError if training and evaluation need more than `budget` bytes on the run's device; the error says
-/// what is needed, what there is, and which batch size would fit. Returns what is needed.
-std::uint64_t require_memory(const Arguments& arguments, const Task& task, std::uint64_t budget);
+/// How a run keeps within its memory.
+struct MemoryPlan {
+  std::uint64_t bytes = 0;             // that training and evaluation take
+  std::optional<std::int64_t> part{};  // how many samples are computed at once, if not whole batches (BatchParts)
+};
+
+/// Plans training and evaluation within `budget` bytes on the run's device: activations are computed again where there
+/// is no room to keep them, and where that is not enough batches are computed in parts, if the loss is a mean over
+/// samples. Throws OutOfMemoryError if that is not enough either; the error says what is needed, what there is, and
+/// which batch size would fit.
+MemoryPlan plan_memory(const Arguments& arguments, const Task& task, std::uint64_t budget);
 
 }  // namespace russet::app

@@ -11,6 +11,7 @@
 
 #include "run/defaults.h"
 #include "run/learning_rate.h"
+#include "run/memory.h"
 #include "run/state.h"
 #include "run/trainer.h"
 
@@ -31,7 +32,7 @@ class Trainer::Run {
   std::int64_t step() const { return state_.step; }
   std::int64_t total_steps() const;
   std::int64_t steps_per_epoch() const;
-  std::optional<std::uint64_t> planned() const { return planned_; }
+  const std::optional<MemoryPlan>& memory_plan() const { return memory_plan_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -41,6 +42,8 @@ class Trainer::Run {
   void make_loaders();
   void prepare_folder();
   bool run_epoch(const Callbacks& callbacks);
+  void say_how_memory_is_kept(const Callbacks& callbacks) const;
+  train::BatchParts parts_of(data::Batch batch) const;
   void take_step(Clock::time_point& before);
   void read_losses();
   train::LossOptions loss_options() const;
@@ -57,7 +60,7 @@ class Trainer::Run {
 
   RunState state_;
   Task task_;
-  std::optional<std::uint64_t> planned_;
+  std::optional<MemoryPlan> memory_plan_;
   std::unique_ptr<models::Model> model_;
   std::vector<Tensor> trained_;  // parameters
   std::unique_ptr<optim::Optimizer> optimizer_;

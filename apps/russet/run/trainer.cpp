@@ -51,7 +51,7 @@ Trainer::Run::Run(RunState state, Task task, std::optional<io::Checkpoint> check
     : state_(std::move(state)), task_(std::move(task)), unread_(std::make_unique<Unread>()) {
   const Arguments& arguments = state_.arguments;
   if (arguments.has("memory")) {
-    planned_ = require_memory(arguments, task_, arguments.bytes("memory"));
+    memory_plan_ = plan_memory(arguments, task_, arguments.bytes("memory"));
     set_memory_limit(arguments.bytes("memory"));
   }
   manual_seed(static_cast<std::uint64_t>(arguments.integer("seed")));
@@ -104,6 +104,7 @@ void Trainer::Run::make_loaders() {
   if (!task_.test) return;
   loading.mixing = {};
   loading.batch = std::min(arguments.integer("batch"), task_.test->size());
+  if (memory_plan_ && memory_plan_->part) loading.batch = std::min(loading.batch, *memory_plan_->part);
   loading.shuffle = loading.group_by_length = false;
   loading.drop_last = false;
   test_loader_ = std::make_unique<data::DataLoader>(task_.test, loading);
@@ -148,6 +149,7 @@ Result Trainer::Run::run(const Callbacks& callbacks) {
   prepare_folder();
   log_ = std::make_unique<Log>(out() / "log.jsonl", state_.log_bytes);
   if (!resumed_) write_checkpoint();
+  say_how_memory_is_kept(callbacks);
   bool stopped = false;
   while (state_.step < total_steps() && !stopped) stopped = run_epoch(callbacks);
   Result result;
@@ -187,15 +189,32 @@ bool Trainer::Run::run_epoch(const Callbacks& callbacks) {
   return callbacks.stop != nullptr && callbacks.stop->load();
 }
 
+train::BatchParts Trainer::Run::parts_of(data::Batch batch) const {
+  const std::int64_t samples = batch.input.size(0);
+  const bool whole = !memory_plan_ || !memory_plan_->part;
+  return {std::move(batch), whole ? samples : *memory_plan_->part};
+}
+
+/// Says it if batches are computed in parts.
+void Trainer::Run::say_how_memory_is_kept(const Callbacks& callbacks) const {
+  if (!callbacks.say || !memory_plan_ || !memory_plan_->part) return;
+  const auto state = model_->state_dict();
+  const bool has_statistics =
+      std::any_of(state.begin(), state.end(), [](const auto& entry) { return entry.first.ends_with("running_mean"); });
+  callbacks.say(fmt::format("--memory {}: batches are computed in parts of at most {} samples{}",
+                            format_size(state_.arguments.bytes("memory")), *memory_plan_->part,
+                            has_statistics ? "; the statistics of batch norm are those of the parts" : ""));
+}
+
 /// One step of the optimizer. `before`: when the one before ended; set to this one's end.
 void Trainer::Run::take_step(Clock::time_point& before) {
   const Arguments& arguments = state_.arguments;
   const std::int64_t left = loader_->batches() - loader_->state().position;
-  const std::int64_t parts = std::min(arguments.integer("accumulate"), left);
+  const std::int64_t batches = std::min(arguments.integer("accumulate"), left);
   const double lr = learning_rate_.at(state_.step);
   optimizer_->set_lr(lr);
   Unread::Step step;
-  const auto add_part = [&](const data::Batch& batch) {
+  const auto add_part = [&](const data::Batch& batch, double share) {
     Tensor loss;
     {
       const Autocast scope = autocast_to(precision());
@@ -203,11 +222,17 @@ void Trainer::Run::take_step(Clock::time_point& before) {
     }
     step.losses.push_back(loss.detach());
     step.samples.push_back(batch.input.size(0));
-    train::add_gradients(loss, parts, scaler_);
+    train::add_gradients(loss, share / static_cast<double>(batches), scaler_);
   };
-  for (std::int64_t part = 1; part < parts; ++part) add_part(*loader_->next());
-  const std::optional<data::Batch> last = loader_->next();
-  train::finish_step(optimizer_.get(), scaler_, arguments.real("clip-grad"), trained_, [&] { add_part(*last); });
+  for (std::int64_t batch = 1; batch < batches; ++batch) {
+    const train::BatchParts parts = parts_of(*loader_->next());
+    for (std::int64_t part = 0; part < parts.count(); ++part) parts.with(part, add_part);
+  }
+  const train::BatchParts parts = parts_of(*loader_->next());
+  const std::int64_t last = parts.count() - 1;
+  for (std::int64_t part = 0; part < last; ++part) parts.with(part, add_part);
+  train::finish_step(optimizer_.get(), scaler_, arguments.real("clip-grad"), trained_,
+                     [&] { parts.with(last, add_part); });
   const auto now = Clock::now();
   step.record = {++state_.step, 0, lr, std::chrono::duration<double, std::milli>(now - before).count()};
   before = now;
@@ -387,6 +412,6 @@ models::Model& Trainer::model() { return run_->model(); }
 std::int64_t Trainer::step() const { return run_->step(); }
 std::int64_t Trainer::steps() const { return run_->total_steps(); }
 std::int64_t Trainer::steps_per_epoch() const { return run_->steps_per_epoch(); }
-std::optional<std::uint64_t> Trainer::planned_bytes() const { return run_->planned(); }
+const std::optional<MemoryPlan>& Trainer::memory_plan() const { return run_->memory_plan(); }
 
 }  // namespace russet::app

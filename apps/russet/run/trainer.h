@@ -13,6 +13,7 @@
 
 #include "options.h"
 #include "run/log.h"
+#include "run/memory.h"
 #include "run/task.h"
 
 namespace russet::app {
@@ -71,8 +72,8 @@ class Trainer {
   std::int64_t step() const;
   std::int64_t steps() const;
   std::int64_t steps_per_epoch() const;
-  /// Bytes that --memory's dry run found.
-  std::optional<std::uint64_t> planned_bytes() const;
+  /// How the run keeps within --memory.
+  const std::optional<MemoryPlan>& memory_plan() const;
 
  private:
   class Run;

@@ -19,6 +19,8 @@ struct Workload {
   models::ModelOptions options{};
   std::int64_t batch = 1;
   std::int64_t accumulate = 1;
+  /// Samples that a step takes at once, at most, if a batch is more than there is memory for (BatchParts).
+  std::optional<std::int64_t> part{};
   /// Of matrix work: float32, or what Autocast takes. Gradients of float16 are scaled (amp::GradScaler).
   DType precision = DType::float32;
   Objective objective = Objective::cross_entropy;
@@ -47,7 +49,7 @@ class Workbench {
   Tensor eval_step();
 
  private:
-  Tensor loss();
+  Tensor loss(const data::Batch& batch);
   Workload workload_;
   models::Model model_;
   std::vector<Tensor> trained_;

@@ -44,16 +44,18 @@ void run_source(const PrimitiveRun& primitive) {
 }
 
 void run_random(const PrimitiveRun& primitive) {
-  const std::uint64_t seed = primitive.attribute<ops::Seed>().value;
+  const auto& [seed, first] = primitive.attribute<ops::Seed>();
+  const auto from = static_cast<std::uint64_t>(first);
   const std::uint64_t offset = primitive.argument();
   if (primitive.op() == Op::random_bits) {
     Array<std::int64_t> result(primitive.output_shape());
-    for (std::size_t i = 0; i < result.values.size(); ++i) result.values[i] = base::random_bits_at(seed, offset, i);
+    for (std::size_t i = 0; i < result.values.size(); ++i)
+      result.values[i] = base::random_bits_at(seed, offset, from + i);
     return primitive.output(result);
   }
   const auto draw = primitive.op() == Op::uniform ? base::uniform_at : base::normal_at;
   Array<double> result(primitive.output_shape());
-  for (std::size_t i = 0; i < result.values.size(); ++i) result.values[i] = draw(seed, offset, i);
+  for (std::size_t i = 0; i < result.values.size(); ++i) result.values[i] = draw(seed, offset, from + i);
   primitive.output(result);
 }
 
