@@ -17,8 +17,9 @@ set(CMAKE_FRAMEWORK_PATH ${CMAKE_CURRENT_LIST_DIR}/frameworks)
 
 # What libc++ of macOS 14 lacks is an error.
 set(CMAKE_CXX_FLAGS_INIT -U_LIBCPP_HAS_NO_VENDOR_AVAILABILITY_ANNOTATIONS)
+# Without optimisation, functions of metal-cpp are compiled that nothing calls, and that name what no stub has.
 foreach(kind SHARED EXE)
-  set(CMAKE_${kind}_LINKER_FLAGS_INIT -F${CMAKE_CURRENT_LIST_DIR}/frameworks)
+  set(CMAKE_${kind}_LINKER_FLAGS_INIT "-F${CMAKE_CURRENT_LIST_DIR}/frameworks -Wl,-dead_strip")
 endforeach()
 foreach(package fmt nlohmann_json CLI11)
   set(${package}_DIR ${CMAKE_CURRENT_LIST_DIR}/packages)
