@@ -16,6 +16,8 @@ import unittest
 import zipfile
 import zlib
 
+import pages
+
 RUSSET = None
 MODELS = ["mlp", "lenet5", "alexnet", "vgg16", "resnet18", "resnet18_cifar", "resnet50", "efficientnet_b0",
           "efficientnet_b4", "convmixer_768_32", "vit_b_16", "simclr_resnet18", "bert_base", "bert_base_mlm"]
@@ -477,9 +479,11 @@ class Runs(Case):
         self.assertEqual([line["step"] for line in steps], list(range(1, end["steps"] + 1)))
         for line in steps:
             self.assertEqual(sorted(line), ["loss", "lr", "ms", "step"])
-        report = (self.folder / "run/report.html").read_text()
-        self.assertIn("<svg", report)
-        self.assertNotIn("http", report.replace("http-equiv", ""))
+        report = pages.Page((self.folder / "run/report.html").read_text())
+        captions = ["Training loss", "Accuracy on the evaluation part, %", "Loss on the evaluation part", "Learning rate"]
+        self.assertEqual([text for _, text in report.all("figcaption")], captions)
+        self.assertEqual(len(report.all("polyline")), len(captions))
+        self.assertIn(["model", "lenet5"], report.table())
 
         (score,) = self.lines("eval", "lenet5", *SMALL, "--weights", "run/model.safetensors")
         self.assertEqual(score["accuracy"], end["accuracy"])

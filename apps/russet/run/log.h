@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "run/append_file.h"
+
 namespace russet::app {
 
 struct StepRecord {
@@ -22,27 +24,18 @@ struct EpochRecord {
   std::optional<double> test_loss{};
 };
 
-/// A number that JSON lacks (NaN, infinity) is written as null.
+/// A number that JSON lacks (NaN, infinity) is written as null. Opening, flush and sync are AppendFile's.
 class Log {
  public:
-  /// Opens or makes the file; what it holds beyond `bytes` is cut off. Throws FileError, also if it holds less.
-  Log(const std::filesystem::path& path, std::uint64_t bytes);
-  ~Log();
-  Log(const Log&) = delete;
-  Log& operator=(const Log&) = delete;
+  Log(const std::filesystem::path& path, std::uint64_t bytes) : file_(path, bytes) {}
 
   void add(const StepRecord& record);
   void add(const EpochRecord& record);
-  /// Hands all lines to the system. Throws FileError.
-  void flush();
-  /// flush, and forces them to the disk. Returns the length of the file.
-  std::uint64_t sync();
+  void flush() { file_.flush(); }
+  std::uint64_t sync() { return file_.sync(); }
 
  private:
-  std::string name_;
-  int descriptor_ = -1;
-  std::uint64_t bytes_ = 0;
-  std::string pending_;
+  AppendFile file_;
 };
 
 struct History {

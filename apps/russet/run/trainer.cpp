@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "folder.h"
 #include "run/defaults.h"
 #include "run/memory.h"
 #include "run/mixing.h"
@@ -128,9 +129,8 @@ std::int64_t Trainer::Run::total_steps() const {
 }
 
 void Trainer::Run::prepare_folder() {
+  make_folder(out());
   std::error_code error;
-  std::filesystem::create_directories(out(), error);
-  if (error) throw FileError(fmt::format("{}: {}", out().string(), error.message()));
   for (const auto& entry : std::filesystem::directory_iterator(out(), error)) {
     const std::string name = entry.path().filename().string();
     const auto* const ours = std::find_if(std::begin(file_names), std::end(file_names),
