@@ -15,14 +15,16 @@ if(RUSSET_APPS)
   find_package(CLI11 REQUIRED)
 endif()
 
-# russet_library(TARGET HEADER LIBRARY...): an imported target for a library that is found by its header and file.
-# PATH_SUFFIXES as find_library takes them.
+# russet_library(TARGET HEADER LIBRARY...): an imported target for a library that is found by its header and file; without
+# NAMES it is headers alone. PATH_SUFFIXES as find_library takes them.
 function(russet_library target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "HEADER" "NAMES;PATH_SUFFIXES;HINTS")
   string(TOUPPER ${target} upper)
-  find_library(${upper}_LIBRARY NAMES ${arg_NAMES} PATH_SUFFIXES ${arg_PATH_SUFFIXES} HINTS ${arg_HINTS} REQUIRED)
   add_library(${target} INTERFACE)
-  target_link_libraries(${target} INTERFACE ${${upper}_LIBRARY})
+  if(arg_NAMES)
+    find_library(${upper}_LIBRARY NAMES ${arg_NAMES} PATH_SUFFIXES ${arg_PATH_SUFFIXES} HINTS ${arg_HINTS} REQUIRED)
+    target_link_libraries(${target} INTERFACE ${${upper}_LIBRARY})
+  endif()
   if(arg_HEADER)
     find_path(${upper}_INCLUDE ${arg_HEADER} PATH_SUFFIXES ${arg_PATH_SUFFIXES} HINTS ${arg_HINTS} REQUIRED)
     target_include_directories(${target} SYSTEM INTERFACE ${${upper}_INCLUDE})
@@ -35,6 +37,11 @@ russet_library(russet_highway NAMES hwy HEADER hwy/highway.h)
 # Not libzip's own package either: Debian's asks for programs that are in other packages.
 russet_library(russet_zip NAMES zip HEADER zip.h)
 russet_library(russet_utf8proc NAMES utf8proc HEADER utf8proc.h)
+if(RUSSET_APPS)
+  # The command line's event files for TensorBoard: messages, and their checksums.
+  russet_library(russet_isal NAMES isal HEADER isa-l/crc.h)
+  russet_library(russet_protozero HEADER protozero/pbf_writer.hpp)
+endif()
 if(APPLE)
   add_library(russet_blas INTERFACE)
   target_link_libraries(russet_blas INTERFACE "-framework Accelerate")

@@ -40,7 +40,7 @@ rm -rf "$prefix/include" "$prefix/lib"
 mkdir -p "$prefix/include" "$prefix/bin"
 folders="/usr/include /usr/include/$(g++ -print-multiarch)"
 for name in fmt hwy nlohmann CLI zlib.h zconf.h zip.h zipconf.h jpeglib.h jconfig.h jmorecfg.h jerror.h png.h \
-  pngconf.h pnglibconf.h utf8proc.h; do
+  pngconf.h pnglibconf.h utf8proc.h protozero isa-l; do
   for folder in $folders; do
     [ -e "$folder/$name" ] && ln -s "$folder/$name" "$prefix/include/$name"
   done

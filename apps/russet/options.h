@@ -176,6 +176,10 @@ inline constexpr OptionRow option_table[] = {
      "memory",
      Kind::bytes,
      {},
+    {"train",
+     "tensorboard",
+     Kind::text,
+     {},
      any,
      remembered,
      "The most memory to take on the device, such as 2.5GiB: activations are computed again where there is no room to "

@@ -16,6 +16,7 @@ import unittest
 import zipfile
 import zlib
 
+import event_files
 import pages
 
 RUSSET = None
@@ -597,6 +598,27 @@ class Runs(Case):
         self.mistake("convert", "a.pth", "nowhere/c.safetensors", says="nowhere")
         self.mistake("convert", "a.pth", says="OUT")
         self.assertFalse((self.folder / "c.safetensors").exists())
+
+    def test_events_for_tensorboard(self):
+        run = ["train", "lenet5", *SMALL, "--steps", "20", "--out", "run"]
+        self.good(*run, "--tensorboard", "logs/events")
+        log = [json.loads(line) for line in (self.folder / "run/log.jsonl").read_text().splitlines()]
+        steps = {line["step"]: line for line in log if "step" in line}
+        shown = event_files.read_folder(self.folder / "logs/events")
+        self.assertEqual(sorted(shown), ["test/accuracy", "test/loss", "train/learning_rate", "train/loss"])
+        for tag, key in (("train/loss", "loss"), ("train/learning_rate", "lr")):
+            self.assertEqual(shown[tag], {step: event_files.as_float32(line[key]) for step, line in steps.items()})
+        for tag, key in (("test/loss", "test_loss"), ("test/accuracy", "accuracy")):
+            self.assertEqual(list(shown[tag].values()),
+                             [event_files.as_float32(line[key]) for line in log if "epoch" in line])
+        self.assertEqual(max(shown["test/accuracy"]), 20)
+        self.good("train", "--resume", "run", "--tensorboard", "logs/events")
+        first, second = sorted((self.folder / "logs/events").iterdir())
+        self.assertEqual([event[1:] for event in event_files.read_file(second)], [(21, "start")])
+        times = [time for time, _, _ in event_files.read_file(first)]
+        self.assertEqual(times[1:], sorted(times[1:]))
+        self.write("file", b"")
+        self.mistake(*run[:-1], "other", "--tensorboard", "file/events", says="file/events")
 
     def test_bench_and_profile(self):
         (line,) = self.lines("bench", "lenet5", "--phase", "train", "--precision", "fp32", "--seconds", "0")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Kills a training run at seeded moments, resumes it each time, and compares what it leaves with a run that was never
-killed, bit for bit: weights, best weights, checkpoint, and the log but for its times.
+killed, bit for bit: weights, best weights, checkpoint, and the log but for its times. The event files that all its
+processes left hold whole records, and show what the log says.
 
 usage: kill_resume.py RUSSET [KILLS] [SEED]
 """
@@ -14,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import event_files
 
 EXACT = ["model.safetensors", "best.safetensors"]
 TRAIN = ["lenet5", "--holdout", "0.2", "--batch", "8", "--dropout", "0.2", "--epochs", "8", "--checkpoint-every", "3",
@@ -55,8 +58,16 @@ def finish(process):
 def arguments_for(folder):
     """A run that was killed before its first checkpoint starts anew."""
     if (folder / "checkpoint").exists():
-        return ["--resume", str(folder), "--checkpoint-every", "3"]
-    return [*TRAIN, *data_of(folder), "--out", str(folder)]
+        return ["--resume", str(folder), "--checkpoint-every", "3", *events_of(folder)]
+    return [*TRAIN, *data_of(folder), "--out", str(folder), *events_of(folder)]
+
+
+def event_folder(folder):
+    return folder.parent / f"{folder.name}-events"
+
+
+def events_of(folder):
+    return ["--tensorboard", str(event_folder(folder))]
 
 
 def data_of(folder):
@@ -105,7 +116,7 @@ def main():
             if kill_once(russet, killed, chance.uniform(0, duration * 0.6), chance.random() < 0.4):
                 compare(whole, killed)
                 runs += 1
-                for path in killed.iterdir():
+                for path in [*killed.iterdir(), *event_folder(killed).iterdir()]:
                     path.unlink()
             else:
                 done += 1
@@ -124,6 +135,20 @@ def compare(whole, killed):
             sys.exit(f"{name} differs")
     if log_of(whole) != log_of(killed):
         sys.exit("the log differs")
+    compare_events(whole)
+    compare_events(killed)
+
+
+def compare_events(folder):
+    """Events are float32."""
+    log = log_of(folder)
+    losses = {line["step"]: event_files.as_float32(line["loss"]) for line in log if "step" in line}
+    accuracies = [event_files.as_float32(line["accuracy"]) for line in log if "epoch" in line]
+    shown = event_files.read_folder(event_folder(folder))
+    if shown["train/loss"] != losses:
+        sys.exit(f"the event files of {folder.name} show other losses than the log")
+    if list(shown["test/accuracy"].values()) != accuracies:
+        sys.exit(f"the event files of {folder.name} show other accuracies than the log")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "run/defaults.h"
+#include "run/event_file.h"
 #include "run/learning_rate.h"
 #include "run/memory.h"
 #include "run/state.h"
@@ -70,6 +71,7 @@ class Trainer::Run {
   std::unique_ptr<data::DataLoader> bank_loader_;
   LearningRate learning_rate_;
   std::unique_ptr<Log> log_;
+  std::unique_ptr<EventFile> events_;  // for --tensorboard
   std::unique_ptr<Unread> unread_;
   Clock::time_point reported_{};
   double last_loss_ = std::numeric_limits<double>::quiet_NaN();

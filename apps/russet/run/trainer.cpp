@@ -26,6 +26,11 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+/// Seconds since 1970.
+double wall_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
 /// Losses stay on the device until this many steps have come together: reading waits for the device.
 constexpr std::size_t steps_together = 16;
 constexpr auto time_between_reports = std::chrono::milliseconds(200);
@@ -42,6 +47,7 @@ constexpr std::string_view file_names[] = {"checkpoint", "best.safetensors", "mo
 struct Trainer::Run::Unread {
   struct Step {
     StepRecord record;
+    double wall_time = 0;
     std::vector<Tensor> losses;
     std::vector<std::int64_t> samples;
   };
@@ -146,6 +152,9 @@ void Trainer::Run::prepare_folder() {
 }
 
 Result Trainer::Run::run(const Callbacks& callbacks) {
+  if (state_.arguments.has("tensorboard")) {
+    events_ = std::make_unique<EventFile>(state_.arguments.text("tensorboard"), state_.step + 1);
+  }
   prepare_folder();
   log_ = std::make_unique<Log>(out() / "log.jsonl", state_.log_bytes);
   if (!resumed_) write_checkpoint();
@@ -235,6 +244,7 @@ void Trainer::Run::take_step(Clock::time_point& before) {
                      [&] { parts.with(last, add_part); });
   const auto now = Clock::now();
   step.record = {++state_.step, 0, lr, std::chrono::duration<double, std::milli>(now - before).count()};
+  step.wall_time = wall_time();
   before = now;
   unread_->steps.push_back(std::move(step));
   if (unread_->steps.size() >= steps_together) read_losses();
@@ -253,8 +263,10 @@ void Trainer::Run::read_losses() {
     step.record.loss = sum / static_cast<double>(samples);
     last_loss_ = step.record.loss;
     log_->add(step.record);
+    if (events_) events_->add(step.record, step.wall_time);
   }
   unread_->steps.clear();
+  if (events_) events_->flush();
 }
 
 /// Reads the losses so far, a few times a second, if somebody wants to know.
@@ -300,6 +312,10 @@ void Trainer::Run::finish_epoch(const Callbacks& callbacks, Clock::time_point st
   record.loss = state_.loss_sum / static_cast<double>(std::max<std::int64_t>(state_.loss_samples, 1));
   if (test_loader_) evaluate(callbacks, record);
   log_->add(record);
+  if (events_) {
+    events_->add(record, state_.step, wall_time());
+    events_->flush();
+  }
   state_.loss_sum = 0;
   state_.loss_samples = 0;
   if (state_.loader.position == loader_->batches()) {
