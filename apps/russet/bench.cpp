@@ -1,141 +1,238 @@
 // russet bench: how fast models train and evaluate, on made-up data.
+#include <russet/io/file.h>
 #include <russet/models.h>
 #include <russet/runtime.h>
-#include <russet/train.h>
+#include <russet/version.h>
 
 #include <algorithm>
-#include <optional>
+#include <exception>
+#include <filesystem>
+#include <map>
 
+#include "bench/bench_page.h"
+#include "bench/measurement.h"
 #include "command.h"
+#include "folder.h"
 #include "machine.h"
-#include "process.h"
 #include "run/defaults.h"
 #include "workload.h"
 
 namespace russet::app {
 namespace {
 
-using train::Phase;
-
-constexpr int warm_steps = 2;
-constexpr std::size_t least_steps = 3;
-constexpr std::size_t most_steps = 400;
-
-struct Measured {
-  double first_s = 0;
-  double median_ms = 0;
-  std::uint64_t kernels = 0;  // a step
-  std::size_t peak_bytes = 0;
-  std::optional<std::size_t> resident_bytes{};  // what the system saw the process grow by
-};
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 != 0 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
-Measured measure(const train::Workload& workload, Phase phase, Device device, double seconds) {
-  Measured result;
-  reset_peak_memory(device);
-  const std::size_t before = memory_in_use(device);
-  const ResidentPeak resident;
-  train::Workbench bench(workload, device);
-  synchronize();
-  Tensor output;
-  const std::function<void()> step = [&] {
-    if (phase == Phase::train) {
-      bench.train_step();
-    } else {
-      output = bench.eval_step();
-    }
-  };
-  result.first_s = time_of(step);
-  for (int i = 0; i < warm_steps; ++i) time_of(step);
-  const std::uint64_t kernels = counters().kernels_run;
-  std::vector<double> times{time_of(step)};
-  result.kernels = counters().kernels_run - kernels;
-  double spent = times[0];
-  while ((spent < seconds || times.size() < least_steps) && times.size() < most_steps) {
-    times.push_back(time_of(step));
-    spent += times.back();
-  }
-  result.median_ms = median(times) * 1e3;
-  result.peak_bytes = peak_memory(device) - before;
-  result.resident_bytes = resident.growth();
-  return result;
-}
-
-Json line_of(const std::string& model, const std::string& phase, const std::string& precision,
-             const Arguments& arguments, const MachineRate& rate) {
-  const train::Workload workload = benchmark_of(model, precision, arguments);
-  const Device device(arguments.text("device"));
-  // Planned afterwards: the first step's time includes compiling.
-  const Measured measured = measure(workload, phase_of(phase), device, arguments.real("seconds"));
-  const train::Forecast planned = train::forecast(workload, device, phase_of(phase));
-  return {{"model", model},
-          {"phase", phase},
-          {"precision", precision},
-          {"batch", workload.batch},
-          {"device", arguments.text("device")},
-          {"ms", measured.median_ms},
-          {"samples_per_s", static_cast<double>(workload.batch) / measured.median_ms * 1e3},
-          {"first_step_s", measured.first_s},
-          {"planned_bytes", planned.peak_bytes},
-          {"peak_bytes", measured.peak_bytes},
-          {"resident_bytes", measured.resident_bytes ? Json(*measured.resident_bytes) : Json()},
-          {"kernels", measured.kernels},
-          {"utilisation", planned.operations / (measured.median_ms * 1e-3) / rate.operations_per_s}};
-}
-
-void print_row(const Json& line) {
-  fmt::print("{:<15} {:<6} {:<5} {:>6} {:>10.3f} {:>11.1f} {:>8.2f} {:>12} {:>12} {:>8} {:>6.1f} %\n",
-             line["model"].get<std::string>(), line["phase"].get<std::string>(), line["precision"].get<std::string>(),
-             line["batch"].get<std::int64_t>(), line["ms"].get<double>(), line["samples_per_s"].get<double>(),
-             line["first_step_s"].get<double>(), format_size(line["planned_bytes"].get<std::uint64_t>()),
-             format_size(line["peak_bytes"].get<std::uint64_t>()), line["kernels"].get<std::uint64_t>(),
-             line["utilisation"].get<double>() * 100);
-  std::fflush(stdout);
-}
-
 std::vector<std::string> one_or(const std::string& word, std::vector<std::string> all) {
   return word.empty() ? std::move(all) : std::vector<std::string>{word};
 }
 
-}  // namespace
+DeviceInfo info_of(Device device) {
+  for (const DeviceInfo& info : devices()) {
+    if (info.device == device) return info;
+  }
+  return {};
+}
 
-void run_bench(const Arguments& arguments) {
-  const Device device = require_device(arguments.text("device"));
-  const bool json = arguments.flag("json");
-  const std::vector<std::string> models = arguments.has("model") ? arguments.texts("model") : models::list_models();
-  const std::vector<std::string> phases = one_or(arguments.text("phase"), {"train", "eval"});
-  const std::vector<std::string> precisions = one_or(arguments.text("precision"), {"fp32", "bf16"});
-  for (const std::string& model : models) models::find_model(model);  // mistakes are said before anything is measured
-  std::vector<MachineRate> rates;
-  rates.reserve(precisions.size());
-  for (const std::string& precision : precisions) {
-    rates.push_back(measure_machine(device, precision_type(precision)));
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+/// What is measured: everything that the options leave open, of each model all phases, of each phase all devices.
+class Benchmark {
+ public:
+  /// Throws what is wrong with the options, before anything is measured.
+  explicit Benchmark(const Arguments& arguments);
+
+  /// Measures all, with a line and a new page for each. Where nothing could be measured, throws the first failure.
+  void run();
+
+ private:
+  struct Place {
+    std::string name;  // of a device
+    Device device{};
+    std::string hardware;
+    std::size_t memory = 0;                      // bytes that a step may need; 0: any
+    std::map<std::string, MachineRate> rates{};  // by precision
+  };
+
+  void add_places();
+  void measure_machines();
+  std::vector<std::int64_t> batches_of(const std::string& model) const;
+  void run_case(const Place& place, BenchCase what);
+  std::optional<double> speedup_of(const Measurement& measurement) const;
+  void print(const Measurement& measurement) const;
+  void print_head() const;
+  Facts facts() const;
+  std::filesystem::path page_path() const;
+  void write_page() const;
+
+  bool is_suite() const { return arguments_.has("suite"); }
+  std::string baseline() const { return arguments_.has("baseline") ? arguments_.text("baseline") : "cpu"; }
+
+  const Arguments& arguments_;
+  std::vector<std::string> models_;
+  std::vector<std::string> phases_;
+  std::vector<std::string> precisions_;
+  std::vector<Place> places_;  // the baseline first
+  std::vector<Measurement> measurements_;
+  std::exception_ptr failure_;  // the first one
+};
+
+Benchmark::Benchmark(const Arguments& arguments)
+    : arguments_(arguments),
+      models_(arguments.has("model") ? arguments.texts("model") : models::list_models()),
+      phases_(one_or(arguments.text("phase"), {"train", "eval"})),
+      precisions_(one_or(arguments.text("precision"), {"fp32", "bf16"})) {
+  for (const std::string& model : models_) models::find_model(model);
+  if (is_suite() && !arguments.has("out")) throw ValueError("--suite writes a page: --out DIR says where");
+  if (is_suite() && arguments.integers("batch").size() > 1) {
+    throw ValueError("--suite takes one --batch, or each model's own; several are measured without --suite");
   }
-  if (!json) {
-    for (std::size_t i = 0; i < rates.size(); ++i) {
-      fmt::print("this machine, {}: {:.1f} GFLOP/s, {:.1f} GB/s\n", precisions[i], rates[i].operations_per_s * 1e-9,
-                 rates[i].bytes_per_s * 1e-9);
+  if (!is_suite() && arguments.has("baseline")) throw ValueError("--baseline goes with --suite");
+  add_places();
+}
+
+void Benchmark::add_places() {
+  std::vector<std::string> names = arguments_.words("device");
+  if (is_suite()) names.insert(names.begin(), baseline());
+  for (const std::string& given : names) {
+    const Device device = require_device(given);
+    const std::string name = to_string(device);
+    if (std::any_of(places_.begin(), places_.end(), [&](const Place& place) { return place.name == name; })) continue;
+    const DeviceInfo info = info_of(device);
+    const std::size_t memory = arguments_.has("memory") ? arguments_.bytes("memory") : info.memory_bytes;
+    places_.push_back({name, device, info.name, memory, {}});
+  }
+}
+
+void Benchmark::measure_machines() {
+  for (Place& place : places_) {
+    for (const std::string& precision : precisions_) {
+      const MachineRate rate = measure_machine(place.device, precision_type(precision));
+      place.rates.emplace(precision, rate);
+      if (arguments_.flag("json")) continue;
+      fmt::print("{} of this machine, {}: {:.1f} GFLOP/s, {:.1f} GB/s\n", place.name, precision,
+                 rate.operations_per_s * 1e-9, rate.bytes_per_s * 1e-9);
     }
-    fmt::print("{:<15} {:<6} {:<5} {:>6} {:>10} {:>11} {:>8} {:>12} {:>12} {:>8} {:>8}\n", "model", "phase", "prec",
-               "batch", "ms", "samples/s", "first s", "planned", "peak", "kernels", "of peak");
   }
-  for (const std::string& model : models) {
-    for (const std::string& phase : phases) {
-      for (std::size_t i = 0; i < precisions.size(); ++i) {
-        const Json line = line_of(model, phase, precisions[i], arguments, rates[i]);
-        if (json) {
-          print_json(line);
-        } else {
-          print_row(line);
+}
+
+std::vector<std::int64_t> Benchmark::batches_of(const std::string& model) const {
+  if (arguments_.has("batch")) return arguments_.integers("batch");
+  return {models::find_model(model).benchmark.batch};
+}
+
+void Benchmark::run() {
+  if (arguments_.has("out")) make_folder(arguments_.text("out"));
+  write_page();
+  measure_machines();
+  if (!arguments_.flag("json")) print_head();
+  for (const std::string& model : models_) {
+    for (const std::string& phase : phases_) {
+      for (const Place& place : places_) {
+        for (const std::string& precision : precisions_) {
+          for (const std::int64_t batch : batches_of(model)) {
+            run_case(place, {model, phase, precision, place.name, batch});
+          }
         }
       }
     }
   }
+  const bool any = std::any_of(measurements_.begin(), measurements_.end(),
+                               [](const Measurement& each) { return each.times.has_value(); });
+  if (!any && failure_) std::rethrow_exception(failure_);
+  if (arguments_.has("out") && !arguments_.flag("json")) {
+    fmt::print("page        {}\n", page_path().string());
+  }
 }
+
+void Benchmark::run_case(const Place& place, BenchCase what) {
+  Measurement measurement{std::move(what)};
+  const BenchCase& asked = measurement.what;
+  try {
+    train::Workload workload = benchmark_of(asked.model, asked.precision, arguments_);
+    workload.batch = asked.batch;
+    measurement.times = measure(workload, phase_of(asked.phase), place.device, arguments_.real("seconds"), place.memory,
+                                place.rates.at(asked.precision));
+  } catch (const std::exception& error) {
+    measurement.error = error.what();
+    if (!failure_) failure_ = std::current_exception();
+  }
+  measurement.speedup = speedup_of(measurement);
+  print(measurement);
+  measurements_.push_back(std::move(measurement));
+  write_page();
+}
+
+std::optional<double> Benchmark::speedup_of(const Measurement& measurement) const {
+  if (!is_suite() || !measurement.times) return std::nullopt;
+  const BenchCase& what = measurement.what;
+  if (what.device == places_[0].name && what.precision == precisions_[0]) return 1;
+  for (const Measurement& other : measurements_) {
+    const bool is_baseline = other.what.model == what.model && other.what.phase == what.phase &&
+                             other.what.device == places_[0].name && other.what.precision == precisions_[0];
+    if (is_baseline && other.times) return measurement.times->samples_per_s / other.times->samples_per_s;
+  }
+  return std::nullopt;
+}
+
+void Benchmark::print_head() const {
+  fmt::print("{:<16} {:<6} {:<9} {:<5} {:>6} {:>10} {:>11} {:>8} {:>12} {:>12} {:>8} {:>8}{}\n", "model", "phase",
+             "device", "prec", "batch", "ms", "samples/s", "first s", "planned", "peak", "kernels", "of peak",
+             is_suite() ? "  speed-up" : "");
+  std::fflush(stdout);
+}
+
+void Benchmark::print(const Measurement& measurement) const {
+  if (arguments_.flag("json")) return print_json(to_json(measurement));
+  const BenchCase& what = measurement.what;
+  fmt::print("{:<16} {:<6} {:<9} {:<5} {:>6} ", what.model, what.phase, what.device, what.precision, what.batch);
+  if (measurement.times) {
+    const BenchTimes& times = *measurement.times;
+    fmt::print("{:>10.3f} {:>11.1f} {:>8.2f} {:>12} {:>12} {:>8} {:>6.1f} %", times.median_ms, times.samples_per_s,
+               times.first_s, format_size(times.planned_bytes), format_size(times.peak_bytes), times.kernels,
+               times.utilisation * 100);
+    if (measurement.speedup) fmt::print("  {:>8.2f}", *measurement.speedup);
+  } else {
+    fmt::print("{}", measurement.error);
+  }
+  fmt::print("\n");
+  std::fflush(stdout);
+}
+
+Facts Benchmark::facts() const {
+  Facts facts;
+  for (const Place& place : places_) {
+    facts.emplace_back(place.name, place.hardware);
+    for (const auto& [precision, rate] : place.rates) {
+      facts.emplace_back(fmt::format("{}, {}", place.name, precision),
+                         fmt::format("{:.1f} GFLOP/s in a large matrix product, {:.1f} GB/s",
+                                     rate.operations_per_s * 1e-9, rate.bytes_per_s * 1e-9));
+    }
+  }
+  facts.emplace_back("threads", fmt::format("{}", get_num_threads()));
+  facts.emplace_back("width of models", fmt::format("{:g}", arguments_.has("width") ? arguments_.real("width") : 1));
+  facts.emplace_back("seconds for each", fmt::format("{:g}", arguments_.real("seconds")));
+  facts.emplace_back("russet", std::string(version()));
+  return facts;
+}
+
+std::filesystem::path Benchmark::page_path() const {
+  return std::filesystem::path(arguments_.text("out")) / "bench.html";
+}
+
+/// Again after each measurement: a benchmark that is ended early leaves what it had.
+void Benchmark::write_page() const {
+  if (!arguments_.has("out")) return;
+  BenchPage page;
+  page.picture = is_suite() ? BenchPage::Picture::speedups : BenchPage::Picture::curves;
+  page.title = is_suite() ? fmt::format("russet: the {} suite", arguments_.text("suite"))
+                          : fmt::format("russet bench: {}", join(models_));
+  page.baseline_device = places_[0].name;
+  page.baseline_precision = precisions_[0];
+  page.measurements = measurements_;
+  page.facts = facts();
+  io::write_file_atomically(page_path(), to_html(page));
+}
+
+}  // namespace
+
+void run_bench(const Arguments& arguments) { Benchmark(arguments).run(); }
 
 }  // namespace russet::app

@@ -102,11 +102,13 @@ void require_choice(const OptionRow& row, const std::string& word) {
 Value of_kind(const OptionRow& row, Value value) {
   const auto* whole = std::get_if<std::int64_t>(&value);
   if (row.kind == Kind::real && whole != nullptr) return static_cast<double>(*whole);
-  const bool fits = row.kind == Kind::text    ? std::holds_alternative<std::string>(value)
-                    : row.kind == Kind::texts ? std::holds_alternative<std::vector<std::string>>(value)
-                    : row.kind == Kind::real  ? std::holds_alternative<double>(value)
-                    : row.kind == Kind::flag  ? std::holds_alternative<bool>(value)
-                                              : whole != nullptr;
+  const bool fits = row.kind == Kind::text       ? std::holds_alternative<std::string>(value)
+                    : row.kind == Kind::texts    ? std::holds_alternative<std::vector<std::string>>(value)
+                    : row.kind == Kind::words    ? std::holds_alternative<std::vector<std::string>>(value)
+                    : row.kind == Kind::integers ? std::holds_alternative<std::vector<std::int64_t>>(value)
+                    : row.kind == Kind::real     ? std::holds_alternative<double>(value)
+                    : row.kind == Kind::flag     ? std::holds_alternative<bool>(value)
+                                                 : whole != nullptr;
   if (!fits) throw InternalError(fmt::format("--{}: it was set to a value of another kind", row.name));
   return value;
 }
@@ -118,7 +120,9 @@ Value default_of(const OptionRow& row) {
     case Kind::real: return std::stod(text);
     case Kind::bytes: return static_cast<std::int64_t>(parse_size(text));
     case Kind::flag: return text == "true";
-    case Kind::texts: return std::vector<std::string>{text};
+    case Kind::texts:
+    case Kind::words: return std::vector<std::string>{text};
+    case Kind::integers: return std::vector<std::int64_t>{std::stoll(text)};
     case Kind::text: break;
   }
   return text;
@@ -134,22 +138,23 @@ Value from_json(const OptionRow& row, const json& value) {
     case Kind::bytes: return value.get<std::int64_t>();
     case Kind::real: return value.get<double>();
     case Kind::flag: return value.get<bool>();
-    case Kind::texts: return value.get<std::vector<std::string>>();
+    case Kind::texts:
+    case Kind::words: return value.get<std::vector<std::string>>();
+    case Kind::integers: return value.get<std::vector<std::int64_t>>();
     case Kind::text: break;
   }
   return value.get<std::string>();
 }
 
+template <class T>
+std::string text_of_held(const T& held) {
+  return fmt::format("{}", held);
+}
+std::string text_of_held(const std::vector<std::string>& held) { return fmt::format("{}", fmt::join(held, " ")); }
+std::string text_of_held(const std::vector<std::int64_t>& held) { return fmt::format("{}", fmt::join(held, ",")); }
+
 std::string text_of(const Value& value) {
-  return std::visit(
-      [](const auto& held) -> std::string {
-        if constexpr (requires { held.begin()->size(); }) {
-          return fmt::format("{}", fmt::join(held, " "));
-        } else {
-          return fmt::format("{}", held);
-        }
-      },
-      value);
+  return std::visit([](const auto& held) { return text_of_held(held); }, value);
 }
 
 }  // namespace
@@ -175,6 +180,9 @@ void Arguments::set_checked(std::string_view name, Value value) {
   value = of_kind(*row, std::move(value));
   if (const auto* whole = std::get_if<std::int64_t>(&value)) require_number(*row, static_cast<double>(*whole));
   if (const auto* real = std::get_if<double>(&value)) require_number(*row, *real);
+  if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) {
+    for (const std::int64_t each : *list) require_number(*row, static_cast<double>(each));
+  }
   if (const auto* word = std::get_if<std::string>(&value)) require_choice(*row, *word);
   given_.insert_or_assign(row->name, std::move(value));
 }
@@ -234,6 +242,14 @@ CLI::Option* add_option(CLI::App& command, const OptionRow& row, const std::func
     case Kind::integer: return command.add_option_function<std::int64_t>(word, set, help);
     case Kind::real: return command.add_option_function<double>(word, set, help);
     case Kind::texts: return command.add_option_function<std::vector<std::string>>(word, set, help);
+    case Kind::words:
+      return command.add_option_function<std::vector<std::string>>(word, set, help)
+          ->delimiter(',')
+          ->allow_extra_args(false);
+    case Kind::integers:
+      return command.add_option_function<std::vector<std::int64_t>>(word, set, help)
+          ->delimiter(',')
+          ->allow_extra_args(false);
     case Kind::flag:
       return command.add_flag_callback(
           word, [set, on = !is_on_by_default(row)] { set(on); }, help);

@@ -17,7 +17,9 @@ class App;
 
 namespace russet::app {
 
-enum class Kind : std::uint8_t { text, texts, integer, real, bytes, flag };
+/// texts: words with spaces between; integers: with commas.
+/// words and integers: several are separated by commas; texts follow each other.
+enum class Kind : std::uint8_t { text, texts, words, integer, integers, real, bytes, flag };
 
 /// What holds where an option is not given: a value, or what the use makes of its absence.
 struct Default {
@@ -101,8 +103,9 @@ inline constexpr OptionRow option_table[] = {
     {"predict", "output", Kind::text, {}, any, plain, "The safetensors file to write, with y"},
     {"convert", "in", Kind::text, {}, any, positional | required, weights_formats},
     {"convert", "out", Kind::text, {}, any, positional | required, "The safetensors file to write"},
-    {"train eval predict bench plan profile", "device", Kind::text, is("cpu"), any, remembered,
+    {"train eval predict plan profile", "device", Kind::text, is("cpu"), any, remembered,
      "The device (russet devices lists them)"},
+    {"bench", "device", Kind::words, is("cpu"), any, plain, "Devices, such as cpu,mps"},
     {"ops", "device", Kind::text, by("all that are available"), any, plain, "One device"},
     {"train eval predict plan profile", "precision", Kind::text, is("fp32"), one_of("fp32, bf16, fp16"), remembered,
      "fp32, or bf16 or fp16: matrix work in bfloat16 or float16"},
@@ -111,8 +114,10 @@ inline constexpr OptionRow option_table[] = {
     {"bench", "phase", Kind::text, by("both"), one_of("train, eval"), plain, "train or eval"},
     {"train", "epochs", Kind::integer, by("by model"), at_least(1), remembered, "How often to go through the data"},
     {"train", "steps", Kind::integer, {}, at_least(1), remembered, "How many steps to train, instead of --epochs"},
-    {"train eval bench plan profile", "batch", Kind::integer, by("by model"), within(1, 1e6), remembered,
+    {"train eval plan profile", "batch", Kind::integer, by("by model"), within(1, 1e6), remembered,
      "Samples in a batch"},
+    {"bench", "batch", Kind::integers, by("by model"), within(1, 1e6), plain,
+     "Samples in a batch; several sizes are measured one after the other: 1,2,4,8"},
     {"predict", "batch", Kind::integer, is("32"), at_least(1), plain, "Samples in a batch"},
     {"train", "accumulate", Kind::integer, is("1"), at_least(1), remembered, "Batches in a step of the optimizer"},
     {"train", "optimizer", Kind::text, by("by model"), one_of("OPTIMIZERS"), remembered, "One of OPTIMIZERS"},
@@ -135,7 +140,7 @@ inline constexpr OptionRow option_table[] = {
     {"train", "temperature", Kind::real, by("0.5"), above(0, 100), remembered,
      "simclr_resnet18: what similarities are divided by in the loss"},
     {"train", "dropout", Kind::real, by("the model's own"), share, remembered, "The probability of dropout"},
-    {"train", "width", Kind::real, by("1"), above(0, 8), remembered,
+    {"train bench plan profile", "width", Kind::real, by("1"), above(0, 8), remembered,
      "Multiplies the widths of the model's hidden layers, such as 0.125"},
     {"train",
      "freeze",
@@ -176,14 +181,18 @@ inline constexpr OptionRow option_table[] = {
      "memory",
      Kind::bytes,
      {},
+     any,
+     remembered,
+     "The most memory to take on the device, such as 2.5GiB: activations are computed again where there is no room to "
+     "keep them, then batches are computed in parts; what does not fit then is refused before anything runs"},
     {"train",
      "tensorboard",
      Kind::text,
      {},
      any,
-     remembered,
-     "The most memory to take on the device, such as 2.5GiB: activations are computed again where there is no room to "
-     "keep them, then batches are computed in parts; what does not fit then is refused before anything runs"},
+     plain,
+     "Write an event file for TensorBoard into this folder: loss, learning rate, accuracy; with --resume, a further "
+     "one"},
     {"plan",
      "memory",
      Kind::bytes,
@@ -212,6 +221,24 @@ inline constexpr OptionRow option_table[] = {
      "The most ids of a text, special ones included; what is longer is cut"},
     {"tokenize", "max-length", Kind::integer, {}, at_least(0), plain, "The most ids in a line, special ones included"},
     {"bench", "seconds", Kind::real, is("4"), within(0, 3600), plain, "How long to measure each"},
+    {"bench", "memory", Kind::bytes, by("what the device has"), any, plain,
+     "Refuse what needs more memory on a device, such as 2.5GiB"},
+    {"bench",
+     "suite",
+     Kind::text,
+     {},
+     one_of("mission"),
+     plain,
+     "mission: all models, training and evaluation, fp32 and bf16, as a page of speed-ups under --out"},
+    {"bench", "baseline", Kind::text, by("cpu"), any, plain,
+     "With --suite: the device over which speed-ups are given, in the first precision"},
+    {"bench",
+     "out",
+     Kind::text,
+     {},
+     any,
+     plain,
+     "The folder for bench.html: speed-ups with --suite, else curves by size of the batch"},
     {"plan",
      "chip",
      Kind::text,
@@ -252,7 +279,8 @@ struct OptionName {
 /// The options that a command was given, each checked against its row.
 class Arguments {
  public:
-  using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<std::string>>;
+  using Value =
+      std::variant<bool, std::int64_t, double, std::string, std::vector<std::string>, std::vector<std::int64_t>>;
 
   explicit Arguments(std::string_view command) : command_(command) {}
 
@@ -262,6 +290,12 @@ class Arguments {
   std::string text(OptionName<Kind::text> name) const { return get<std::string>(name.text); }
   std::vector<std::string> texts(OptionName<Kind::texts> name) const {
     return get<std::vector<std::string>>(name.text);
+  }
+  std::vector<std::string> words(OptionName<Kind::words> name) const {
+    return get<std::vector<std::string>>(name.text);
+  }
+  std::vector<std::int64_t> integers(OptionName<Kind::integers> name) const {
+    return get<std::vector<std::int64_t>>(name.text);
   }
   std::int64_t integer(OptionName<Kind::integer> name) const { return std::get<std::int64_t>(*find(name.text)); }
   double real(OptionName<Kind::real> name) const { return std::get<double>(*find(name.text)); }

@@ -93,7 +93,7 @@ void print_as_json(const train::Forecast& forecast, const train::Workload& workl
 void run_plan(const Arguments& arguments) {
   const Device device(arguments.text("device"));
   const std::string chip = arguments.text("chip");
-  const auto workload = benchmark_of(arguments.text("model"), arguments.text("precision"), arguments);
+  const auto workload = workload_of(arguments);
   std::optional<std::size_t> memory;
   if (arguments.has("memory")) memory = arguments.bytes("memory");
   const auto forecast = train::forecast(workload, device, phase_of(arguments.text("phase")), chip, memory);

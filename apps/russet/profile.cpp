@@ -58,7 +58,7 @@ Profile profile_of(const train::Workload& workload, const Arguments& arguments) 
 
 void run_profile(const Arguments& arguments) {
   const Device device = require_device(arguments.text("device"));
-  const auto workload = benchmark_of(arguments.text("model"), arguments.text("precision"), arguments);
+  const auto workload = workload_of(arguments);
   const bool json = arguments.flag("json");
   const std::string trace = arguments.text("trace");
   const Profile profile = profile_of(workload, arguments);

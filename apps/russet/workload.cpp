@@ -13,6 +13,12 @@ train::Workload benchmark_of(const std::string& model, std::string_view precisio
   if (arguments.has("config")) {
     workload.options.config = read_model_config(arguments.text("config"), models::find_model(model));
   }
+  if (arguments.has("width")) workload.options.width = arguments.real("width");
+  return workload;
+}
+
+train::Workload workload_of(const Arguments& arguments) {
+  train::Workload workload = benchmark_of(arguments.text("model"), arguments.text("precision"), arguments);
   if (arguments.has("batch")) workload.batch = arguments.integer("batch");
   return workload;
 }

@@ -10,7 +10,11 @@ namespace russet::app {
 
 train::Phase phase_of(std::string_view word);
 
-/// A benchmark of the model. `arguments` may name another size of the batch. Throws ValueError for an unknown model.
+/// A benchmark of the model, of the sizes that `arguments` name, with its own batch. Throws ValueError for an unknown
+/// model.
 train::Workload benchmark_of(const std::string& model, std::string_view precision, const Arguments& arguments);
+
+/// That of the model, precision and batch that `arguments` name.
+train::Workload workload_of(const Arguments& arguments);
 
 }  // namespace russet::app

@@ -632,6 +632,89 @@ class Runs(Case):
         self.assertIn("traceEvents", json.loads((self.folder / "t.json").read_text()))
 
 
+class Bench(Case):
+    QUICK = ["--seconds", "0", "--out", "out"]
+
+    def page(self):
+        return pages.Page((self.folder / "out/bench.html").read_text())
+
+    def test_a_suite_is_a_page_of_speed_ups(self):
+        lines = self.lines("bench", "mlp", "lenet5", "--suite", "mission", "--device", "reference", "--batch", "2",
+                           "--width", "0.125", *self.QUICK)
+        cases = [(line["model"], line["phase"], line["device"], line["precision"]) for line in lines]
+        self.assertEqual(cases, [(model, phase, device, precision) for model in ("mlp", "lenet5")
+                                 for phase in ("train", "eval") for device in ("cpu", "reference")
+                                 for precision in ("fp32", "bf16")])
+        for at, line in enumerate(lines):
+            self.assertAlmostEqual(line["speedup"], line["samples_per_s"] / lines[at // 4 * 4]["samples_per_s"])
+        page = self.page()
+        captions = [text for _, text in page.all("figcaption")]
+        self.assertEqual(captions, [f"Speed-up of {phase} over cpu, fp32, in samples a second"
+                                    for phase in ("training", "evaluation")])
+        # A bar for each but the baseline, by phase, then by model; the line at 1 is as long as a speed-up of 1.
+        drawn = [line for phase in ("train", "eval") for line in lines
+                 if line["phase"] == phase and (line["device"], line["precision"]) != ("cpu", "fp32")]
+        bars = [(float(bar["x"]), float(bar["width"])) for bar, _ in page.all("rect")]
+        marks = [float(line["x1"]) for line, _ in page.all("line") if line["class"] == "mark"]
+        self.assertEqual((len(bars), len(marks)), (12, 2))
+        for at, (line, (start, width)) in enumerate(zip(drawn, bars)):
+            self.assertAlmostEqual(width, line["speedup"] * (marks[at // 6] - start), delta=0.1 + 0.05 * line["speedup"])
+        rows = page.table()
+        for line in lines:
+            phase = {"train": "training", "eval": "evaluation"}[line["phase"]]
+            (row,) = [row for row in rows if row[:4] == [line["model"], phase, line["device"], line["precision"]]]
+            self.assertEqual(row[4:8], ["2", f"{line['ms']:.3f}", f"{line['samples_per_s']:.1f}", f"{line['speedup']:.2f}"])
+
+    def test_what_fails_is_a_row(self):
+        suite = ["bench", "alexnet", "mlp", "--suite", "mission", "--precision", "fp32", "--phase", "eval", "--batch", "1",
+                 "--width", "0.125", *self.QUICK]
+        failed, measured = self.lines(*suite, "--memory", "2MiB")
+        self.assertEqual(list(failed), ["model", "phase", "precision", "batch", "device", "error"])
+        self.assertIn("the limit is 2097152", failed["error"])
+        self.assertEqual((measured["model"], measured["speedup"]), ("mlp", 1))
+        self.assertIn(["alexnet", "evaluation", "cpu", "fp32", "1", failed["error"]], self.page().table())
+        self.assertIn("failed", [text for _, text in self.page().all("text")])
+        text = self.good(*suite, "--memory", "2MiB")
+        self.assertIn(failed["error"], text)
+        self.assertIn("bench.html", text)
+        answer = self.russet(*suite, "--memory", "1KiB")
+        self.assertEqual((answer.returncode, len(answer.stderr.splitlines())), (2, 1), answer.stderr)
+
+    def test_batches_make_curves(self):
+        sweep = ["bench", "mlp", "--batch", "4,1,2", "--precision", "fp32", "--width", "0.125", "--seconds", "0"]
+        lines = self.lines(*sweep, "--out", "out")
+        self.assertEqual([(line["phase"], line["batch"]) for line in lines],
+                         [(phase, batch) for phase in ("train", "eval") for batch in (4, 1, 2)])
+        page = self.page()
+        self.assertEqual([text for _, text in page.all("figcaption")],
+                         [f"mlp, {phase}: {what}" for phase in ("training", "evaluation")
+                          for what in ("seconds a step", "samples a second")])
+        curves = [[tuple(map(float, point.split(","))) for point in line["points"].split()]
+                  for line, _ in page.all("polyline")]
+        self.assertEqual([len(curve) for curve in curves], [3] * 4)
+        for (left, _), (middle, _), (right, _) in curves:
+            self.assertAlmostEqual(middle - left, right - middle, delta=0.2)  # the axis of batches is logarithmic
+        rates = {line["batch"]: line["samples_per_s"] for line in lines if line["phase"] == "train"}
+        heights = [260 - 30 - y for _, y in curves[1]]
+        for batch, height in zip((1, 2, 4), heights):
+            self.assertAlmostEqual(height / heights[2], rates[batch] / rates[4], delta=0.02 * max(1, rates[batch] / rates[4]))
+        (self.folder / "out/bench.html").unlink()
+        self.assertNotIn("bench.html", self.good(*sweep))
+        self.assertFalse((self.folder / "out/bench.html").exists())
+
+    def test_mistakes(self):
+        self.mistake("bench", "--suite", "other", "--out", "out", says="mission")
+        self.mistake("bench", "--suite", "mission", says="--out")
+        self.mistake("bench", "--suite", "mission", "--batch", "1,2", "--out", "out", says="--batch")
+        self.mistake("bench", "mlp", "--baseline", "cpu", says="--suite")
+        self.mistake("bench", "mlp", "--suite", "mission", "--baseline", "abacus", "--out", "out", says="abacus")
+        self.mistake("bench", "--device", "cpu,mps", "mlp", "--out", "out", says="mps")
+        self.mistake("bench", "mlp", "--batch", "1,0", says="--batch 0")
+        self.mistake("bench", "mlp", "--batch", "1,many", says="many")
+        self.write("file", b"")
+        self.mistake("bench", "mlp", "--out", "file/out", says="file/out")
+
+
 if __name__ == "__main__":
     RUSSET = str(pathlib.Path(sys.argv.pop(1)).resolve())
     unittest.main()

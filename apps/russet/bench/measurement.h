@@ -1,0 +1,50 @@
+#pragma once
+// One measurement of a benchmark: what is measured, and what came out.
+#include <russet/train/workload.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "command.h"
+#include "machine.h"
+
+namespace russet::app {
+
+/// What is measured, in the words of the command line.
+struct BenchCase {
+  std::string model;
+  std::string phase;
+  std::string precision;
+  std::string device;
+  std::int64_t batch = 0;
+};
+
+struct BenchTimes {
+  double first_s = 0;  // of the first step, which compiles
+  double median_ms = 0;
+  double samples_per_s = 0;
+  std::uint64_t kernels = 0;  // a step
+  std::size_t planned_bytes = 0;
+  std::size_t peak_bytes = 0;
+  std::optional<std::size_t> resident_bytes{};  // what the system saw the process grow by
+  double utilisation = 0;                       // of the machine's operations a second
+};
+
+struct Measurement {
+  BenchCase what;
+  std::optional<BenchTimes> times{};
+  std::string error{};  // why there are none
+  /// How many times as many samples a second as the baseline takes, where there is one.
+  std::optional<double> speedup{};
+};
+
+/// Times steps of the workload for about `seconds`. Throws what a step throws; OutOfMemoryError for one that needs more
+/// than `memory` bytes on the device (0: any).
+BenchTimes measure(const train::Workload& workload, train::Phase phase, Device device, double seconds,
+                   std::size_t memory, const MachineRate& rate);
+
+/// As a line of output.
+Json to_json(const Measurement& measurement);
+
+}  // namespace russet::app
