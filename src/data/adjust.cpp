@@ -1,84 +1,21 @@
-// Arithmetic in the order and the types of Pillow's Blend.c and Convert.c (float32 for factors, float64 where constants
-// are double), so that results are the same bits as torchvision's.
 #include <russet/data/adjust.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
-#include "data/luminance.h"
+#include "data/pixels.h"
+#include "data/rows.h"
 
 namespace russet::data {
 namespace {
 
 using io::Image;
-using Pixel = std::array<std::uint8_t, 3>;
 
-/// From `from` (factor 0) to `to` (factor 1), or beyond.
-std::uint8_t blend(int from, int to, float factor) {
-  const float mixed = static_cast<float>(from) + factor * static_cast<float>(to - from);
-  return static_cast<std::uint8_t>(std::clamp(mixed, 0.0F, 255.0F));
-}
-
-/// Blends every sample with one level.
-void blend_with(Image& image, int level, double factor) {
-  std::array<std::uint8_t, 256> table{};
-  for (int value = 0; value < 256; ++value) {
-    table[static_cast<std::size_t>(value)] = blend(level, value, static_cast<float>(factor));
-  }
-  for (std::uint8_t& sample : image.pixels) sample = table[sample];
-}
-
-std::uint8_t clamped(double value) { return static_cast<std::uint8_t>(std::clamp(value, 0.0, 255.0)); }
-
-/// Hue, saturation and value, each from 0 to 255.
-Pixel to_hsv(const std::uint8_t* rgb) {
-  const std::uint8_t largest = std::max({rgb[0], rgb[1], rgb[2]});
-  const std::uint8_t smallest = std::min({rgb[0], rgb[1], rgb[2]});
-  if (smallest == largest) return {0, 0, largest};
-  const auto range = static_cast<float>(largest - smallest);
-  const float saturation = range / static_cast<float>(largest);
-  const float red = static_cast<float>(largest - rgb[0]) / range;
-  const float green = static_cast<float>(largest - rgb[1]) / range;
-  const float blue = static_cast<float>(largest - rgb[2]) / range;
-  float hue = 0;
-  if (rgb[0] == largest) {
-    hue = blue - green;
-  } else if (rgb[1] == largest) {
-    hue = static_cast<float>(2.0 + red - blue);
-  } else {
-    hue = static_cast<float>(4.0 + green - red);
-  }
-  hue = static_cast<float>(std::fmod(hue / 6.0 + 1.0, 1.0));
-  return {clamped(hue * 255.0), clamped(saturation * 255.0), largest};
-}
-
-void from_hsv(const Pixel& hsv, std::uint8_t* rgb) {
-  const auto [hue, saturation, value] = hsv;
-  if (saturation == 0) {
-    std::fill_n(rgb, 3, value);
-    return;
-  }
-  const double turn = hue * 6.0 / 255.0;  // from 0 to 6
-  const auto sector = static_cast<int>(turn);
-  const auto part = static_cast<float>(turn - sector);
-  const auto share = static_cast<float>(saturation / 255.0);
-  const auto level = [&](double lost) { return clamped(std::round(static_cast<double>(value) * (1.0 - lost))); };
-  const std::uint8_t low = level(share);
-  const std::uint8_t falling = level(share * part);
-  const std::uint8_t rising = level(share * (1.0 - part));
-  const std::array<Pixel, 6> sectors{{{value, rising, low},
-                                      {falling, value, low},
-                                      {low, value, rising},
-                                      {low, falling, value},
-                                      {rising, low, value},
-                                      {value, low, falling}}};
-  const Pixel& result = sectors[static_cast<std::size_t>(sector % 6)];
-  std::copy(result.begin(), result.end(), rgb);
-}
-
+/// Weights that a sum of bytes in float32 does not show are left out at the ends, so there may be fewer than `size`.
 std::vector<float> gaussian(std::int64_t size, double sigma) {
+  constexpr float negligible = 1e-9F;
   std::vector<float> weights;
   float total = 0;
   for (std::int64_t i = 0; i < size; ++i) {
@@ -87,88 +24,70 @@ std::vector<float> gaussian(std::int64_t size, double sigma) {
     total += weights.back();
   }
   for (float& weight : weights) weight /= total;
-  return weights;
+  const auto first = std::find_if(weights.begin(), weights.end(), [](float weight) { return weight >= negligible; });
+  const std::ptrdiff_t lost = first - weights.begin();
+  return {first, weights.end() - lost};
 }
 
 /// Where position i of an axis of `size` lies, once mirrored at the first and the last.
 std::int64_t mirrored(std::int64_t i, std::int64_t size) { return i < 0 ? -i : i < size ? i : 2 * (size - 1) - i; }
 
-/// One row mixed along x: `out` has width * channels samples.
-void blur_row(const std::uint8_t* row, std::int64_t width, int channels, const std::vector<float>& weights,
-              float* out) {
-  const auto reach = static_cast<std::int64_t>(weights.size()) / 2;
-  std::fill_n(out, width * channels, 0.0F);
-  for (std::int64_t x = 0; x < width; ++x, out += channels) {
-    for (std::int64_t k = -reach; k <= reach; ++k) {
-      const float weight = weights[static_cast<std::size_t>(k + reach)];
-      const std::uint8_t* const pixel = row + mirrored(x + k, width) * channels;
-      for (int c = 0; c < channels; ++c) out[c] += weight * static_cast<float>(pixel[c]);
-    }
+/// The samples of a row as numbers, with `reach` mirrored pixels on both sides.
+void read_mirrored(const std::uint8_t* row, std::int64_t width, int channels, std::int64_t reach, float* out) {
+  float* const inside = out + reach * channels;
+  for (std::int64_t i = 0; i < width * channels; ++i) inside[i] = static_cast<float>(row[i]);
+  for (std::int64_t x = 1; x <= reach; ++x) {
+    std::copy_n(inside + x * channels, channels, inside - x * channels);
+    std::copy_n(inside + (width - 1 - x) * channels, channels, inside + (width - 1 + x) * channels);
   }
 }
 
 }  // namespace
 
-void adjust_brightness(Image& image, double factor) { blend_with(image, 0, factor); }
+void adjust_brightness(Image& image, double factor) { pixels::blend(image.pixels, 0, static_cast<float>(factor)); }
 
 void adjust_contrast(Image& image, double factor) {
-  std::int64_t sum = 0;
-  const std::int64_t pixels = image.height * image.width;
-  for (std::int64_t i = 0; i < pixels; ++i) {
-    const std::uint8_t* const pixel = image.pixels.data() + i * image.channels;
-    sum += image.channels == 3 ? luminance(pixel) : *pixel;
-  }
-  const double mean = static_cast<double>(sum) / static_cast<double>(std::max<std::int64_t>(pixels, 1));
-  blend_with(image, static_cast<int>(mean + 0.5), factor);
+  const std::int64_t sum = image.channels == 3 ? pixels::sum_of_luminance(image.pixels)
+                                               : std::reduce(image.pixels.begin(), image.pixels.end(), std::int64_t{0});
+  const std::int64_t count = std::max<std::int64_t>(image.height * image.width, 1);
+  const double mean = static_cast<double>(sum) / static_cast<double>(count);
+  pixels::blend(image.pixels, static_cast<int>(mean + 0.5), static_cast<float>(factor));
 }
 
 void adjust_saturation(Image& image, double factor) {
-  if (image.channels != 3) return;
-  for (std::size_t i = 0; i < image.pixels.size(); i += 3) {
-    std::uint8_t* const pixel = image.pixels.data() + i;
-    const int grey = luminance(pixel);
-    for (int c = 0; c < 3; ++c) pixel[c] = blend(grey, pixel[c], static_cast<float>(factor));
-  }
+  if (image.channels == 3) pixels::blend_with_luminance(image.pixels, static_cast<float>(factor));
 }
 
 void adjust_hue(Image& image, double factor) {
-  if (image.channels != 3) return;
-  const auto turn = static_cast<std::uint8_t>(static_cast<int>(factor * 255));
-  for (std::size_t i = 0; i < image.pixels.size(); i += 3) {
-    Pixel hsv = to_hsv(image.pixels.data() + i);
-    hsv[0] = static_cast<std::uint8_t>(hsv[0] + turn);
-    from_hsv(hsv, image.pixels.data() + i);
-  }
+  if (image.channels == 3) pixels::turn_hues(image.pixels, static_cast<std::uint8_t>(static_cast<int>(factor * 255)));
 }
 
 void to_grayscale(Image& image) {
-  if (image.channels != 3) return;
-  for (std::size_t i = 0; i < image.pixels.size(); i += 3) {
-    std::fill_n(image.pixels.data() + i, 3, luminance(image.pixels.data() + i));
-  }
+  if (image.channels == 3) pixels::set_to_luminance(image.pixels);
 }
 
 void gaussian_blur(Image& image, std::int64_t kernel_size, double sigma) {
+  thread_local std::vector<float> row;
   thread_local std::vector<float> along_x;
-  thread_local std::vector<float> sums;
   const std::vector<float> weights = gaussian(kernel_size, sigma);
-  const std::int64_t reach = kernel_size / 2;
+  const auto reach = static_cast<std::int64_t>(weights.size()) / 2;
   const std::int64_t samples = image.width * image.channels;
-  along_x.resize(image.pixels.size());
-  for (std::int64_t y = 0; y < image.height; ++y) {
-    blur_row(image.row(y), image.width, image.channels, weights, along_x.data() + y * samples);
+  const std::int64_t stride = samples + rows::slack;
+  row.resize(static_cast<std::size_t>(stride + 2 * reach * image.channels));
+  along_x.resize(static_cast<std::size_t>(image.height * stride));
+  std::vector<const float*> inputs(weights.size());
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    inputs[k] = row.data() + static_cast<std::int64_t>(k) * image.channels;
   }
   for (std::int64_t y = 0; y < image.height; ++y) {
-    sums.assign(static_cast<std::size_t>(samples), 0.0F);
-    for (std::int64_t k = -reach; k <= reach; ++k) {
-      const float weight = weights[static_cast<std::size_t>(k + reach)];
-      const float* const row = along_x.data() + mirrored(y + k, image.height) * samples;
-      for (std::int64_t i = 0; i < samples; ++i) sums[static_cast<std::size_t>(i)] += weight * row[i];
+    read_mirrored(image.row(y), image.width, image.channels, reach, row.data());
+    rows::mix(weights, inputs.data(), samples, along_x.data() + y * stride);
+  }
+  for (std::int64_t y = 0; y < image.height; ++y) {
+    for (std::size_t k = 0; k < inputs.size(); ++k) {
+      inputs[k] = along_x.data() + mirrored(y + static_cast<std::int64_t>(k) - reach, image.height) * stride;
     }
-    std::uint8_t* const out = image.row(y);
-    for (std::int64_t i = 0; i < samples; ++i) {
-      out[i] = static_cast<std::uint8_t>(std::clamp(std::nearbyint(sums[static_cast<std::size_t>(i)]), 0.0F, 255.0F));
-    }
+    rows::mix(weights, inputs.data(), samples, image.row(y));
   }
 }
 

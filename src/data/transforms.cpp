@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "data/luminance.h"
+#include "data/pixels.h"
 
 namespace russet::data {
 namespace {
@@ -213,10 +214,11 @@ bool run(const RandomResizedCrop& t, Image& image, Image& out, Random& random) {
 bool run(const RandomHorizontalFlip& t, Image& image, Image&, Random& random) {
   if (!random.chance(t.probability)) return false;
   for (std::int64_t y = 0; y < image.height; ++y) {
-    std::uint8_t* left = image.row(y);
-    std::uint8_t* right = left + (image.width - 1) * image.channels;
-    for (; left < right; left += image.channels, right -= image.channels) {
-      std::swap_ranges(left, left + image.channels, right);
+    const std::span row(image.row(y), static_cast<std::size_t>(image.width * image.channels));
+    if (image.channels == 3) {
+      pixels::reverse(row);
+    } else {
+      std::reverse(row.begin(), row.end());
     }
   }
   return false;
@@ -399,10 +401,12 @@ void Transforms::apply(Image& image, ImageSize expected, std::span<std::byte> ta
                                  expected.width));
   }
   if (to_float_) {
-    const bool one = tables_.size() == 1;
-    write_planes<float>(image, target, [&](std::uint8_t value, int channel) {
-      return tables_[one ? 0 : static_cast<std::size_t>(channel)][value];
-    });
+    const auto table = [&](std::size_t channel) { return &tables_[tables_.size() == 1 ? 0 : channel]; };
+    if (image.channels == 3) {
+      pixels::to_planes(image.pixels, {table(0), table(1), table(2)}, reinterpret_cast<float*>(target.data()));
+    } else {
+      write_planes<float>(image, target, [&](std::uint8_t value, int) { return (*table(0))[value]; });
+    }
     if (erasing_) erase(*erasing_, size, target, random);
   } else {
     write_planes<std::uint8_t>(image, target, [](std::uint8_t value, int) { return value; });
