@@ -1,5 +1,5 @@
 // Bilinear scaling with antialiasing in two passes of 8-bit fixed point, coefficient by coefficient as Pillow's
-// src/libImaging/Resample.c, so that results are the same bits as torchvision's on Pillow images.
+// src/libImaging/Resample.c, so that results are the same bits as torchvision's on images of Pillow 13.
 #include <russet/data/transforms.h>
 
 #include <algorithm>
@@ -70,7 +70,7 @@ Window<const std::uint8_t> read_only(const Window<std::uint8_t>& window) {
 }  // namespace
 
 void resize_bilinear(const Image& source, double top, double left, double height, double width, Image& target) {
-  thread_local Image middle;  // scaled along x only
+  thread_local Image middle;  // scaled along one axis
   const int channels = source.channels;
   const Stretch x = stretch_of(left, width, source.width);
   const Stretch y = stretch_of(top, height, source.height);
@@ -87,6 +87,11 @@ void resize_bilinear(const Image& source, double top, double left, double height
     rows::scale_along_x(x.filter(target.width), box, result);
   } else if (!scale_x) {
     rows::scale_along_y(y.filter(target.height), box, result);
+  } else if (box.height - target.height > std::max<std::int64_t>(2 * (box.width - target.width), 0)) {
+    // Along which axis Pillow 13 scales first, its results tell; older ones always begin with x.
+    middle.resize(target.height, box.width, channels);
+    rows::scale_along_y(y.filter(target.height), box, whole(middle));
+    rows::scale_along_x(x.filter(target.width), read_only(whole(middle)), result);
   } else {
     middle.resize(box.height, target.width, channels);
     rows::scale_along_x(x.filter(target.width), box, whole(middle));

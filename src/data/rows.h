@@ -17,10 +17,10 @@ void mix(std::span<const float> weights, const float* const* inputs, std::int64_
 struct Filter {
   static constexpr int precision_bits = 32 - 8 - 2;
 
-  std::int64_t taps = 0;             // room for each output
-  std::vector<std::int64_t> first;   // first input
-  std::vector<std::int64_t> count;   // number of inputs
-  std::vector<std::int32_t> values;  // taps for each output
+  std::int64_t taps = 0;               // room for each output
+  std::vector<std::int64_t> first{};   // first input
+  std::vector<std::int64_t> count{};   // number of inputs
+  std::vector<std::int32_t> values{};  // taps for each output
 
   std::int64_t outputs() const { return static_cast<std::int64_t>(first.size()); }
 };

@@ -137,12 +137,14 @@ struct Golden {
   unsigned long checksum;
 };
 
-/// Pillow 11: zlib.crc32 of np.asarray(Image.fromarray(picture).resize((width, height), Image.BILINEAR)).tobytes().
+/// Pillow 13 (the first seven are Pillow 11's, too): zlib.crc32 of np.asarray(Image.fromarray(picture).resize((width,
+/// height), Image.BILINEAR)).tobytes().
 TEST_P(EachInstructionSet, ResizedAsByPillow) {
   const Image source = picture(37, 53);
   for (const Golden& golden :
        {Golden{16, 16, 0x9b1ae98e}, Golden{37, 20, 0x7f8af6d4}, Golden{20, 53, 0x98549b20}, Golden{64, 100, 0xb309c0ac},
-        Golden{7, 5, 0xb491d2a8}, Golden{1, 1, 0x8bef11b1}, Golden{224, 224, 0xf384f4f}}) {
+        Golden{7, 5, 0xb491d2a8}, Golden{1, 1, 0x8bef11b1}, Golden{224, 224, 0xf384f4f}, Golden{12, 60, 0x2d90b731},
+        Golden{20, 48, 0xcb5c309e}, Golden{10, 40, 0xf280d31c}, Golden{11, 40, 0xcaddb1d}}) {
     Image target;
     target.resize(golden.height, golden.width, 3);
     resize_bilinear(source, 0, 0, 37, 53, target);

@@ -25,7 +25,7 @@ struct ImageSize {
 };
 
 /// Scales to height x width, or, with one number, the shorter side to it. Bilinear with antialiasing, the same bits
-/// as Pillow's, which torchvision uses.
+/// as Pillow 13's, which torchvision uses.
 struct Resize {
   std::int64_t height;
   std::int64_t width = 0;
