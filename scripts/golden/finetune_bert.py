@@ -1,7 +1,7 @@
 """Fine-tunes a small BERT on TREC's questions, with Hugging Face's transformers and with russet, from the same weights and
 in the same order, without dropout: the whole model, and the classifier alone.
 
-Usage: finetune_bert.py TREC [--russet build/bin/russet] [--steps 20]
+Usage: finetune_bert.py TREC [--build build] [--steps 20]
 TREC is the file train_5500.label, on which the vocabulary is trained. Run it with the Python of scripts/golden/setup.sh.
 Exits with 1 if the losses of a step differ by more than 1e-3.
 """
@@ -17,6 +17,8 @@ import tokenizers
 import torch
 import transformers
 from safetensors.torch import save_file
+
+from table import row
 
 LIMIT = 1e-3
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -81,7 +83,7 @@ def russet_losses(russet, trec, vocabulary, folder, steps, frozen):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("trec")
-    parser.add_argument("--russet", default=ROOT / "build" / "bin" / "russet")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--steps", type=int, default=20)
     arguments = parser.parse_args()
     texts, labels = questions(arguments.trec)
@@ -92,12 +94,11 @@ def main():
             vocabulary = train_vocabulary(texts, folder)
             model = small_bert(vocabulary, folder)
             expected = expected_losses(model, vocabulary, texts, labels, arguments.steps, frozen)
-            found = russet_losses(arguments.russet, arguments.trec, vocabulary, folder, arguments.steps, frozen)
+            found = russet_losses(arguments.build / "bin/russet", arguments.trec, vocabulary, folder, arguments.steps, frozen)
         assert len(found) == len(expected)
         difference = max(abs(a - b) for a, b in zip(expected, found))
-        failed |= not difference <= LIMIT
-        print(json.dumps({"trained": "classifier" if frozen else "all", "first": expected[0], "last": expected[-1],
-                          "difference": difference, "ok": difference <= LIMIT}), flush=True)
+        failed |= not row(f"BERT on TREC, {'classifier alone' if frozen else 'whole'}: losses of {len(expected)} steps",
+                          difference, LIMIT, f"from {expected[0]:.3f} to {expected[-1]:.3f}")
     return 1 if failed else 0
 
 

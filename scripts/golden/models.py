@@ -51,22 +51,7 @@ def narrowed(name):
     layers = [(n, m) for n, m in model.named_modules() if isinstance(m, (nn.Conv2d, nn.Linear, nn.BatchNorm2d))]
     for at, (path, layer) in enumerate(layers):
         model.set_submodule(path, narrowed_layer(layer, at == 0, at == len(layers) - 1))
-    for layer in model.modules():
-        if isinstance(layer, nn.Dropout):
-            layer.p = 0.0
-    return model
-
-
-def ranges(name, state):
-    """Where models differ from generator.bounds. Without norms, activations would shrink by the square root of two from
-    layer to layer. ConvMixer, untrained, multiplies roundings by 10,000 in its gradients, because ReLU's inputs near
-    zero fall to its other side: its biases move them away."""
-    if name in ("alexnet", "vgg16"):
-        bounds = [(key, math.sqrt(6 / math.prod(t.shape[1:]))) for key, t in state.items() if t.dim() > 1]
-        return [(key, -bound, bound) for key, bound in bounds]
-    if name == "convmixer_768_32":
-        return [("stem.0.bias", 1.5, 2.5), ("fn.0.bias", 1.5, 2.5), (".1.bias", 1.5, 2.5)]
-    return []
+    return reference_models.without_dropout(model)
 
 
 def projections(index, gradient):
@@ -94,7 +79,7 @@ def record(name):
     found = {}
     for kind in (torch.float64, torch.float32):
         model = narrowed(name)
-        state = reference_models.fill(model, SEED, ranges(name, model.state_dict()))
+        state = reference_models.fill(model, SEED, reference_models.ranges(name, model.state_dict()))
         x = torch.from_numpy(generator.real(SEED, 1_000_000, [batch, 3, size, size], -1.7, 1.7)).to(kind)
         labels = torch.from_numpy(generator.integer(SEED, 2_000_000, [batch], 0, CLASSES))
         found[kind] = answers(model.to(kind), x, labels)

@@ -1,9 +1,12 @@
 """The models of russet in PyTorch, as torchvision, timm and Hugging Face write them."""
 
+import math
+
 import timm
 import torch
 import torchvision.models as vision
 from torch import nn
+from torchvision.ops import StochasticDepth
 from transformers import BertConfig, BertForMaskedLM, BertForSequenceClassification
 
 import generator
@@ -11,6 +14,12 @@ import generator
 MODELS = ["mlp", "lenet5", "alexnet", "vgg16", "resnet18", "resnet18_cifar", "resnet50", "efficientnet_b0",
           "efficientnet_b4", "convmixer_768_32", "vit_b_16", "simclr_resnet18", "bert_base", "bert_base_mlm"]
 SEED = 5
+# One step of training that float32 can be held to: height and width of images, and how many there are. On larger ones
+# single ReLUs fall to the other side of zero: PyTorch's own float32 and float64 part by 4.5e-3 at 224 pixels.
+STEPS = {"mlp": (None, 16), "lenet5": (28, 16), "alexnet": (96, 2), "vgg16": (64, 2), "resnet18": (64, 8),
+         "resnet18_cifar": (32, 8), "resnet50": (64, 8), "efficientnet_b0": (64, 8), "efficientnet_b4": (64, 8),
+         "convmixer_768_32": (56, 2), "vit_b_16": (64, 4), "simclr_resnet18": (32, 8), "bert_base": (None, 4), "bert_base_mlm": (None, 2)}
+CLASSES = {"mlp": 10, "lenet5": 10, "resnet18_cifar": 10, "bert_base": 2}
 
 
 class Mlp(nn.Module):
@@ -68,9 +77,33 @@ MADE_HERE = {"mlp": Mlp, "lenet5": LeNet5, "resnet18_cifar": resnet18_cifar, "si
              "convmixer_768_32": lambda: timm.create_model("convmixer_768_32")}
 
 
-def build(name):
-    """A model by russet's name, in PyTorch's default initialisation."""
-    return MADE_HERE[name]() if name in MADE_HERE else getattr(vision, name)()
+def build(name, image_size=None):
+    """A model by russet's name, in PyTorch's default initialisation. Only ViT's depends on the size of images."""
+    if name in MADE_HERE:
+        return MADE_HERE[name]()
+    options = {"image_size": image_size} if image_size and name.startswith("vit") else {}
+    return getattr(vision, name)(**options)
+
+
+def without_dropout(model):
+    for layer in model.modules():
+        if isinstance(layer, (nn.Dropout, StochasticDepth)):
+            layer.p = 0.0
+    return model
+
+
+def ranges(name, state):
+    """Where models differ from generator.bounds. Without norms, activations would shrink by the square root of two from
+    layer to layer. Untrained and deep, ConvMixer and ResNet-50 multiply roundings by 10,000 in their gradients, because
+    ReLU's inputs near zero fall to its other side: their biases move most of them away."""
+    if name in ("alexnet", "vgg16"):
+        bounds = [(key, math.sqrt(6 / math.prod(t.shape[1:]))) for key, t in state.items() if t.dim() > 1]
+        return [(key, -bound, bound) for key, bound in bounds]
+    if name == "convmixer_768_32":
+        return [("stem.0.bias", 1.5, 2.5), ("fn.0.bias", 1.5, 2.5), (".1.bias", 1.5, 2.5)]
+    if name == "resnet50":
+        return [(f"bn{number}.bias", 1.5, 2.5) for number in (1, 2, 3)]
+    return []
 
 
 def fill(model, seed=SEED, ranges=()):
@@ -91,8 +124,8 @@ def fill(model, seed=SEED, ranges=()):
     return made
 
 
-def sample(name, batch, seed=SEED):
-    """Inputs of a model by name: offsets from 10,000 on."""
+def sample(name, batch, seed=SEED, size=None):
+    """Inputs of a model by name: offsets from 10,000 on. size: height and width of images, if not the usual."""
     shapes = {"mlp": [1024], "lenet5": [1, 28, 28], "resnet18_cifar": [3, 32, 32], "simclr_resnet18": [3, 32, 32],
               "efficientnet_b4": [3, 380, 380]}
     if name.startswith("bert_base"):
@@ -102,7 +135,17 @@ def sample(name, batch, seed=SEED):
                 "attention_mask": mask,
                 "token_type_ids": torch.from_numpy(generator.integer(seed, 10_002, [batch, 128], 0, 2))}
     shape = shapes.get(name, [3, 224, 224])
+    if size:
+        shape = [shape[0], size, size]
     return {"x": torch.from_numpy(generator.real(seed, 10_000, [batch, *shape], -1.7, 1.7))}
+
+
+def labels(name, batch, seed=SEED):
+    """A class for each sample, or, of masked words, for each seventh token."""
+    if name == "bert_base_mlm":
+        words = torch.from_numpy(generator.integer(seed, 10_003, [batch, 128], 1, 30_000))
+        return words.masked_fill(torch.arange(128) % 7 != 3, -100)
+    return torch.from_numpy(generator.integer(seed, 10_003, [batch], 0, CLASSES.get(name, 1000)))
 
 
 def logits(model, inputs):

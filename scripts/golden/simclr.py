@@ -1,14 +1,15 @@
 """Golden values of SimCLR: torchvision's augmentations with given parameters, the loss with its gradients, and the votes
 of nearest neighbours.
 
-Usage: simclr.py OUTPUT_FOLDER     writes simclr.json.gz; docs/golden.md describes it.
+Usage: simclr.py OUTPUT_FOLDER [--draws N]     writes simclr.json.gz; docs/golden.md describes it. With N further changes
+of each kind, whose numbers are drawn.
 """
 
+import argparse
 import base64
 import gzip
 import json
 import pathlib
-import sys
 
 import numpy as np
 import torch
@@ -50,10 +51,28 @@ def text_of(pixels):
     return base64.b64encode(np.ascontiguousarray(pixels, dtype=np.uint8).tobytes()).decode()
 
 
-def changes():
+def drawn(count):
+    """Changes as in CHANGES, with numbers from SimCLR's ranges."""
+    made = {name: change for name, _, change in CHANGES}
+    found = []
+    for draw in range(count):
+        jitter = generator.real(SEED, 1000 + draw, [4], 0.2, 1.8).astype(float)
+        names = ("adjust_brightness", "adjust_contrast", "adjust_saturation")
+        found += [[name, [float(factor)], made[name]] for name, factor in zip(names, jitter)]
+        found.append(["adjust_hue", [float(jitter[3] - 1) / 4], made["adjust_hue"]])
+        sigma = float(generator.real(SEED, 2000 + draw, [1], 0.1, 2.0)[0])
+        found.append(["gaussian_blur", [3 + 2 * (draw % 11), sigma], made["gaussian_blur"]])
+        share = generator.uniform(SEED, 3000 + draw, 5)
+        height, width = 1 + int(share[0] * HEIGHT), 1 + int(share[1] * WIDTH)
+        top, left = int(share[2] * (HEIGHT - height + 1)), int(share[3] * (WIDTH - width + 1))
+        found.append(["resized_crop", [top, left, height, width, 1 + int(share[4] * 40)], made["resized_crop"]])
+    return found
+
+
+def changes(draws):
     image = Image.fromarray(picture())
     found = []
-    for name, numbers, change in CHANGES:
+    for name, numbers, change in CHANGES + drawn(draws):
         result = np.asarray(change(image, *numbers))
         found.append({"name": name, "numbers": numbers, "shape": list(result.shape), "pixels": text_of(result)})
     # As in ColorJitter: one after the other.
@@ -102,11 +121,20 @@ def votes():
     return found
 
 
-def main():
-    record = {"height": HEIGHT, "width": WIDTH, "image": text_of(picture()), "changes": changes(), "losses": losses(),
-              "votes": votes()}
-    path = pathlib.Path(sys.argv[1]) / "simclr.json.gz"
+def write(folder, draws):
+    record = {"height": HEIGHT, "width": WIDTH, "image": text_of(picture()), "changes": changes(draws),
+              "losses": losses(), "votes": votes()}
+    path = pathlib.Path(folder) / "simclr.json.gz"
     path.write_bytes(gzip.compress(json.dumps(record, separators=(",", ":")).encode(), 9, mtime=0))
+    return path
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder")
+    parser.add_argument("--draws", type=int, default=0)
+    arguments = parser.parse_args()
+    path = write(arguments.folder, arguments.draws)
     print(path, path.stat().st_size, "bytes")
 
 

@@ -4,6 +4,7 @@
 #include <zlib.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <memory>
 #include <stdexcept>
@@ -37,7 +38,8 @@ double uniform(std::uint64_t seed, std::uint64_t offset, std::uint64_t position)
 }  // namespace
 
 std::string read_text(const std::string& name) {
-  const std::string path = std::string(RUSSET_SOURCE_DIR) + "/tests/golden/data/" + name;
+  const char* const folder = std::getenv("RUSSET_TEST_GOLDEN");
+  const std::string path = (folder != nullptr ? folder : RUSSET_SOURCE_DIR "/tests/golden/data") + ("/" + name);
   const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
   if (!file) throw std::runtime_error("cannot open " + path);
   std::string text;

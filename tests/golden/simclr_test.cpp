@@ -1,8 +1,12 @@
 // SimCLR's parts against torchvision and PyTorch (scripts/golden/simclr.py).
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <russet/data.h>
 #include <russet/train.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <map>
 
 #include "calls/golden.h"
@@ -89,22 +93,49 @@ data::Image changed(const Json& change) {
   return image;
 }
 
+/// The largest difference of a sample, in levels.
+int distance(const data::Image& image, const std::vector<std::uint8_t>& expected) {
+  int largest = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    largest = std::max(largest, std::abs(int{image.pixels[i]} - int{expected[i]}));
+  }
+  return largest;
+}
+
+// What is recorded of a test, scripts/golden/compare_simclr.py reads.
+
 /// Blurs are sums in float32, which torchvision adds up in another order: a level may round the other way.
 TEST(SimClr, PixelsAreTorchvisions) {
+  std::map<bool, int> farthest;  // of blurs, and of all else
   for (const Json& change : record().at("changes")) {
     const std::string name = change.at("name").get<std::string>() + change.at("numbers").dump();
+    const bool blurs = change.at("name") == "gaussian_blur";
     const data::Image image = changed(change);
     const std::vector<std::uint8_t> expected = decode(change.at("pixels"));
     ASSERT_EQ(image.pixels.size(), expected.size()) << name;
-    int largest = 0;
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-      largest = std::max(largest, std::abs(int{image.pixels[i]} - int{expected[i]}));
-    }
-    EXPECT_LE(largest, change.at("name") == "gaussian_blur" ? 1 : 0) << name;
+    const int levels = distance(image, expected);
+    EXPECT_LE(levels, blurs ? 1 : 0) << name;
+    farthest[blurs] = std::max(farthest[blurs], levels);
   }
+  RecordProperty("changes", static_cast<int>(record().at("changes").size()));
+  RecordProperty("levels", farthest[false]);
+  RecordProperty("levels_of_blurs", farthest[true]);
+}
+
+/// The norm of the difference, relative to that of `expected`.
+double distance(const std::vector<double>& found, const std::vector<double>& expected) {
+  double difference = 0;
+  double whole = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    difference += (found.at(i) - expected[i]) * (found.at(i) - expected[i]);
+    whole += expected[i] * expected[i];
+  }
+  return std::sqrt(difference / whole);
 }
 
 TEST(SimClr, LossAndItsGradients) {
+  double farthest_loss = 0;
+  double farthest_gradient = 0;
   for (const Json& expected : record().at("losses")) {
     for (const DType type : {DType::float32, DType::float64}) {
       const double tolerance = type == DType::float64 ? 1e-12 : 1e-5;
@@ -112,10 +143,16 @@ TEST(SimClr, LossAndItsGradients) {
       x.requires_grad_(true);
       const Tensor loss = train::nt_xent_loss(x, expected.at("temperature"));
       loss.backward();
-      EXPECT_NEAR(loss.item(), expected.at("loss").get<double>(), tolerance * (1 + loss.item()));
-      EXPECT_EQ(difference(x.grad().to_vector<double>(), numbers(expected.at("gradient")), tolerance), "");
+      const double value = expected.at("loss");
+      EXPECT_NEAR(loss.item(), value, tolerance * (1 + loss.item()));
+      const std::vector<double> gradient = x.grad().to_vector<double>();
+      EXPECT_EQ(difference(gradient, numbers(expected.at("gradient")), tolerance), "");
+      farthest_loss = std::max(farthest_loss, std::abs(loss.item() - value) / value);
+      farthest_gradient = std::max(farthest_gradient, distance(gradient, numbers(expected.at("gradient"))));
     }
   }
+  RecordProperty("loss", fmt::format("{}", farthest_loss));
+  RecordProperty("gradient", fmt::format("{}", farthest_gradient));
 }
 
 TEST(SimClr, VotesOfNeighbours) {
