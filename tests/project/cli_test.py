@@ -5,117 +5,20 @@ clear line on standard error, and nothing written.
 usage: cli_test.py RUSSET
 """
 import json
-import math
 import os
 import pathlib
 import struct
 import subprocess
 import sys
-import tempfile
 import unittest
-import zipfile
-import zlib
 
 import event_files
 import pages
+from cases import SIZES, Case, floats, integers, png, read_safetensors, safetensors, torch_file
 
-RUSSET = None
 MODELS = ["mlp", "lenet5", "alexnet", "vgg16", "resnet18", "resnet18_cifar", "resnet50", "efficientnet_b0",
           "efficientnet_b4", "convmixer_768_32", "vit_b_16", "simclr_resnet18", "bert_base", "bert_base_mlm"]
 SMALL = ["--data", "shapes", "--holdout", "0.98", "--batch", "16"]
-SIZES = {"F32": 4, "I64": 8, "U8": 1}
-
-
-def safetensors(tensors):
-    """The bytes of a file of {name: (type, shape, bytes)}."""
-    header = {}
-    data = b""
-    for name, (kind, shape, content) in tensors.items():
-        header[name] = {"dtype": kind, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
-        data += content
-    text = json.dumps(header).encode()
-    return struct.pack("<Q", len(text)) + text + data
-
-
-def torch_file(path, tensors):
-    """Writes {name: (shape, bytes of float32)} as torch.save does."""
-    def text(value):
-        return b"X" + struct.pack("<I", len(value)) + value.encode()
-
-    def numbers(values):
-        return b"(" + b"".join(b"J" + struct.pack("<i", value) for value in values) + b"t"
-
-    def tensor(key, shape, count):
-        strides = [math.prod(shape[axis + 1:]) for axis in range(len(shape))]
-        storage = b"(" + text("storage") + b"ctorch\nFloatStorage\n" + text(key) + text("cpu") + numbers([count])[1:] + b"Q"
-        return (b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + b"K\0" + numbers(shape) + numbers(strides) +
-                b"\x89}tR")
-
-    parts = [text(name) + tensor(str(key), shape, len(content) // 4)
-             for key, (name, (shape, content)) in enumerate(tensors.items())]
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("a/data.pkl", b"\x80\x02}" + text("state_dict") + b"}(" + b"".join(parts) + b"us.")
-        for key, (_, content) in enumerate(tensors.values()):
-            archive.writestr(f"a/data/{key}", content)
-
-
-def read_safetensors(path):
-    content = pathlib.Path(path).read_bytes()
-    (length,) = struct.unpack("<Q", content[:8])
-    return json.loads(content[8:8 + length]), content[8 + length:]
-
-
-def floats(values):
-    return struct.pack(f"<{len(values)}f", *values)
-
-
-def integers(values):
-    return struct.pack(f"<{len(values)}q", *values)
-
-
-def png(side, value):
-    """A grey-blue square, as an RGB PNG."""
-    def chunk(kind, body):
-        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-    rows = b"".join(b"\0" + bytes([value, value, 255]) * side for _ in range(side))
-    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)) +
-            chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
-
-
-class Case(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
-    def russet(self, *arguments, text=""):
-        return subprocess.run([RUSSET, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True,
-                              input=text, check=False, env=dict(os.environ, OMP_NUM_THREADS="1"))
-
-    def good(self, *arguments, text=""):
-        answer = self.russet(*arguments, text=text)
-        self.assertEqual(answer.returncode, 0, answer.stderr)
-        return answer.stdout
-
-    def lines(self, *arguments):
-        return [json.loads(line) for line in self.good(*arguments, "--json").splitlines()]
-
-    def mistake(self, *arguments, says=()):
-        before = sorted(self.folder.rglob("*"))
-        answer = self.russet(*arguments)
-        shown = f"russet {' '.join(map(str, arguments))}: {answer.returncode}: {answer.stderr}"
-        self.assertEqual(answer.returncode, 2, shown)
-        self.assertEqual(len(answer.stderr.splitlines()), 1, shown)
-        self.assertTrue(answer.stderr.startswith("russet: "), shown)
-        for word in [says] if isinstance(says, str) else says:
-            self.assertIn(word, answer.stderr)
-        self.assertEqual(sorted(self.folder.rglob("*")), before, "something was written")
-
-    def write(self, name, content):
-        path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-        return path
 
 
 class Help(Case):
@@ -508,14 +411,14 @@ class Runs(Case):
 
     def test_threads_are_part_of_a_run(self):
         self.good("train", "lenet5", *SMALL, "--steps", "2", "--out", "run")
-        answer = subprocess.run([RUSSET, "train", "--resume", "run"], cwd=self.folder, capture_output=True, text=True,
+        answer = subprocess.run([self.program, "train", "--resume", "run"], cwd=self.folder, capture_output=True, text=True,
                                 check=False, env=dict(os.environ, OMP_NUM_THREADS="2"))
         self.assertEqual(answer.returncode, 2, answer.stderr)
         self.assertIn("OMP_NUM_THREADS=1", answer.stderr)
 
     def test_a_signal_stops_cleanly_and_the_run_goes_on(self):
         arguments = ["train", "lenet5", *SMALL, "--epochs", "500", "--out", "run"]
-        process = subprocess.Popen([RUSSET, *arguments], cwd=self.folder, stdout=subprocess.PIPE, text=True,
+        process = subprocess.Popen([self.program, *arguments], cwd=self.folder, stdout=subprocess.PIPE, text=True,
                                    env=dict(os.environ, OMP_NUM_THREADS="1"))
         for line in process.stdout:
             if line.startswith("epoch 1"):
@@ -716,5 +619,5 @@ class Bench(Case):
 
 
 if __name__ == "__main__":
-    RUSSET = str(pathlib.Path(sys.argv.pop(1)).resolve())
+    Case.program = str(pathlib.Path(sys.argv.pop(1)).resolve())
     unittest.main()

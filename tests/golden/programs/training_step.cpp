@@ -1,7 +1,7 @@
 // One step of training on given weights and inputs: golden_training_step MODEL WEIGHTS INPUTS OUTPUT, all safetensors.
 // INPUTS holds the model's inputs by their names, and the classes as "labels", [n], or [n, length] for masked words,
-// unless the model learns from views of images, whose loss is NT-Xent then. Nothing is dropped. OUTPUT gets the loss, as "loss", and each parameter's
-// gradient by its name. scripts/golden/compare_models.py compares them with PyTorch's.
+// unless the model learns from views of images, whose loss is NT-Xent then. Nothing is dropped. OUTPUT gets the loss,
+// as "loss", and each parameter's gradient by its name. scripts/golden/compare_models.py compares them with PyTorch's.
 #include <fmt/format.h>
 #include <russet/autograd.h>
 #include <russet/io.h>
