@@ -222,7 +222,9 @@ inline constexpr OptionRow option_table[] = {
     {"tokenize", "max-length", Kind::integer, {}, at_least(0), plain, "The most ids in a line, special ones included"},
     {"bench", "seconds", Kind::real, is("4"), within(0, 3600), plain, "How long to measure each"},
     {"bench", "memory", Kind::bytes, by("what the device has"), any, plain,
-     "Refuse what needs more memory on a device, such as 2.5GiB"},
+     "The most memory to take on a device, such as 2.5GiB: activations are computed again where there is no room to "
+     "keep "
+     "them; what does not fit then is refused"},
     {"bench",
      "suite",
      Kind::text,

@@ -21,7 +21,7 @@ double median(std::vector<double> values) {
   return values.size() % 2 != 0 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-/// While it lives, work that would need more memory is refused.
+/// While it lives, work makes do with so much memory, or is refused.
 class MemoryLimit {
  public:
   explicit MemoryLimit(std::size_t bytes) {
