@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "data/token_lengths.h"
+
 namespace russet::data {
 
 bool MaskedTokenDataset::is_special(std::int64_t id) const {
@@ -73,17 +75,8 @@ Collate MaskedTokenDataset::collate() const {
                       .multiple_of = options_.pad_to_multiple_of});
 }
 
-std::vector<std::int64_t> MaskedTokenDataset::lengths() const {
-  std::vector<std::int64_t> lengths;
-  lengths.reserve(ids_.size());
-  for (const std::vector<std::int64_t>& ids : ids_) lengths.push_back(static_cast<std::int64_t>(ids.size()));
-  return lengths;
-}
+std::vector<std::int64_t> MaskedTokenDataset::lengths() const { return lengths_of(ids_); }
 
-Field MaskedTokenDataset::input() const {
-  std::int64_t longest = 0;
-  for (const std::int64_t length : lengths()) longest = std::max(longest, length);
-  return {DType::int64, {padded_length(longest, options_.pad_to_multiple_of)}};
-}
+Field MaskedTokenDataset::input() const { return field_of_longest(lengths(), options_.pad_to_multiple_of); }
 
 }  // namespace russet::data

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "data/token_lengths.h"
+
 namespace russet::data {
 
 TokenDataset::TokenDataset(std::vector<std::vector<std::int64_t>> ids, std::vector<std::int64_t> labels,
@@ -37,17 +39,8 @@ Collate TokenDataset::collate() const {
                       .multiple_of = options_.pad_to_multiple_of});
 }
 
-std::vector<std::int64_t> TokenDataset::lengths() const {
-  std::vector<std::int64_t> lengths;
-  lengths.reserve(ids_.size());
-  for (const std::vector<std::int64_t>& ids : ids_) lengths.push_back(static_cast<std::int64_t>(ids.size()));
-  return lengths;
-}
+std::vector<std::int64_t> TokenDataset::lengths() const { return lengths_of(ids_); }
 
-Field TokenDataset::input() const {
-  std::int64_t longest = 0;
-  for (const std::int64_t length : lengths()) longest = std::max(longest, length);
-  return {DType::int64, {padded_length(longest, options_.pad_to_multiple_of)}};
-}
+Field TokenDataset::input() const { return field_of_longest(lengths(), options_.pad_to_multiple_of); }
 
 }  // namespace russet::data
