@@ -34,6 +34,10 @@ endfunction()
 # Not dnnl's own CMake package: it asks for OpenCL's development files, which russet does not use.
 russet_library(russet_dnnl NAMES dnnl HEADER oneapi/dnnl/dnnl.hpp)
 russet_library(russet_highway NAMES hwy HEADER hwy/highway.h)
+# Loops are compiled for AVX-512, AVX2, and plain C++ for what is older; on Arm, for NEON.
+target_compile_definitions(
+  russet_highway INTERFACE
+  "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_SSE4|HWY_AVX3_DL|HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128)")
 # Not libzip's own package either: Debian's asks for programs that are in other packages.
 russet_library(russet_zip NAMES zip HEADER zip.h)
 russet_library(russet_utf8proc NAMES utf8proc HEADER utf8proc.h)

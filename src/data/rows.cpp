@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "data/targets.h"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "data/rows.cpp"
 #include "hwy/foreach_target.h"

@@ -28,6 +28,33 @@ std::vector<double> repeated(const std::vector<double>& given, std::int64_t coun
   return values;
 }
 
+bool is_square(const russet::Shape& shape) {
+  return shape.rank() >= 2 && shape[shape.rank() - 1] == shape[shape.rank() - 2];
+}
+
+/// Square matrices of `size` rows that are as easy to invert and to decompose as the smaller ones whose values are
+/// given: over and over, those gave matrices of whose inverses float32 keeps four digits. The diagonal goes on from the
+/// given one in steps, for vectors of nearly equal singular values may be any; what is beside it gets smaller as rows
+/// get longer.
+std::vector<double> enlarged(const std::vector<double>& given, std::int64_t given_size, std::int64_t size,
+                             std::int64_t count) {
+  constexpr double step = 2;
+  std::vector<double> others;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const auto place = static_cast<std::int64_t>(i) % (given_size * given_size);
+    if (place / given_size != place % given_size) others.push_back(given[i]);
+  }
+  const double share = static_cast<double>(given_size) / static_cast<double>(size);
+  std::vector<double> values;
+  std::size_t next = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t row = i / size % size;
+    values.push_back(row == i % size ? given[0] + step * static_cast<double>(row)
+                                     : others[next++ % others.size()] * share);
+  }
+  return values;
+}
+
 }  // namespace
 
 Call::Call(const Json& record, const Making& making) : making_(making), unnamed_(record.at("a").size()) {
@@ -51,7 +78,13 @@ void Call::add(const Json& value) {
 Tensor Call::values_of(const Json& spec, const russet::Shape& shape, russet::DType dtype) const {
   const std::string type = spec.at("t");
   if (spec.contains("v")) {
-    std::vector<double> values = repeated(numbers(spec.at("v")), russet::numel(shape));
+    const russet::Shape given_shape = shape_of(spec.at("s"));
+    const std::vector<double> listed = numbers(spec.at("v"));
+    const bool squares = making_.sizes == Sizes::odd && is_square(given_shape) && is_square(shape) &&
+                         shape[shape.rank() - 1] > given_shape[shape.rank() - 1];
+    std::vector<double> values =
+        squares ? enlarged(listed, given_shape[shape.rank() - 1], shape[shape.rank() - 1], russet::numel(shape))
+                : repeated(listed, russet::numel(shape));
     if (type == "float" && !is_floating(dtype)) {
       for (double& value : values) value = std::isfinite(value) && std::abs(value) < 100 ? std::abs(value) : 1;
     }

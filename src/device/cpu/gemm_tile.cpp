@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "device/cpu/group/targets.h"
 #include "device/cpu/operand.h"
 
 #undef HWY_TARGET_INCLUDE

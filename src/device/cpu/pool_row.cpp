@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "device/cpu/group/targets.h"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "device/cpu/pool_row.cpp"
 #include "hwy/foreach_target.h"

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "device/cpu/group/targets.h"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "device/cpu/convolution/weight_sums.cpp"
 #include "hwy/foreach_target.h"

@@ -1,6 +1,5 @@
 // Casts between types of tiles, and rounding within a tile to a narrower type.
 #include "device/cpu/group/install.h"
-#include "device/cpu/group/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "device/cpu/group/casts.cpp"

@@ -1,6 +1,5 @@
 // Elementwise loops on std::int64_t tiles.
 #include "device/cpu/group/install.h"
-#include "device/cpu/group/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "device/cpu/group/elementwise_i64.cpp"

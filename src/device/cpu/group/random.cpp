@@ -3,7 +3,6 @@
 
 #include "base/philox.h"
 #include "device/cpu/group/install.h"
-#include "device/cpu/group/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "device/cpu/group/random.cpp"

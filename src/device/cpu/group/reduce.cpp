@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "device/cpu/group/install.h"
-#include "device/cpu/group/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "device/cpu/group/reduce.cpp"
