@@ -1,6 +1,6 @@
-// Images a second from JPEG files to two augmented views each, as SimCLR takes them: loader_bench FOLDER SIZE IMAGES
-// WORKERS prints a line of JSON. bench/compare_loading.py runs it beside PyTorch's DataLoader. Without arguments:
-// embedded images.
+// Images a second from JPEG files to two augmented views each, as `russet train simclr_resnet18` takes them:
+// loader_bench FOLDER SIZE IMAGES WORKERS prints a line of JSON. bench/compare_loading.py runs it beside PyTorch's
+// DataLoader. Without arguments: embedded images.
 #include <fmt/format.h>
 #include <russet/data.h>
 
@@ -11,28 +11,17 @@
 #include <exception>
 #include <memory>
 
+#include "run/task.h"
+
 namespace {
 
 namespace data = russet::data;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t batch = 64;
-constexpr std::int64_t small_side = 64;  // without blur, and with weaker colours, below
-
+/// ImageNet's mean and deviation, as bench/compare_loading.py has them.
 data::Transforms views(std::int64_t size) {
-  const bool small = size < small_side;
-  const double strength = small ? 0.5 : 1;
-  std::vector<data::Transform> steps{data::RandomResizedCrop{size}, data::RandomHorizontalFlip{}};
-  steps.emplace_back(data::ColorJitter{.brightness = 0.8 * strength,
-                                       .contrast = 0.8 * strength,
-                                       .saturation = 0.8 * strength,
-                                       .hue = 0.2 * strength,
-                                       .probability = 0.8});
-  steps.emplace_back(data::RandomGrayscale{0.2});
-  if (!small) steps.emplace_back(data::GaussianBlur{.kernel_size = size / 20 * 2 + 1, .probability = 0.5});
-  steps.emplace_back(data::ToFloat{});
-  steps.emplace_back(data::Normalize{{0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F}});
-  return data::Transforms(std::move(steps)).with_views(2);
+  return russet::app::views_of({.size = size, .mean = {0.485F, 0.456F, 0.406F}, .std = {0.229F, 0.224F, 0.225F}});
 }
 
 /// The images of an epoch, from its next batch on.

@@ -47,7 +47,7 @@ class Benchmark {
     std::string name;  // of a device
     Device device{};
     std::string hardware;
-    std::size_t memory = 0;                      // bytes that a step may need; 0: any
+    std::optional<std::size_t> memory{};         // bytes that a step may need
     std::map<std::string, MachineRate> rates{};  // by precision
   };
 
@@ -96,8 +96,13 @@ void Benchmark::add_places() {
     const std::string name = to_string(device);
     if (std::any_of(places_.begin(), places_.end(), [&](const Place& place) { return place.name == name; })) continue;
     const DeviceInfo info = info_of(device);
-    const std::size_t memory = arguments_.has("memory") ? arguments_.bytes("memory") : info.memory_bytes;
-    places_.push_back({name, device, info.name, memory, {}});
+    Place place{name, device, info.name};
+    if (arguments_.has("memory")) {
+      place.memory = arguments_.bytes("memory");
+    } else if (info.memory_bytes > 0) {
+      place.memory = info.memory_bytes;
+    }
+    places_.push_back(std::move(place));
   }
 }
 

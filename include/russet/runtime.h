@@ -35,6 +35,20 @@ void set_memory_limit(std::optional<std::size_t> bytes, Device device);
 std::optional<std::size_t> memory_limit(Device device);
 /// The limit that what was refused last on a device would have needed, values in use included; 0 if nothing was.
 std::size_t memory_refused(Device device);
+/// A limit of one device while this lives; then the one before holds again.
+class MemoryLimit {
+ public:
+  MemoryLimit(std::optional<std::size_t> bytes, Device device) : device_(device), before_(memory_limit(device)) {
+    set_memory_limit(bytes, device);
+  }
+  ~MemoryLimit() { set_memory_limit(before_, device_); }
+  MemoryLimit(const MemoryLimit&) = delete;
+  MemoryLimit& operator=(const MemoryLimit&) = delete;
+
+ private:
+  Device device_;
+  std::optional<std::size_t> before_;
+};
 
 /// Threads of the one pool, which libraries share.
 void set_num_threads(int count);

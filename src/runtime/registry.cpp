@@ -27,12 +27,12 @@ Entry& entry_of(DeviceType type) {
   return (*entries)[static_cast<std::size_t>(type)];
 }
 
-struct MemoryLimit {
+struct CommonLimit {
   std::mutex mutex;
   std::optional<std::size_t> bytes;
 };
-MemoryLimit& memory_limit() {
-  static auto* const limit = new MemoryLimit;
+CommonLimit& memory_limit() {
+  static auto* const limit = new CommonLimit;
   return *limit;
 }
 

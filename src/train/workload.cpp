@@ -43,18 +43,6 @@ class Observation {
   Observation& operator=(const Observation&) = delete;
 };
 
-/// A limit of the null device while this lives.
-class NullLimit {
- public:
-  explicit NullLimit(std::size_t bytes) : before_(memory_limit(null_device)) { set_memory_limit(bytes, null_device); }
-  ~NullLimit() { set_memory_limit(before_, null_device); }
-  NullLimit(const NullLimit&) = delete;
-  NullLimit& operator=(const NullLimit&) = delete;
-
- private:
-  std::optional<std::size_t> before_;
-};
-
 }  // namespace
 
 Workload benchmark_workload(const std::string& model) {
@@ -155,7 +143,7 @@ Forecast forecast(const Workload& workload, Device device, Phase phase, std::str
     result.peak_bytes = peak_memory(null_device) - before;
     return result;
   }
-  const NullLimit limit(before + *memory);
+  const MemoryLimit limit(before + *memory, null_device);
   try {
     take_steps(workload, phase, result);
     result.peak_bytes = peak_memory(null_device) - before;

@@ -355,6 +355,15 @@ class Mistakes(Case):
         self.assertGreater(limited["bytes_moved"], freely["bytes_moved"])
         self.assertLess(limited["operations"], freely["operations"] * 1.2)
 
+    def test_a_benchmark_plans_within_its_memory(self):
+        bench = ["bench", "resnet18_cifar", "--batch", "16", "--width", "0.25", "--phase", "train", "--precision", "fp32",
+                 "--seconds", "0"]
+        (freely,) = self.lines(*bench)
+        memory = freely["planned_bytes"] * 9 // 10
+        (limited,) = self.lines(*bench, "--memory", memory)
+        for key in ("planned_bytes", "peak_bytes"):
+            self.assertLessEqual(limited[key], memory)
+
     def test_damaged_weights(self):
         whole = safetensors({"fc1.weight": ("F32", [2, 2], floats([1, 2, 3, 4]))})
         for name, content in [("empty", b""), ("short", whole[:-3]), ("long", whole + b"x"), ("noise", bytes(range(99))),

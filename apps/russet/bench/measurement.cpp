@@ -21,17 +21,6 @@ double median(std::vector<double> values) {
   return values.size() % 2 != 0 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-/// While it lives, work makes do with so much memory, or is refused.
-class MemoryLimit {
- public:
-  explicit MemoryLimit(std::size_t bytes) {
-    if (bytes > 0) set_memory_limit(bytes);
-  }
-  ~MemoryLimit() { set_memory_limit(std::nullopt); }
-  MemoryLimit(const MemoryLimit&) = delete;
-  MemoryLimit& operator=(const MemoryLimit&) = delete;
-};
-
 /// All but what the null device says.
 BenchTimes time_steps(const train::Workload& workload, train::Phase phase, Device device, double seconds) {
   BenchTimes result;
@@ -68,14 +57,14 @@ BenchTimes time_steps(const train::Workload& workload, train::Phase phase, Devic
 }  // namespace
 
 BenchTimes measure(const train::Workload& workload, train::Phase phase, Device device, double seconds,
-                   std::size_t memory, const MachineRate& rate) {
+                   std::optional<std::size_t> memory, const MachineRate& rate) {
   BenchTimes result;
   {
-    const MemoryLimit limit(memory);
+    const MemoryLimit limit(memory, device);
     result = time_steps(workload, phase, device, seconds);
   }
   // Planned afterwards: the first step's time includes compiling.
-  const train::Forecast planned = train::forecast(workload, device, phase);
+  const train::Forecast planned = train::forecast(workload, device, phase, {}, memory);
   result.planned_bytes = planned.peak_bytes;
   result.utilisation = planned.operations / (result.median_ms * 1e-3) / rate.operations_per_s;
   return result;

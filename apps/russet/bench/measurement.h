@@ -40,9 +40,9 @@ struct Measurement {
 };
 
 /// Times steps of the workload for about `seconds`. Throws what a step throws; OutOfMemoryError for one that needs more
-/// than `memory` bytes on the device (0: any).
+/// than `memory` bytes on the device.
 BenchTimes measure(const train::Workload& workload, train::Phase phase, Device device, double seconds,
-                   std::size_t memory, const MachineRate& rate);
+                   std::optional<std::size_t> memory, const MachineRate& rate);
 
 /// As a line of output.
 Json to_json(const Measurement& measurement);
