@@ -3,12 +3,6 @@
 #include <fmt/format.h>
 #include <russet/error.h>
 
-#include <algorithm>
-#include <atomic>
-#include <exception>
-#include <functional>
-#include <thread>
-
 #include "base/digest.h"
 #include "base/log.h"
 #include "device/gpu/kernels.h"
@@ -17,7 +11,6 @@
 namespace russet::metal {
 namespace {
 
-constexpr std::size_t units_at_once = 8;
 /// Of all archives.
 constexpr std::uint64_t most_bytes = std::uint64_t{512} << 20;
 
@@ -54,30 +47,6 @@ std::string archive_name(const Gpu& gpu, const std::string& source) {
   return fmt::format("{:016x}{:016x}.metalarchive", low, high);
 }
 
-/// Runs work(0) ... work(count - 1), at most 8 at once; the first exception is thrown when all are done. Threads of our
-/// own: they wait for Metal's compiler, which works elsewhere.
-void side_by_side(std::size_t count, const std::function<void(std::size_t)>& work) {
-  std::atomic<std::size_t> next{0};
-  std::vector<std::exception_ptr> failures(count);
-  const auto loop = [&] {
-    for (std::size_t i = next++; i < count; i = next++) {
-      try {
-        const PoolScope pool;
-        work(i);
-      } catch (...) {
-        failures[i] = std::current_exception();
-      }
-    }
-  };
-  std::vector<std::thread> threads;
-  for (std::size_t i = 1; i < std::min(count, units_at_once); ++i) threads.emplace_back(loop);
-  loop();
-  for (std::thread& thread : threads) thread.join();
-  for (const std::exception_ptr& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
-}
-
 }  // namespace
 
 std::filesystem::path archive_folder() {
@@ -88,50 +57,14 @@ std::filesystem::path archive_folder() {
 Compiler::Compiler(const Gpu& gpu, std::filesystem::path archives)
     : gpu_(gpu), archives_(std::move(archives), most_bytes) {}
 
-std::vector<PipelinePtr> Compiler::build(std::span<const gpu::CompilationUnit> units) {
-  std::vector<std::vector<PipelinePtr>> built(units.size());
-  std::vector<std::size_t> missing;
-  for (std::size_t i = 0; i < units.size(); ++i) {
-    built[i] = find(units[i]);
-    if (built[i].size() < units[i].entry_points.size()) missing.push_back(i);
-  }
-  side_by_side(missing.size(), [&](std::size_t i) { built[missing[i]] = compile(units[missing[i]]); });
-  for (const std::size_t i : missing) remember(units[i], built[i]);
-  std::vector<PipelinePtr> result;
-  for (auto& pipelines : built) result.insert(result.end(), pipelines.begin(), pipelines.end());
-  return result;
-}
-
-std::vector<PipelinePtr> Compiler::find(const gpu::CompilationUnit& unit) {
-  const std::lock_guard lock(mutex_);
-  const auto [first, last] = known_.equal_range(std::hash<std::string>{}(unit.text));
-  for (auto it = first; it != last; ++it) {
-    if (it->second.unit.text != unit.text || it->second.unit.entry_points != unit.entry_points) continue;
-    std::vector<PipelinePtr> pipelines;
-    for (const auto& pipeline : it->second.pipelines) {
-      if (PipelinePtr alive = pipeline.lock()) pipelines.push_back(std::move(alive));
-    }
-    if (pipelines.size() == unit.entry_points.size()) return pipelines;
-  }
-  return {};
-}
-
-void Compiler::remember(const gpu::CompilationUnit& unit, const std::vector<PipelinePtr>& pipelines) {
-  const std::lock_guard lock(mutex_);
-  std::erase_if(known_, [](const auto& entry) {
-    return std::all_of(entry.second.pipelines.begin(), entry.second.pipelines.end(),
-                       [](const auto& pipeline) { return pipeline.expired(); });
-  });
-  known_.emplace(std::hash<std::string>{}(unit.text), Known{unit, {pipelines.begin(), pipelines.end()}});
-}
-
-std::vector<PipelinePtr> Compiler::compile(const gpu::CompilationUnit& unit) const {
+std::vector<gpu::PipelinePtr> Compiler::compile(const gpu::CompilationUnit& unit) const {
+  const PoolScope pool;
   const std::string source = source_of(unit);
   const auto library = library_of(unit, source);
   const std::string name = archive_name(gpu_, source);
   bool fresh = false;
   const auto archive = archives_.keeps() ? open_archive(name, fresh) : NS::SharedPtr<MTL::BinaryArchive>();
-  std::vector<PipelinePtr> pipelines;
+  std::vector<gpu::PipelinePtr> pipelines;
   for (const gpu::EntryPoint& entry : unit.entry_points)
     pipelines.push_back(pipeline_of(*library.get(), entry, archive.get(), fresh));
   if (archive && fresh) keep_archive(*archive.get(), name);
@@ -157,8 +90,8 @@ NS::SharedPtr<MTL::Function> function_of(MTL::Library& library, const gpu::Entry
 
 }  // namespace
 
-PipelinePtr Compiler::pipeline_of(MTL::Library& library, const gpu::EntryPoint& entry, MTL::BinaryArchive* archive,
-                                  bool add) const {
+gpu::PipelinePtr Compiler::pipeline_of(MTL::Library& library, const gpu::EntryPoint& entry, MTL::BinaryArchive* archive,
+                                       bool add) const {
   const auto function = function_of(library, entry);
   const auto descriptor = NS::TransferPtr(MTL::ComputePipelineDescriptor::alloc()->init());
   descriptor->setLabel(string(entry.name));

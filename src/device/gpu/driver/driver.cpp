@@ -1,0 +1,174 @@
+// The driver's parts put together: memory, kernels and timeline behind the interfaces of runtime and gpu.
+#include <fmt/format.h>
+
+#include <mutex>
+
+#include "device/gpu/driver/backend.h"
+#include "device/gpu/driver/timeline.h"
+#include "device/gpu/target.h"
+
+namespace russet::gpu {
+namespace {
+
+class BackendDriver final : public Driver {
+ public:
+  explicit BackendDriver(std::unique_ptr<Backend> backend)
+      : backend_(std::move(backend)),
+        name_(to_string(Device(backend_->type()))),
+        memory_(backend_->memory(), name_),
+        kernels_([this](const CompilationUnit& unit) { return backend_->compile(unit); }),
+        timeline_(make_timeline()) {}
+
+  runtime::DeviceProperties properties() const override { return backend_->properties(); }
+  Properties gpu_properties() const override { return backend_->gpu_properties(); }
+
+  /// Made when it is first asked for: devices are registered before the library's tables are complete.
+  const compile::Target& target() const override {
+    std::call_once(target_once_,
+                   [this] { target_ = make_target(const_cast<BackendDriver&>(*this), backend_->type()); });
+    return *target_;
+  }
+
+  std::byte* allocate(std::size_t bytes) override {
+    std::byte* const memory = memory_.allocate(bytes);
+    const std::lock_guard lock(mutex_);
+    timeline_->forget(base::range_of(memory, bytes));
+    backend_->granted(base::range_of(memory, bytes));
+    return memory;
+  }
+
+  void release(std::byte* memory, std::size_t bytes) override {
+    const std::lock_guard lock(mutex_);
+    const base::ByteRange range = base::range_of(memory, bytes);
+    timeline_->wait_for(range, Timeline::HostAccess::write);
+    timeline_->forget(range);
+    memory_.release(memory, bytes);
+  }
+
+  void upload(std::byte* target, std::span<const std::byte> source) override {
+    if (source.empty()) return;
+    const std::lock_guard lock(mutex_);
+    const base::ByteRange range = base::range_of(target, source.size());
+    timeline_->wait_for(range, Timeline::HostAccess::write);
+    backend_->copy_to_device(target, source);
+    timeline_->forget(range);
+    backend_->host_wrote(range);
+  }
+
+  void download(std::span<std::byte> target, const std::byte* source) override {
+    if (target.empty()) return;
+    const std::lock_guard lock(mutex_);
+    const base::ByteRange range = base::range_of(source, target.size());
+    timeline_->wait_for(range, Timeline::HostAccess::read);
+    timeline_->check(range);
+    backend_->copy_to_host(target, source);
+  }
+
+  bool lend(const std::byte* memory, std::size_t bytes) override {
+    if (!backend_->shares_memory_with_host()) return false;
+    const std::lock_guard lock(mutex_);
+    const base::ByteRange range = base::range_of(memory, bytes);
+    timeline_->wait_for(range, Timeline::HostAccess::read);
+    timeline_->check(range);
+    return true;
+  }
+
+  bool is_idle(const std::byte* memory, std::size_t bytes) override {
+    if (!backend_->shares_memory_with_host()) return false;
+    const std::lock_guard lock(mutex_);
+    return timeline_->is_idle(base::range_of(memory, bytes));
+  }
+
+  bool borrow(std::byte* memory, std::size_t bytes) override {
+    const std::lock_guard lock(mutex_);
+    if (!memory_.borrow(memory, bytes)) return false;
+    timeline_->forget(base::range_of(memory, bytes));
+    return true;
+  }
+
+  void end_borrowing(const Ref<graph::Buffer>& lender) override {
+    const std::lock_guard lock(mutex_);
+    timeline_->end_borrowing(lender);
+  }
+
+  double busy_seconds() const override {
+    const std::lock_guard lock(mutex_);
+    return timeline_->gpu_seconds();
+  }
+
+  bool tracks_values() const override { return backend_->tracks_values(); }
+
+  void begin_value(std::byte* address, std::size_t bytes) override {
+    const std::lock_guard lock(mutex_);
+    timeline_->begin_value(base::range_of(address, bytes));
+  }
+
+  void host_wrote(std::byte* address, std::size_t bytes) override {
+    const std::lock_guard lock(mutex_);
+    timeline_->forget(base::range_of(address, bytes));
+    backend_->host_wrote(base::range_of(address, bytes));
+  }
+
+  void synchronize() override {
+    const std::lock_guard lock(mutex_);
+    timeline_->synchronize();
+  }
+
+  std::vector<PipelinePtr> build(std::span<const CompilationUnit> units) override { return kernels_.build(units); }
+
+  void launch(const Launch& launch) override {
+    const std::lock_guard lock(mutex_);
+    timeline_->launch(launch);
+  }
+
+  const void* block_of(const std::byte* address, std::size_t bytes) const override {
+    return memory_.find(address, bytes).binding_of(address, bytes);
+  }
+
+  void barrier() override {
+    const std::lock_guard lock(mutex_);
+    timeline_->barrier();
+  }
+
+  void commit() override {
+    const std::lock_guard lock(mutex_);
+    timeline_->submit();
+  }
+
+  /// Uses a timeline of its own, so that a failure affects nothing else.
+  double time(std::span<const Launch> launches) override {
+    const std::lock_guard lock(mutex_);
+    timeline_->finish();
+    const std::unique_ptr<Timeline> timed = make_timeline();
+    for (const Launch& launch : launches) {
+      timed->launch(launch);
+      timed->barrier();
+    }
+    timed->synchronize();
+    return timed->gpu_seconds();
+  }
+
+ private:
+  std::unique_ptr<Timeline> make_timeline() {
+    return std::make_unique<Timeline>(backend_->make_queue(memory_), name_, [this](const Ref<graph::Buffer>& lender) {
+      memory_.end_borrowing(lender->data());
+    });
+  }
+
+  std::unique_ptr<Backend> backend_;
+  std::string name_;
+  MemoryBlocks memory_;
+  KernelCache kernels_;
+  mutable std::mutex mutex_;
+  std::unique_ptr<Timeline> timeline_;
+  mutable std::once_flag target_once_;
+  mutable std::unique_ptr<const compile::Target> target_;
+};
+
+}  // namespace
+
+std::unique_ptr<Driver> make_driver(std::unique_ptr<Backend> backend) {
+  return std::make_unique<BackendDriver>(std::move(backend));
+}
+
+}  // namespace russet::gpu

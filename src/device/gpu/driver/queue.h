@@ -1,0 +1,46 @@
+#pragma once
+// Queue: where a GPU's interface takes work. The timeline fills it, submission after submission.
+#include <memory>
+#include <string>
+
+#include "base/range_set.h"
+#include "device/gpu/launch.h"
+
+namespace russet::gpu {
+
+/// Work that was submitted. Destroyed when it has completed: what it alone read is given back then.
+class Submission {
+ public:
+  virtual ~Submission() = default;
+  virtual bool is_done() const = 0;
+  virtual void wait() const = 0;
+  /// Of work that is done: the seconds that it took on the GPU.
+  virtual double seconds() const = 0;
+  /// Of work that is done: why it failed; empty if it did not.
+  virtual std::string failure() const = 0;
+};
+
+/// Work is encoded between begin() and submit() and runs later, each submission after the one before. Within one,
+/// launches between two barriers may run at once. Not thread-safe.
+class Queue {
+ public:
+  virtual ~Queue() = default;
+  virtual void begin() = 0;
+  virtual void encode(const Launch& launch) = 0;
+  virtual void barrier() = 0;
+  virtual std::unique_ptr<Submission> submit() = 0;
+  /// What was encoded since begin() never runs.
+  virtual void drop() = 0;
+  /// Takes work again after a submission failed. Throws DeviceError if it cannot.
+  virtual void restart() = 0;
+
+  // For a queue that checks lifetimes of values (DeviceDriver::tracks_values).
+  /// A value begins here with the next launch that touches the range, as far as it does.
+  virtual void begin_value(base::ByteRange /*range*/) {}
+  /// The host wrote the range, or its memory starts a new life.
+  virtual void forget_value(base::ByteRange /*range*/) {}
+  /// All work has completed: values that began and that no launch touched have nothing in them.
+  virtual void finish_values() {}
+};
+
+}  // namespace russet::gpu

@@ -1,0 +1,48 @@
+#include "device/gpu/metal/chunks.h"
+
+#include <algorithm>
+
+namespace russet::metal {
+namespace {
+
+constexpr std::size_t alignment = 256;
+constexpr std::size_t usual = std::size_t{128} << 10;
+constexpr std::size_t kept = 8;
+
+}  // namespace
+
+Chunks::~Chunks() {
+  for (const Chunk& chunk : free_) blocks_.release(chunk.begin, chunk.bytes);
+}
+
+std::byte* Chunks::take(std::size_t bytes, std::vector<Chunk>& chunks) {
+  for (Chunk& chunk : chunks) {
+    if (chunk.bytes - chunk.used < bytes) continue;
+    std::byte* const memory = chunk.begin + chunk.used;
+    chunk.used += std::min((bytes + alignment - 1) / alignment * alignment, chunk.bytes - chunk.used);
+    return memory;
+  }
+  const auto free = std::find_if(free_.begin(), free_.end(), [&](const Chunk& c) { return c.bytes >= bytes; });
+  if (free != free_.end()) {
+    chunks.push_back(*free);
+    free_.erase(free);
+  } else {
+    const std::size_t size = std::max(bytes, usual);
+    chunks.push_back({blocks_.allocate(size), size, 0});
+  }
+  return take(bytes, chunks);
+}
+
+void Chunks::give_back(std::vector<Chunk>& chunks) {
+  for (Chunk& chunk : chunks) {
+    chunk.used = 0;
+    if (free_.size() < kept) {
+      free_.push_back(chunk);
+    } else {
+      blocks_.release(chunk.begin, chunk.bytes);
+    }
+  }
+  chunks.clear();
+}
+
+}  // namespace russet::metal

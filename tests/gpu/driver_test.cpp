@@ -1,0 +1,310 @@
+// What drivers of GPUs share, over a backend whose queue runs work when it is waited for, or fails when it is told to.
+#include <gtest/gtest.h>
+#include <russet/error.h>
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <thread>
+
+#include "device/gpu/driver/backend.h"
+#include "runtime/device.h"
+
+namespace russet::gpu {
+namespace {
+
+constexpr std::size_t limit = std::size_t{256} << 20;
+
+class HostBlock final : public Block {
+ public:
+  explicit HostBlock(std::size_t bytes) : Block(new (std::align_val_t{runtime::page}) std::byte[bytes], bytes) {}
+  ~HostBlock() override { ::operator delete[](begin(), std::align_val_t{runtime::page}); }
+};
+
+class HostMemory final : public BlockSource {
+ public:
+  std::string limit_name() const override { return "what a test grants"; }
+  std::size_t limit() const override { return gpu::limit; }
+  std::size_t most_of_cut_block() const override { return gpu::limit; }
+  std::unique_ptr<Block> grant(std::size_t bytes) override {
+    if (refuses) return nullptr;
+    return std::make_unique<HostBlock>(bytes);
+  }
+  bool refuses = false;
+};
+
+/// Adds one to each of the bytes of the first buffer, and puts the sums into the second.
+struct AddOne final : Pipeline {
+  static void run(const std::vector<Binding>& buffers) {
+    for (std::size_t i = 0; i < buffers[0].bytes; ++i) {
+      buffers[1].address[i] = static_cast<std::byte>(std::to_integer<int>(buffers[0].address[i]) + 1);
+    }
+  }
+};
+
+/// What the tests tell the queue, and hear of it.
+struct Talk {
+  std::vector<std::string> failures;  // of the next submissions
+  int submissions = 0;
+  int barriers = 0;
+  int restarts = 0;
+};
+
+class Work final : public Submission {
+ public:
+  Work(std::vector<std::vector<Binding>> launches, std::string failure)
+      : launches_(std::move(launches)), failure_(std::move(failure)) {}
+  bool is_done() const override { return done_; }
+  void wait() const override {
+    if (std::exchange(done_, true) || !failure_.empty()) return;
+    for (const std::vector<Binding>& buffers : launches_) AddOne::run(buffers);
+  }
+  double seconds() const override { return 1e-4; }
+  std::string failure() const override { return failure_; }
+
+ private:
+  std::vector<std::vector<Binding>> launches_;
+  std::string failure_;
+  mutable bool done_ = false;
+};
+
+class LazyQueue final : public Queue {
+ public:
+  explicit LazyQueue(Talk& talk) : talk_(talk) {}
+  void begin() override { EXPECT_TRUE(launches_.empty()); }
+  void encode(const Launch& launch) override { launches_.emplace_back(launch.buffers.begin(), launch.buffers.end()); }
+  void barrier() override { ++talk_.barriers; }
+  std::unique_ptr<Submission> submit() override {
+    const auto number = static_cast<std::size_t>(talk_.submissions++);
+    return std::make_unique<Work>(std::exchange(launches_, {}),
+                                  number < talk_.failures.size() ? talk_.failures[number] : "");
+  }
+  void drop() override { launches_.clear(); }
+  void restart() override { ++talk_.restarts; }
+
+ private:
+  Talk& talk_;
+  std::vector<std::vector<Binding>> launches_;
+};
+
+class HostBackend final : public Backend {
+ public:
+  explicit HostBackend(Talk& talk, HostMemory& memory, std::atomic<int>& compiled)
+      : talk_(talk), memory_(memory), compiled_(compiled) {}
+  DeviceType type() const override { return DeviceType::mps; }
+  runtime::DeviceProperties properties() const override { return {}; }
+  Properties gpu_properties() const override { return {}; }
+  BlockSource& memory() override { return memory_; }
+  std::unique_ptr<Queue> make_queue(MemoryBlocks&) override { return std::make_unique<LazyQueue>(talk_); }
+  std::vector<PipelinePtr> compile(const CompilationUnit& unit) override {
+    ++compiled_;
+    if (unit.text == "wrong") throw DeviceError("a kernel is wrong");
+    return std::vector<PipelinePtr>(unit.entry_points.size(), std::make_shared<AddOne>());
+  }
+  bool shares_memory_with_host() const override { return false; }
+  void copy_to_device(std::byte* target, std::span<const std::byte> source) override {
+    std::copy(source.begin(), source.end(), target);
+  }
+  void copy_to_host(std::span<std::byte> target, const std::byte* source) override {
+    std::copy_n(source, target.size(), target.begin());
+  }
+
+ private:
+  Talk& talk_;
+  HostMemory& memory_;
+  std::atomic<int>& compiled_;
+};
+
+class GpuDriver : public testing::Test {
+ protected:
+  std::byte* bytes_of(char value, std::size_t count = 8) {
+    std::byte* const memory = driver_->allocate(count);
+    driver_->upload(memory, std::vector<std::byte>(count, std::byte(value)));
+    return memory;
+  }
+  void add_one(std::byte* from, std::byte* to, std::size_t count = 8) {
+    const Binding buffers[] = {{from, count, false}, {to, count, true}};
+    Launch launch;
+    launch.pipeline = &pipeline_;
+    launch.buffers = buffers;
+    driver_->launch(launch);
+  }
+  int read(const std::byte* memory) {
+    std::vector<std::byte> bytes(8);
+    driver_->download(bytes, memory);
+    for (const std::byte byte : bytes) EXPECT_EQ(byte, bytes[0]);
+    return std::to_integer<int>(bytes[0]);
+  }
+  /// The error's words; "" for none.
+  static std::string error_of(const std::function<void()>& work) {
+    try {
+      work();
+    } catch (const DeviceError& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  Talk talk_;
+  HostMemory memory_;
+  std::atomic<int> compiled_ = 0;
+  AddOne pipeline_;
+  std::unique_ptr<Driver> driver_ = make_driver(std::make_unique<HostBackend>(talk_, memory_, compiled_));
+};
+
+TEST_F(GpuDriver, ReadingSubmitsWhatWritesAndNothingElse) {
+  std::byte* const x = bytes_of(1);
+  std::byte* const y = bytes_of(0);
+  add_one(x, y);
+  EXPECT_EQ(read(x), 1);
+  EXPECT_EQ(talk_.submissions, 0);
+  EXPECT_EQ(read(y), 2);
+  EXPECT_EQ(talk_.submissions, 1);
+}
+
+TEST_F(GpuDriver, WritingWaitsForWhatReads) {
+  std::byte* const x = bytes_of(1);
+  std::byte* const y = bytes_of(0);
+  add_one(x, y);
+  driver_->upload(x, std::vector<std::byte>(8, std::byte{50}));
+  EXPECT_EQ(read(y), 2);
+  EXPECT_EQ(read(x), 50);
+}
+
+TEST_F(GpuDriver, ABarrierComesOnceAndOnlyBehindALaunch) {
+  std::byte* const x = bytes_of(1);
+  driver_->barrier();
+  add_one(x, x);
+  driver_->barrier();
+  driver_->barrier();
+  driver_->commit();
+  driver_->barrier();
+  EXPECT_EQ(talk_.barriers, 1);
+  driver_->synchronize();
+}
+
+TEST_F(GpuDriver, ManyLaunchesAreSubmittedOnTheirOwn) {
+  std::byte* const x = bytes_of(0);
+  for (int i = 0; i < 200; ++i) add_one(x, x);
+  EXPECT_GE(talk_.submissions, 2);
+  EXPECT_EQ(read(x), 200);
+}
+
+TEST_F(GpuDriver, AFailureLosesWhatWasWrittenAndIsToldOnce) {
+  talk_.failures = {"", "the watchdog bit"};
+  std::byte* const x = bytes_of(1);
+  std::byte* const good = bytes_of(0);
+  std::byte* const lost = bytes_of(0);
+  std::byte* const later = bytes_of(0);
+  add_one(x, good);
+  driver_->commit();
+  add_one(x, lost);
+  driver_->commit();
+  add_one(x, later);
+  const std::string told = error_of([&] { driver_->synchronize(); });
+  EXPECT_NE(told.find("mps: the GPU gave up on work that had been started: the watchdog bit"), std::string::npos)
+      << told;
+  EXPECT_EQ(talk_.restarts, 1);
+  EXPECT_EQ(error_of([&] { driver_->synchronize(); }), "");
+  EXPECT_EQ(read(good), 2);
+  EXPECT_EQ(read(x), 1);
+  // Each time.
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(error_of([&] { read(lost); }), told);
+    EXPECT_EQ(error_of([&] { read(later); }), told);
+    EXPECT_EQ(error_of([&] { add_one(lost, good); }), told);
+  }
+  EXPECT_EQ(read(good), 2);
+  // What is set again is there again.
+  add_one(x, lost);
+  EXPECT_EQ(read(lost), 2);
+  driver_->upload(later, std::vector<std::byte>(8, std::byte{7}));
+  EXPECT_EQ(read(later), 7);
+  EXPECT_EQ(error_of([&] { driver_->synchronize(); }), "");
+}
+
+TEST_F(GpuDriver, MemoryThatIsGivenAgainHasLostNothing) {
+  talk_.failures = {"gone"};
+  std::byte* const x = bytes_of(1);
+  std::byte* const y = driver_->allocate(8);
+  add_one(x, y);
+  EXPECT_NE(error_of([&] { driver_->synchronize(); }), "");
+  driver_->release(y, 8);
+  std::byte* const again = driver_->allocate(8);
+  EXPECT_EQ(again, y);
+  add_one(x, again);
+  EXPECT_EQ(read(again), 2);
+}
+
+TEST_F(GpuDriver, TimedWorkIsApart) {
+  std::byte* const x = bytes_of(1);
+  std::byte* const y = bytes_of(0);
+  add_one(x, y);
+  const Binding buffers[] = {{y, 8, false}, {y, 8, true}};
+  Launch launch;
+  launch.pipeline = &pipeline_;
+  launch.buffers = buffers;
+  EXPECT_DOUBLE_EQ(driver_->time(std::vector<Launch>(3, launch)), 1e-4);
+  EXPECT_EQ(talk_.submissions, 2);
+  EXPECT_EQ(read(y), 5);
+}
+
+TEST_F(GpuDriver, MemoryIsCutOfFewBlocksAndEndsSomewhere) {
+  std::map<const void*, int> blocks;
+  std::vector<std::byte*> all;
+  for (int i = 0; i < 100; ++i) {
+    all.push_back(driver_->allocate(300'000));
+    ++blocks[driver_->block_of(all.back(), 300'000)];
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(all.back()) % runtime::page, 0U);
+  }
+  EXPECT_EQ(blocks.size(), 1U);
+  EXPECT_THROW(driver_->allocate(limit), OutOfMemoryError);
+  memory_.refuses = true;
+  EXPECT_THROW(driver_->allocate(limit / 2), OutOfMemoryError);
+  memory_.refuses = false;
+  std::byte* const large = driver_->allocate(limit / 2);
+  driver_->release(large, limit / 2);
+  for (std::byte* const memory : all) driver_->release(memory, 300'000);
+  driver_->release(driver_->allocate(limit - (std::size_t{8} << 20)), limit - (std::size_t{8} << 20));
+  std::byte elsewhere{};
+  EXPECT_THROW(driver_->block_of(&elsewhere, 1), InternalError);
+  EXPECT_THROW(driver_->release(&elsewhere, 1), InternalError);
+}
+
+TEST_F(GpuDriver, KernelsInUseAreCompiledOnce) {
+  const CompilationUnit unit{"text", {{"a", 32}, {"b", 64}}};
+  const CompilationUnit other{"other", {{"c", 32}}};
+  auto held = driver_->build(std::vector{unit, other});
+  EXPECT_EQ(held.size(), 3U);
+  EXPECT_EQ(driver_->build(std::vector{other, unit})[1], held[0]);
+  EXPECT_EQ(compiled_, 2);
+  held.resize(2);
+  const auto again = driver_->build(std::vector{unit, other});
+  EXPECT_EQ(compiled_, 3);
+  EXPECT_EQ(error_of([&] {
+              driver_->build(std::vector{unit, CompilationUnit{"wrong", {{"d", 32}}}});
+            }),
+            "a kernel is wrong");
+}
+
+TEST_F(GpuDriver, ThreadsShareADriver) {
+  constexpr int threads = 4;
+  std::vector<std::thread> all;
+  for (int number = 0; number < threads; ++number) {
+    all.emplace_back([this, number] {
+      for (int round = 0; round < 200; ++round) {
+        std::byte* const x = bytes_of(static_cast<char>(number), 8);
+        add_one(x, x);
+        driver_->barrier();
+        add_one(x, x);
+        EXPECT_EQ(read(x), number + 2);
+        driver_->release(x, 8);
+        driver_->build(std::vector{CompilationUnit{std::to_string(round % 3), {{"a", 32}}}});
+      }
+    });
+  }
+  for (std::thread& thread : all) thread.join();
+}
+
+}  // namespace
+}  // namespace russet::gpu
