@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "autograd/rules_detail.h"
 #include "functional/nn_detail.h"
@@ -157,6 +158,22 @@ Tensor antialiased(const Tensor& x, const Axis& axis, bool is_cubic, bool align_
   return sum(unflatten(covered * weights_along(all, weights, x), axis.index, {axis.output, taps}), axis.index + 1);
 }
 
+/// Means as pixels of a type: integers are the nearest (halves go up, as in PyTorch), and the cubic's overshoots end at
+/// the limits of narrow ones.
+Tensor as_pixels(const Tensor& means, DType dtype) {
+  Tensor pixels = means;
+  visit_dtype(dtype, [&]<class Element>() {
+    if constexpr (std::is_integral_v<Element> && !std::is_same_v<Element, bool>) {
+      pixels = floor(means + 0.5);
+      if constexpr (sizeof(Element) < sizeof(std::int32_t)) {
+        using Limits = std::numeric_limits<Element>;
+        pixels = clamp(pixels, static_cast<double>(Limits::min()), static_cast<double>(Limits::max()));
+      }
+    }
+  });
+  return cast(pixels, dtype);
+}
+
 std::vector<Axis> resized_axes(const Tensor& x, const InterpolateOptions& options) {
   if (x.dim() != 3 && x.dim() != 4) {
     throw ShapeError(fmt::format("interpolate: takes [n, c, l] or [n, c, h, w], not {}", to_string(x.sizes())));
@@ -276,7 +293,7 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
                     : nearest(y, axis, options.mode == Interpolation::nearest_exact);
     }
   }
-  return cast(y, x.dtype());
+  return is_linear || is_cubic ? as_pixels(y, x.dtype()) : y;
 }
 
 Tensor unfold(const Tensor& x, Size2 kernel, const UnfoldOptions& options) {

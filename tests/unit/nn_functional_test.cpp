@@ -5,6 +5,7 @@
 #include <russet/functional.h>
 #include <russet/nn_functional.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -324,6 +325,36 @@ TEST(Losses, MultiMarginOfASingleSample) {
 
 TEST(Images, InterpolationNeedsASizeOrAFactor) {
   EXPECT_THROW(interpolate(numbers({1, 2, 4}, {1, 1, 3}), {}), ValueError);
+}
+
+// A mean that float32 puts just below a pixel's value is that value.
+TEST(Images, ResizedPixelsAreRounded) {
+  const Device cpu = DeviceType::cpu;
+  const Tensor all = arange(0, 256, 1, {DType::uint8, cpu}).reshape({1, 256, 1, 1});
+  for (const Interpolation mode : {Interpolation::bilinear, Interpolation::bicubic}) {
+    for (const bool antialias : {false, true}) {
+      for (const std::int64_t size : {3, 5, 7, 13, 16}) {
+        const Tensor resized =
+            interpolate(all.expand({1, 256, 9, 11}), {.size = Size2(size, 5), .mode = mode, .antialias = antialias});
+        EXPECT_EQ(resized.dtype(), DType::uint8);
+        EXPECT_TRUE(equal(resized, all.expand({1, 256, size, 5}))) << size << " " << antialias;
+      }
+    }
+  }
+  const Tensor pair = Tensor::from<std::uint8_t>({1, 2, 10, 20}, {1, 2, 1, 2}, cpu);
+  expect_values(interpolate(pair, {.size = Size2(1, 1), .mode = Interpolation::bilinear}), {2, 15});
+}
+
+// The cubic overshoots beside a step: there pixels end at their type's limits instead of coming round.
+TEST(Images, ResizedPixelsStayWithinTheirType) {
+  const Tensor step = Tensor::from<std::uint8_t>({0, 0, 0, 255, 255, 255}, {1, 1, 1, 6}, DeviceType::cpu);
+  const InterpolateOptions options{.size = Size2(1, 13), .mode = Interpolation::bicubic};
+  const V exact = interpolate(step.to(DType::float32), options).to_vector<double>();
+  EXPECT_LT(*std::min_element(exact.begin(), exact.end()), -1);
+  EXPECT_GT(*std::max_element(exact.begin(), exact.end()), 256);
+  V expected;
+  for (const double value : exact) expected.push_back(std::clamp(std::floor(value + 0.5), 0.0, 255.0));
+  expect_values(interpolate(step, options), expected);
 }
 
 }  // namespace
