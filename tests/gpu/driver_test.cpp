@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <thread>
+#include <utility>
 
 #include "device/gpu/driver/backend.h"
 #include "runtime/device.h"
