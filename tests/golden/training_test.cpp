@@ -106,18 +106,21 @@ TEST(Training, ResNet18OnSmallImages) {
   train(record, model, optimizer, image_batch);
 }
 
+russet::models::BertConfig bert_config(const Json& config) {
+  return {.vocab_size = config.at("vocab_size"),
+          .hidden_size = config.at("hidden_size"),
+          .num_hidden_layers = config.at("num_hidden_layers"),
+          .num_attention_heads = config.at("num_attention_heads"),
+          .intermediate_size = config.at("intermediate_size"),
+          .max_position_embeddings = config.at("max_position_embeddings"),
+          .num_labels = config.value("num_labels", russet::models::BertConfig{}.num_labels),
+          .hidden_dropout_prob = 0,
+          .attention_probs_dropout_prob = 0};
+}
+
 TEST(Training, BertOfTwoLayers) {
   const Json record = record_of("bert");
-  const Json& config = record.at("options").at("config");
-  russet::models::BertForSequenceClassification model({.vocab_size = config.at("vocab_size"),
-                                                       .hidden_size = config.at("hidden_size"),
-                                                       .num_hidden_layers = config.at("num_hidden_layers"),
-                                                       .num_attention_heads = config.at("num_attention_heads"),
-                                                       .intermediate_size = config.at("intermediate_size"),
-                                                       .max_position_embeddings = config.at("max_position_embeddings"),
-                                                       .num_labels = config.at("num_labels"),
-                                                       .hidden_dropout_prob = 0,
-                                                       .attention_probs_dropout_prob = 0});
+  russet::models::BertForSequenceClassification model(bert_config(record.at("options").at("config")));
   russet::optim::AdamW optimizer(model.parameters(), {.lr = 1e-3});
   train(record, model, optimizer, token_batch);
 }
@@ -131,15 +134,7 @@ Batch masked_batch(std::uint64_t seed, std::uint64_t step) {
 
 TEST(Training, BertOfMaskedWords) {
   const Json record = read_json("masked_words.json.gz");
-  const Json& config = record.at("options").at("config");
-  russet::models::BertForMaskedLM model({.vocab_size = config.at("vocab_size"),
-                                         .hidden_size = config.at("hidden_size"),
-                                         .num_hidden_layers = config.at("num_hidden_layers"),
-                                         .num_attention_heads = config.at("num_attention_heads"),
-                                         .intermediate_size = config.at("intermediate_size"),
-                                         .max_position_embeddings = config.at("max_position_embeddings"),
-                                         .hidden_dropout_prob = 0,
-                                         .attention_probs_dropout_prob = 0});
+  russet::models::BertForMaskedLM model(bert_config(record.at("options").at("config")));
   model.load_state_dict(weights_of(record));
   model.eval();
   const std::vector<double> all = model.forward_all(token_batch(record.at("seed"), 0).inputs).to_vector<double>();

@@ -236,6 +236,19 @@ TEST(Replay, TheSameProgramGivesTheSameBits) {
   EXPECT_EQ(run(), run());
 }
 
+TEST(Failure, ALimitOfAScopeEndsWithIt) {
+  const Device device = DeviceType::null;
+  {
+    const MemoryLimit outer(2000, device);
+    {
+      const MemoryLimit inner({}, device);
+      EXPECT_EQ(memory_limit(device), std::nullopt);
+    }
+    EXPECT_EQ(memory_limit(device), 2000U);
+  }
+  EXPECT_EQ(memory_limit(device), std::nullopt);
+}
+
 TEST(Failure, AMemoryLimitRefusesBeforeAnythingRuns) {
   const Tensor kept = numbers({16});
   flush();

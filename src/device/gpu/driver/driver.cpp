@@ -51,8 +51,7 @@ class BackendDriver final : public Driver {
     const base::ByteRange range = base::range_of(target, source.size());
     timeline_->wait_for(range, Timeline::HostAccess::write);
     backend_->copy_to_device(target, source);
-    timeline_->forget(range);
-    backend_->host_wrote(range);
+    note_written_by_host(range);
   }
 
   void download(std::span<std::byte> target, const std::byte* source) override {
@@ -105,8 +104,7 @@ class BackendDriver final : public Driver {
 
   void host_wrote(std::byte* address, std::size_t bytes) override {
     const std::lock_guard lock(mutex_);
-    timeline_->forget(base::range_of(address, bytes));
-    backend_->host_wrote(base::range_of(address, bytes));
+    note_written_by_host(base::range_of(address, bytes));
   }
 
   void synchronize() override {
@@ -149,6 +147,11 @@ class BackendDriver final : public Driver {
   }
 
  private:
+  void note_written_by_host(base::ByteRange range) {
+    timeline_->forget(range);
+    backend_->host_wrote(range);
+  }
+
   std::unique_ptr<Timeline> make_timeline() {
     return std::make_unique<Timeline>(backend_->make_queue(memory_), name_, [this](const Ref<graph::Buffer>& lender) {
       memory_.end_borrowing(lender->data());

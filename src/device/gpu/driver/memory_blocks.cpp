@@ -20,6 +20,16 @@ std::size_t rounded(std::size_t bytes, std::size_t unit) { return std::max(unit,
 
 std::size_t unit_of(std::size_t bytes) { return bytes > page ? page : line; }
 
+/// The block that holds [address, address + bytes), or end().
+template <class Cuts>
+auto holder_in(Cuts& cuts, const std::byte* address, std::size_t bytes) {
+  const auto after = cuts.upper_bound(address);
+  if (after == cuts.begin()) return cuts.end();
+  const Block& block = *std::prev(after)->second.block;
+  const bool holds = static_cast<std::size_t>(address - block.begin()) + bytes <= block.bytes();
+  return holds ? std::prev(after) : cuts.end();
+}
+
 }  // namespace
 
 MemoryBlocks::MemoryBlocks(BlockSource& source, std::string device) : source_(source), device_(std::move(device)) {
@@ -35,20 +45,12 @@ std::byte* MemoryBlocks::allocate(std::size_t bytes) {
   return make_block(rounded(bytes, page)).block->begin();
 }
 
-MemoryBlocks::Cuts::const_iterator MemoryBlocks::holder_of(const std::byte* address, std::size_t bytes) const {
-  const auto after = cuts_.upper_bound(address);
-  if (after == cuts_.begin()) return cuts_.end();
-  const Block& block = *std::prev(after)->second.block;
-  const bool holds = static_cast<std::size_t>(address - block.begin()) + bytes <= block.bytes();
-  return holds ? std::prev(after) : cuts_.end();
-}
-
 void MemoryBlocks::release(std::byte* memory, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
-  const auto found = holder_of(memory, bytes);
+  const auto found = holder_in(cuts_, memory, bytes);
   if (found == cuts_.end()) throw InternalError(device_ + ": memory is given back that was never granted");
-  if (found->second.unit == 0) return drop(found);
-  Cut& cut = cuts_.find(found->first)->second;
+  Cut& cut = found->second;
+  if (cut.unit == 0) return drop(found);
   const auto offset = static_cast<std::size_t>(memory - cut.block->begin());
   cut.free.add({offset, offset + rounded(bytes, cut.unit)});
   if (cut.free.covers({0, cut.block->bytes()})) drop(found);
@@ -79,7 +81,7 @@ void MemoryBlocks::end_borrowing(const std::byte* memory) {
 
 const Block& MemoryBlocks::find(const std::byte* address, std::size_t bytes) const {
   const std::lock_guard lock(mutex_);
-  const auto found = holder_of(address, bytes);
+  const auto found = holder_in(cuts_, address, bytes);
   if (found == cuts_.end()) throw InternalError(device_ + ": a kernel is given memory that is not the GPU's");
   return *found->second.block;
 }
@@ -124,7 +126,7 @@ MemoryBlocks::Cut& MemoryBlocks::add(std::unique_ptr<Block> block) {
   return cut;
 }
 
-void MemoryBlocks::drop(Cuts::const_iterator cut) {
+void MemoryBlocks::drop(Cuts::iterator cut) {
   granted_ -= cut->second.block->bytes();
   cuts_.erase(cut);
 }

@@ -72,13 +72,11 @@ class MemoryBlocks {
   };
   using Cuts = std::map<const std::byte*, Cut>;
 
-  /// The block that holds [address, address + bytes), or end().
-  Cuts::const_iterator holder_of(const std::byte* address, std::size_t bytes) const;
   std::byte* cut(std::size_t bytes, std::size_t unit, std::size_t block_bytes);
   std::size_t large_block() const;
   Cut& add(std::unique_ptr<Block> block);
   Cut& make_block(std::size_t bytes);
-  void drop(Cuts::const_iterator cut);
+  void drop(Cuts::iterator cut);
   [[noreturn]] void throw_out_of_memory(std::size_t bytes) const;
 
   BlockSource& source_;
