@@ -31,10 +31,8 @@ Tensor applied(Op op, std::vector<Tensor> inputs, const AttentionOperands& opera
   return apply_many(op, inputs, given(operands));
 }
 
-Tensor product(const Tensor& a, const Tensor& b) { return apply(Op::matmul, {a, b}); }
-
 /// 0, 1, ... along an axis of the scores.
-Tensor positions(const Tensor& scores, int axis) {
+Tensor positions_along(const Tensor& scores, int axis) {
   Shape sizes = Shape::filled(scores.dim(), 1);
   sizes[axis] = scores.sizes()[axis];
   graph::NodeInfo info;
@@ -51,7 +49,7 @@ Tensor scores(const AttentionOperands& a) {
   const Tensor hidden = constant(s, -infinity);
   if (a.attributes.causal) {
     const int rank = s.dim();
-    s = where(positions(s, rank - 1) <= positions(s, rank - 2), s, hidden);
+    s = where(positions_along(s, rank - 1) <= positions_along(s, rank - 2), s, hidden);
   }
   if (!a.mask.defined()) return s;
   return a.mask.dtype() == DType::boolean ? where(a.mask, s, hidden) : s + a.mask;

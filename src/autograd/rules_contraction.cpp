@@ -6,8 +6,6 @@ namespace {
 
 using ops::Op;
 
-Tensor product(const Tensor& a, const Tensor& b) { return apply(Op::matmul, {a, b}); }
-
 // All axes but the last as one.
 Tensor as_rows(const Tensor& x) { return x.dim() == 2 ? x : x.reshape({x.numel() / x.size(-1), x.size(-1)}); }
 
@@ -19,6 +17,8 @@ bool has_batch(const Shape& shape) {
 }
 
 }  // namespace
+
+Tensor product(const Tensor& a, const Tensor& b) { return apply(Op::matmul, {a, b}); }
 
 Gradients matmul_gradient(const Context& c, const Tensor& g) {
   return both(

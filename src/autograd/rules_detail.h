@@ -56,6 +56,8 @@ Gradients cumsum_gradient(const Context& context, const Tensor& gradient);
 Gradients cumprod_gradient(const Context& context, const Tensor& gradient);
 
 // rules_contraction.cpp
+/// Op::matmul of two tensors. Not matmul(), which an autocast scope would round.
+Tensor product(const Tensor& a, const Tensor& b);
 Gradients matmul_gradient(const Context& context, const Tensor& gradient);
 Gradients convolution_gradient(const Context& context, const Tensor& gradient);
 Gradients convolution_input_gradient(const Context& context, const Tensor& gradient);

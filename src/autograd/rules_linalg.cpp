@@ -11,9 +11,6 @@ namespace {
 
 using ops::Op;
 
-// Not matmul, which an autocast scope would round.
-Tensor product(const Tensor& a, const Tensor& b) { return apply(Op::matmul, {a, b}); }
-
 Tensor transposed(const Tensor& x) { return x.transpose(-1, -2); }
 
 Tensor rows(const Tensor& x, std::int64_t first, std::int64_t count) { return x.narrow(-2, first, count); }

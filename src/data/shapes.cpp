@@ -90,7 +90,7 @@ using Colour = std::array<double, 3>;
 
 Colour draw_colour(Random& random) { return {random.uniform(), random.uniform(), random.uniform()}; }
 
-double luminance(const Colour& colour) { return 0.299 * colour[0] + 0.587 * colour[1] + 0.114 * colour[2]; }
+double luminance_of(const Colour& colour) { return 0.299 * colour[0] + 0.587 * colour[1] + 0.114 * colour[2]; }
 
 /// How one image looks, in units of its side.
 struct Look {
@@ -113,7 +113,7 @@ Look draw_look(Random& random) {
     look.left = draw_colour(random);
     look.right = look.left;
     for (double& part : look.right) part = std::clamp(part + random.uniform(-0.15, 0.15), 0.0, 1.0);
-  } while (luminance(look.shape) - std::max(luminance(look.left), luminance(look.right)) < 0.3);
+  } while (luminance_of(look.shape) - std::max(luminance_of(look.left), luminance_of(look.right)) < 0.3);
   return look;
 }
 

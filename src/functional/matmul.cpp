@@ -25,7 +25,7 @@ namespace {
 }
 
 /// The primitive: matrices, or batches of equal rank. Booleans have no products.
-Tensor product(const Tensor& a, const Tensor& b) {
+Tensor autocast_product(const Tensor& a, const Tensor& b) {
   return autograd::apply(Op::matmul, {functional::autocast(Op::matmul, a), functional::autocast(Op::matmul, b)});
 }
 
@@ -50,7 +50,7 @@ Tensor folded(const Tensor& a, const Tensor& b) {
   Shape sizes = a.sizes();
   std::int64_t rows = 1;
   for (int axis = 0; axis + 1 < sizes.rank(); ++axis) rows *= sizes[axis];
-  const Tensor result = product(a.reshape({rows, sizes.back()}), b);
+  const Tensor result = autocast_product(a.reshape({rows, sizes.back()}), b);
   sizes[sizes.rank() - 1] = b.sizes()[1];
   return result.reshape(sizes);
 }
@@ -86,13 +86,13 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   const std::int64_t left = a.size(-1);
   const std::int64_t right = b.size(b.dim() == 1 ? 0 : -2);
   if (left != right) throw_inner("matmul", a, b, left, right);
-  if (a.dim() == 1 && b.dim() == 1) return product(a.unsqueeze(0), b.unsqueeze(1)).reshape({});
+  if (a.dim() == 1 && b.dim() == 1) return autocast_product(a.unsqueeze(0), b.unsqueeze(1)).reshape({});
   if (a.dim() == 1) return matmul(a.unsqueeze(0), b).squeeze(-2);
   if (b.dim() == 1) return matmul(a, b.unsqueeze(1)).squeeze(-1);
-  if (a.dim() == 2 && b.dim() == 2) return product(a, b);
+  if (a.dim() == 2 && b.dim() == 2) return autocast_product(a, b);
   if (b.dim() == 2) return folded(a, b);
   const int rank = std::max(a.dim(), b.dim());
-  return product(with_leading_axes(a, rank), with_leading_axes(b, rank));
+  return autocast_product(with_leading_axes(a, rank), with_leading_axes(b, rank));
 }
 
 Tensor mm(const Tensor& a, const Tensor& b) {
@@ -181,7 +181,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, std::int64_t dims) {
   }
   const functional::Promoted both = widest(a.reshape({rows, inner}), b.reshape({inner, columns}));
   const Autocast as_they_are(DType::float32, false);
-  return product(both.x, both.y).reshape(sizes);
+  return autocast_product(both.x, both.y).reshape(sizes);
 }
 
 Tensor kron(const Tensor& a, const Tensor& b) {

@@ -10,11 +10,11 @@
 #include <optional>
 #include <string>
 
+#include "io/deflate.h"
+
 namespace russet::io {
 namespace {
 
-/// The most bytes that deflate can make of one.
-constexpr std::uint64_t max_inflation = 1032;
 /// zlib counts in 32 bits.
 constexpr std::size_t max_step = std::size_t{1} << 30;
 
@@ -47,7 +47,7 @@ class PlainSource final : public Source {
 class GzipSource final : public Source {
  public:
   GzipSource(std::span<const std::byte> file, std::string_view name)
-      : name_(name), rest_(file), capacity_(file.size() * max_inflation) {
+      : name_(name), rest_(file), capacity_(file.size() * static_cast<std::uint64_t>(max_inflation)) {
     constexpr int gzip_only = 15 + 16;
     if (inflateInit2(&stream_, gzip_only) != Z_OK) throw OutOfMemoryError("idx: no memory for zlib");
   }

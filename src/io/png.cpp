@@ -8,11 +8,11 @@
 #include <cstring>
 #include <string>
 
+#include "io/deflate.h"
+
 namespace russet::io {
 namespace {
 
-/// The most bytes that deflate can make of one.
-constexpr std::int64_t max_inflation = 1032;
 constexpr png_size_t max_chunk_bytes = 16 << 20;
 
 struct Context {

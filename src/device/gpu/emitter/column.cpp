@@ -11,8 +11,7 @@ namespace {
 
 using compile::Group;
 
-constexpr std::uint32_t threads = 256;
-constexpr std::uint32_t simdgroups = threads / 32;
+constexpr std::uint32_t simdgroups = usual_threads / 32;
 
 /// The part of a group after its reductions, as a group of its own in which the reductions' inputs are placeholders.
 /// Groups that differ only in how those inputs are computed then share a kernel. Before:          After:
@@ -99,7 +98,7 @@ class ColumnEmitter {
 
  private:
   Call reduce(const std::vector<Reduction>& reductions, Partials& partials) {
-    KernelText kernel("column", threads);
+    KernelText kernel("column", usual_threads);
     GroupText text(group_, phases_, walk_, kernel, chunks_ > 1 ? GroupPart::elements : GroupPart::all);
     if (chunks_ > 1) partials.bind(kernel, true);
     ValueList& values = kernel.values();
@@ -161,7 +160,7 @@ class ColumnEmitter {
     };
     const std::vector<Reduction::Part>& parts = reduction.parts();
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      kernel.group_memory(parts[i].type, shared(i, parts[i]), threads * static_cast<std::size_t>(walk_.width));
+      kernel.group_memory(parts[i].type, shared(i, parts[i]), usual_threads * static_cast<std::size_t>(walk_.width));
     }
     if (again) kernel.line("threadgroup_barrier(mem_flags::mem_threadgroup);");
     for_each_lane(kernel, [&] {
@@ -214,7 +213,7 @@ class ColumnEmitter {
     Partials partials(reductions, static_cast<std::size_t>(columns_ * chunks_));
     constexpr std::int64_t many = 128;
     const bool several = chunks_ > many;
-    KernelText kernel("results", several ? threads : 32);
+    KernelText kernel("results", several ? usual_threads : 32);
     walk_.width = 1;
     GroupText text(group, phases, walk_, kernel, GroupPart::results);
     partials.bind(kernel, false);

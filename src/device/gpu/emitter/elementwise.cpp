@@ -7,15 +7,13 @@ namespace {
 
 using compile::Group;
 
-constexpr std::uint32_t threads = 256;
-
 Walk walk_of(const Group& group) {
   const int inner = group.space.rank() - 1;
   return {inner, vector_width(group, inner), needs_wide_index(group)};
 }
 
 std::uint32_t blocks_of(const Group& group) {
-  return static_cast<std::uint32_t>(divide_up(numel(group.space) / walk_of(group).width, threads));
+  return static_cast<std::uint32_t>(divide_up(numel(group.space) / walk_of(group).width, usual_threads));
 }
 
 /// What the thread of `item` does.
@@ -35,8 +33,9 @@ void write_item(const Group& group, KernelText& kernel) {
 }  // namespace
 
 EmittedCalls emit_elementwise(const Group& group, const GpuContext& context) {
-  KernelText kernel("elementwise", threads);
-  kernel.line("const {0} item = {0}(group_id.x) * {1}u + thread_id;", walk_of(group).wide ? "ulong" : "uint", threads);
+  KernelText kernel("elementwise", usual_threads);
+  kernel.line("const {0} item = {0}(group_id.x) * {1}u + thread_id;", walk_of(group).wide ? "ulong" : "uint",
+              usual_threads);
   write_item(group, kernel);
   return {{kernel.finish(context, {blocks_of(group), 1, 1})}, 0};
 }

@@ -10,6 +10,9 @@
 
 namespace russet::gpu {
 
+/// Of a threadgroup, where nothing asks for fewer.
+inline constexpr std::uint32_t usual_threads = 256;
+
 /// Members of a VALUES struct by name, each with its value in this launch. The text has the names alone.
 class ValueList {
  public:

@@ -14,9 +14,9 @@ using compile::Group;
 
 /// How a row is divided.
 struct Division {
-  std::uint32_t threads = 256;  // of a threadgroup
-  std::uint32_t lanes = 32;     // threads a row: 1, 32, or all of the threadgroup
-  int items = 1;                // a thread holds, in registers; 0: as many as the row has
+  std::uint32_t threads = usual_threads;  // of a threadgroup
+  std::uint32_t lanes = 32;               // threads a row: 1, 32, or all of the threadgroup
+  int items = 1;                          // a thread holds, in registers; 0: as many as the row has
   std::int64_t chunks = 1;
   std::int64_t chunk = 0;  // elements
 };
