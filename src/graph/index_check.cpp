@@ -128,9 +128,10 @@ RangeCheck check_range(const NodeRef& value, std::int64_t low, std::int64_t high
   const Node& base = *source.base;
   if (source.bounds && source.bounds->low >= low && source.bounds->high < high) return {.is_known = true};
   if (!base.materialised()) return {};
-  const std::byte* const memory = executor.peek(*base.buffer());
-  if (memory == nullptr) return {};
-  const std::optional<Stray> stray = find_stray(memory, base.dtype, source.geometry, low, high, except);
+  const std::size_t bytes = static_cast<std::size_t>(numel(base.shape)) * size_of(base.dtype);
+  const std::shared_ptr<const std::byte> memory = executor.peek(*base.buffer(), bytes);
+  if (!memory) return {};
+  const std::optional<Stray> stray = find_stray(memory.get(), base.dtype, source.geometry, low, high, except);
   return {.is_known = !stray, .stray = stray};
 }
 

@@ -24,6 +24,11 @@ struct DeviceProperties {
 /// What devices share is made of whole pages: Apple silicon's, which those of other computers divide.
 inline constexpr std::size_t page = 16384;
 
+/// Memory that the host reads where it lies, and does not own.
+inline std::shared_ptr<const std::byte> in_place(const std::byte* memory) {
+  return {std::shared_ptr<const std::byte>(), memory};
+}
+
 class DeviceDriver {
  public:
   virtual ~DeviceDriver() = default;
@@ -39,8 +44,9 @@ class DeviceDriver {
   /// Whether the host, and with it other devices, can read what lies in this memory of the device, in place: nothing
   /// that was started writes it when this returns. Throws DeviceError if what should lie there was lost.
   virtual bool lend(const std::byte* /*memory*/, std::size_t /*bytes*/) { return false; }
-  /// Whether the host can read this memory in place at once: nothing that was started writes it.
-  virtual bool is_idle(const std::byte* /*memory*/, std::size_t /*bytes*/) { return false; }
+  /// Where the host can read what lies in this memory at once, without waiting: the memory itself if nothing that was
+  /// started writes it, or a copy; nullptr if it cannot.
+  virtual std::shared_ptr<const std::byte> peek(const std::byte* /*memory*/, std::size_t /*bytes*/) { return nullptr; }
   /// Whether this device can read another one's memory, above a page, in place, from now until end_borrowing().
   virtual bool borrow(std::byte* /*memory*/, std::size_t /*bytes*/) { return false; }
   /// The value is gone. What was started may still read it: the driver keeps the lender until that is done.

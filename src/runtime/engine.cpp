@@ -339,8 +339,8 @@ Ref<graph::Buffer> Engine::borrow(Device device, const Ref<graph::Buffer>& memor
   return Ref<graph::Buffer>(new BorrowedBuffer(driver_, device, memory));
 }
 
-const std::byte* Engine::peek(const graph::Buffer& memory) const {
-  return driver_.is_idle(memory.data(), memory.bytes()) ? memory.data() : nullptr;
+std::shared_ptr<const std::byte> Engine::peek(const graph::Buffer& memory, std::size_t bytes) const {
+  return driver_.peek(memory.data(), bytes);
 }
 
 void Engine::upload(graph::Buffer& target, std::span<const std::byte> bytes) { driver_.upload(target.data(), bytes); }

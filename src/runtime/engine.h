@@ -33,7 +33,7 @@ class Engine final : public graph::Executor {
   void download(const graph::Buffer& source, std::size_t offset, std::span<std::byte> bytes) override;
   Ref<graph::Buffer> borrow(Device device, const Ref<graph::Buffer>& memory) override;
   bool runs() const override { return driver_.runs(); }
-  const std::byte* peek(const graph::Buffer& memory) const override;
+  std::shared_ptr<const std::byte> peek(const graph::Buffer& memory, std::size_t bytes) const override;
   bool has_attention(DType dtype) const override { return target().has_attention(dtype); }
   void synchronize() override { driver_.synchronize(); }
 

@@ -49,6 +49,7 @@ struct Talk {
   int submissions = 0;
   int barriers = 0;
   int restarts = 0;
+  bool keeps_flushes_whole = false;
 };
 
 class Work final : public Submission {
@@ -72,6 +73,7 @@ class Work final : public Submission {
 class LazyQueue final : public Queue {
  public:
   explicit LazyQueue(Talk& talk) : talk_(talk) {}
+  bool keeps_flushes_whole() const override { return talk_.keeps_flushes_whole; }
   void begin() override { EXPECT_TRUE(launches_.empty()); }
   void encode(const Launch& launch) override { launches_.emplace_back(launch.buffers.begin(), launch.buffers.end()); }
   void barrier() override { ++talk_.barriers; }
@@ -189,6 +191,47 @@ TEST_F(GpuDriver, ManyLaunchesAreSubmittedOnTheirOwn) {
   for (int i = 0; i < 200; ++i) add_one(x, x);
   EXPECT_GE(talk_.submissions, 2);
   EXPECT_EQ(read(x), 200);
+}
+
+TEST_F(GpuDriver, AFlushIsOneSubmissionWhereTheQueueWantsIt) {
+  talk_.keeps_flushes_whole = true;
+  std::byte* const x = bytes_of(0);
+  for (int i = 0; i < 2000; ++i) add_one(x, x);
+  EXPECT_EQ(talk_.submissions, 0);
+  driver_->commit();
+  EXPECT_EQ(talk_.submissions, 1);
+}
+
+TEST_F(GpuDriver, TheHostSeesWhatItPutThereUntilSomethingElseLiesThere) {
+  const auto seen = [&](const std::byte* memory, std::size_t count = 8) {
+    const auto content = driver_->peek(memory, count);
+    return content ? std::to_integer<int>(content.get()[count - 1]) : -1;
+  };
+  std::byte* const x = bytes_of(3);
+  std::byte* const y = bytes_of(4);
+  EXPECT_EQ(seen(x), 3);
+  EXPECT_EQ(seen(x, 5), 3);
+  EXPECT_EQ(seen(x, 9), -1);
+  EXPECT_EQ(seen(x + 1, 7), -1);
+  add_one(x, y);
+  EXPECT_EQ(seen(x), 3);
+  EXPECT_EQ(seen(y), -1);
+  driver_->upload(y, std::vector<std::byte>(8, std::byte{5}));
+  EXPECT_EQ(seen(y), 5);
+  add_one(x, y + 7, 1);
+  EXPECT_EQ(seen(y), -1);
+  driver_->release(x, 8);
+  EXPECT_EQ(driver_->allocate(8), x);
+  EXPECT_EQ(seen(x), -1);
+}
+
+TEST_F(GpuDriver, WhatTheHostSeesIsBounded) {
+  constexpr std::size_t mebibyte = std::size_t{1} << 20;
+  std::vector<std::byte*> all;
+  for (int i = 0; i < 20; ++i) all.push_back(bytes_of(1, mebibyte));
+  EXPECT_EQ(driver_->peek(all[3], mebibyte), nullptr);
+  EXPECT_NE(driver_->peek(all[4], mebibyte), nullptr);
+  EXPECT_EQ(driver_->peek(bytes_of(1, mebibyte + 1), 8), nullptr);
 }
 
 TEST_F(GpuDriver, AFailureLosesWhatWasWrittenAndIsToldOnce) {

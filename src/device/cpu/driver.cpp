@@ -104,7 +104,9 @@ class Driver final : public runtime::DeviceDriver {
   /// Kernels have run when they return, so nothing has to be waited for.
   bool lend(const std::byte* /*memory*/, std::size_t /*bytes*/) override { return true; }
   bool borrow(std::byte* /*memory*/, std::size_t /*bytes*/) override { return true; }
-  bool is_idle(const std::byte* /*memory*/, std::size_t /*bytes*/) override { return true; }
+  std::shared_ptr<const std::byte> peek(const std::byte* memory, std::size_t /*bytes*/) override {
+    return runtime::in_place(memory);
+  }
 
   void upload(std::byte* target, std::span<const std::byte> source) override {
     std::copy(source.begin(), source.end(), target);

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "device/gpu/gpu_kernel.h"
+#include "device/gpu/host_view.h"
 #include "graph/counters.h"
 #include "ops/table.h"
 #include "runtime/device.h"
@@ -19,16 +20,13 @@ namespace {
 
 class Fallback final : public compile::Kernel {
  public:
-  Fallback(compile::KernelPtr kernel, std::string reason, std::vector<Region> written, Stream& stream)
-      : kernel_(std::move(kernel)), reason_(std::move(reason)), written_(std::move(written)), stream_(stream) {}
+  Fallback(compile::KernelPtr kernel, std::string reason, std::vector<Region> regions, Stream& stream)
+      : kernel_(std::move(kernel)), reason_(std::move(reason)), regions_(std::move(regions)), stream_(stream) {}
 
   void run(const compile::Bindings& bindings) const override {
-    stream_.wait();
-    kernel_->run(bindings);
-    for (const Region& region : written_) {
-      const Binding place = bound(region, bindings);
-      stream_.host_wrote(place.address, place.bytes);
-    }
+    HostView view(stream_, regions_, bindings, kernel_->scratch_bytes());
+    kernel_->run(view.bindings());
+    view.write_back();
     graph::engine_counters().fallbacks.fetch_add(1, std::memory_order_relaxed);
   }
   std::size_t scratch_bytes() const override { return kernel_->scratch_bytes(); }
@@ -38,24 +36,26 @@ class Fallback final : public compile::Kernel {
  private:
   compile::KernelPtr kernel_;
   std::string reason_;
-  std::vector<Region> written_;
+  std::vector<Region> regions_;  // that the kernel touches
   Stream& stream_;
 };
 
-std::vector<Region> written_by(const compile::Step& step) {
+std::vector<Region> touched_by(const compile::Step& step) {
   std::vector<Region> regions;
-  const auto add = [&](const compile::Group& group) {
-    for (const compile::Instruction& in : group.code) {
-      if (in.kind != compile::Instruction::Kind::store) continue;
-      const compile::Access& access = group.accesses[static_cast<std::size_t>(in.access)];
-      if (access.slot >= 0) regions.push_back(place(access, group.space, true).region);
-    }
-  };
   if (const auto* primitive = std::get_if<compile::Primitive>(&step)) {
+    for (const compile::Operand& input : primitive->inputs) {
+      if (input.access.slot >= 0) regions.push_back(place(input, false).region);
+    }
     regions.push_back(place(primitive->output, true).region);
     if (primitive->second) regions.push_back(place(*primitive->second, true).region);
-  } else {
-    add(std::get<compile::Group>(step));
+    return regions;
+  }
+  const auto& group = std::get<compile::Group>(step);
+  for (const compile::Instruction& in : group.code) {
+    const bool writes = in.kind == compile::Instruction::Kind::store;
+    if (!writes && in.kind != compile::Instruction::Kind::load) continue;
+    const compile::Access& access = group.accesses[static_cast<std::size_t>(in.access)];
+    if (access.slot >= 0) regions.push_back(place(access, group.space, writes).region);
   }
   return regions;
 }
@@ -105,7 +105,7 @@ compile::KernelPtr make_fallback(const compile::Step& step, const std::string& r
   }
   compile::KernelPtr kernel = cpu->target().compile(step);
   announce(subject, reason, type);
-  return std::make_unique<Fallback>(std::move(kernel), reason, written_by(step), stream);
+  return std::make_unique<Fallback>(std::move(kernel), reason, touched_by(step), stream);
 }
 
 }  // namespace russet::gpu

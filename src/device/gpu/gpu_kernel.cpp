@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "compile/indices.h"
+#include "device/gpu/host_view.h"
 
 namespace russet::gpu {
 
@@ -91,18 +92,22 @@ void FilledCall::fill(const Call& call, const compile::Bindings& bindings) {
   launch_.threads = call.function->source().threads;
   launch_.buffers = std::span(buffers_).first(call.regions.size());
   launch_.parameters = std::span<const std::byte>(values_).first(size);
+  launch_.parameters_change = !call.values.patches.empty();
   launch_.seconds = call.seconds;
 }
 
 void GpuKernel::check_indices_of(const compile::Primitive& primitive) {
   checked_ = primitive;
+  for (const compile::Operand& index : compile::indices_of(primitive)) {
+    index_regions_.push_back(place(index, false).region);
+  }
   name_ += ", waits for its index";
 }
 
 void GpuKernel::run(const compile::Bindings& bindings) const {
   if (checked_) {
-    stream_.wait();
-    compile::require_indices(*checked_, bindings);
+    const HostView view(stream_, index_regions_, bindings);
+    compile::require_indices(*checked_, view.bindings());
   }
   FilledCall filled;
   for (const Call& call : calls_) {

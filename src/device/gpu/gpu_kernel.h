@@ -194,6 +194,7 @@ class GpuKernel final : public compile::Kernel {
   std::vector<Call> calls_;
   std::size_t scratch_bytes_;
   std::optional<compile::Primitive> checked_;  // whose indices are checked
+  std::vector<Region> index_regions_;          // where they lie
 };
 
 /// How templates answer: see compile/implementation.h. `judge(primitive, context)`.

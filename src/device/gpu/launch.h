@@ -48,6 +48,7 @@ struct Launch {
   std::uint32_t threads = 32;                    // a threadgroup
   std::span<const Binding> buffers;              // bound at 0, 1, ...; at most 30
   std::span<const std::byte> parameters;         // at most 4 KiB, bound after the buffers
+  bool parameters_change = false;                // from run to run: the kernel takes CHANGING_VALUES or a TABLE
   /// Where there are bases, the buffers are reached through a table, which is the parameters and may be of any length.
   /// The blocks of memory that the buffers lie in, at most `bases`, are bound at 0 to bases - 1, the table after them.
   /// At places[i] of it the driver writes 8 bytes, where buffer i begins: the number of its base in the highest byte,
@@ -69,11 +70,13 @@ struct Properties {
   std::string system{};          // version and build of the system that compiles its kernels
 };
 
-/// A GPU: memory that the host sees too, and one stream of launches. Launches run in the order in which barriers
+/// A GPU: its memory, and one stream of launches. Launches run in the order in which barriers
 /// divide them: between two barriers in any order, or at once.
 class Driver : public runtime::DeviceDriver {
  public:
   virtual Properties gpu_properties() const = 0;
+  /// Whether the host reads and writes the GPU's memory in place.
+  virtual bool shares_memory_with_host() const { return true; }
   /// Pipelines of all entries of all units, in order; units are compiled side by side, and known ones come from a
   /// cache. Throws DeviceError with the compiler's words.
   virtual std::vector<std::shared_ptr<const Pipeline>> build(std::span<const CompilationUnit> units) = 0;

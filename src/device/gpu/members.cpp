@@ -56,6 +56,7 @@ Call shared_call(const std::vector<Call>& calls, const GpuContext& context) {
 Call make_call(Piece piece, std::array<std::uint32_t, 3> groups, std::vector<Region> regions, Values values,
                const GpuContext& context) {
   Call call;
+  piece.values_change = !values.patches.empty();
   call.function = context.library.add(source_of(piece));
   call.groups = groups;
   call.regions = std::move(regions);
@@ -149,6 +150,7 @@ class Filler {
     launch.threads = call_.function->source().threads;
     launch.buffers = filling_.buffers;
     launch.parameters = filling_.table;
+    launch.parameters_change = true;
     launch.bases = call_.table->bases();
     launch.places = filling_.places;
     launch.seconds = filling_.seconds;

@@ -107,8 +107,9 @@ Source source_of(const Piece& piece) {
   std::string arrays;
   for (const Piece::Array& array : piece.arrays) arrays += array_text(array);
   return {piece.stem,
-          fmt::format("{}KERNEL(@, {}, {}VALUES({}, values, {})) {{\n{}{}}}\n", piece.declarations, piece.threads,
-                      arguments, piece.values_type, piece.arguments.size(), arrays, piece.body),
+          fmt::format("{}KERNEL(@, {}, {}{}({}, values, {})) {{\n{}{}}}\n", piece.declarations, piece.threads,
+                      arguments, piece.values_change ? "CHANGING_VALUES" : "VALUES", piece.values_type,
+                      piece.arguments.size(), arrays, piece.body),
           piece.files, piece.threads};
 }
 

@@ -30,6 +30,7 @@ struct Piece {
   std::vector<Argument> arguments;
   std::string values_type;       // of `values`
   bool values_are_wide = false;  // they hold members of 8 bytes
+  bool values_change = false;    // from run to run
   std::vector<Array> arrays;
   std::string body;
   std::vector<std::string> files;  // as in Source

@@ -16,8 +16,12 @@ class Stream {
   void commit();
   /// Waits until everything has run. Throws what went wrong.
   void wait();
-  /// The host wrote these bytes after wait().
+  bool shares_memory_with_host() const { return driver_.shares_memory_with_host(); }
+  /// The host wrote these bytes of shared memory after wait().
   void host_wrote(std::byte* address, std::size_t bytes) { driver_.host_wrote(address, bytes); }
+  /// Copies after wait(), where memory is not shared.
+  void upload(std::byte* target, std::span<const std::byte> source) { driver_.upload(target, source); }
+  void download(std::span<std::byte> target, const std::byte* source) { driver_.download(target, source); }
 
   std::uint64_t launches() const { return launches_; }
   std::uint64_t barriers() const { return barriers_; }

@@ -38,7 +38,9 @@ class Driver final : public runtime::DeviceDriver {
   }
   void release(std::byte* memory, std::size_t /*bytes*/) override { std::free(memory); }
 
-  bool is_idle(const std::byte* /*memory*/, std::size_t /*bytes*/) override { return true; }
+  std::shared_ptr<const std::byte> peek(const std::byte* memory, std::size_t /*bytes*/) override {
+    return runtime::in_place(memory);
+  }
   void upload(std::byte* target, std::span<const std::byte> source) override {
     std::copy(source.begin(), source.end(), target);
   }

@@ -5,6 +5,7 @@
 
 #include "device/gpu/driver/backend.h"
 #include "device/gpu/driver/timeline.h"
+#include "device/gpu/driver/upload_copies.h"
 #include "device/gpu/target.h"
 
 namespace russet::gpu {
@@ -21,6 +22,7 @@ class BackendDriver final : public Driver {
 
   runtime::DeviceProperties properties() const override { return backend_->properties(); }
   Properties gpu_properties() const override { return backend_->gpu_properties(); }
+  bool shares_memory_with_host() const override { return backend_->shares_memory_with_host(); }
 
   /// Made when it is first asked for: devices are registered before the library's tables are complete.
   const compile::Target& target() const override {
@@ -32,8 +34,10 @@ class BackendDriver final : public Driver {
   std::byte* allocate(std::size_t bytes) override {
     std::byte* const memory = memory_.allocate(bytes);
     const std::lock_guard lock(mutex_);
-    timeline_->forget(base::range_of(memory, bytes));
-    backend_->granted(base::range_of(memory, bytes));
+    const base::ByteRange range = base::range_of(memory, bytes);
+    timeline_->forget(range);
+    uploads_.forget(range);
+    backend_->granted(range);
     return memory;
   }
 
@@ -52,6 +56,7 @@ class BackendDriver final : public Driver {
     timeline_->wait_for(range, Timeline::HostAccess::write);
     backend_->copy_to_device(target, source);
     note_written_by_host(range);
+    if (!backend_->shares_memory_with_host()) uploads_.keep(target, source);
   }
 
   void download(std::span<std::byte> target, const std::byte* source) override {
@@ -72,10 +77,11 @@ class BackendDriver final : public Driver {
     return true;
   }
 
-  bool is_idle(const std::byte* memory, std::size_t bytes) override {
-    if (!backend_->shares_memory_with_host()) return false;
+  std::shared_ptr<const std::byte> peek(const std::byte* memory, std::size_t bytes) override {
+    const base::ByteRange range = base::range_of(memory, bytes);
     const std::lock_guard lock(mutex_);
-    return timeline_->is_idle(base::range_of(memory, bytes));
+    if (!backend_->shares_memory_with_host()) return uploads_.find(range);
+    return timeline_->is_idle(range) ? runtime::in_place(memory) : nullptr;
   }
 
   bool borrow(std::byte* memory, std::size_t bytes) override {
@@ -116,6 +122,9 @@ class BackendDriver final : public Driver {
 
   void launch(const Launch& launch) override {
     const std::lock_guard lock(mutex_);
+    for (const Binding& binding : launch.buffers) {
+      if (binding.writes) uploads_.forget(base::range_of(binding.address, binding.bytes));
+    }
     timeline_->launch(launch);
   }
 
@@ -163,6 +172,7 @@ class BackendDriver final : public Driver {
   MemoryBlocks memory_;
   KernelCache kernels_;
   mutable std::mutex mutex_;
+  UploadCopies uploads_;  // where the memory is not the host's
   std::unique_ptr<Timeline> timeline_;
   mutable std::once_flag target_once_;
   mutable std::unique_ptr<const compile::Target> target_;

@@ -25,6 +25,8 @@ class Submission {
 class Queue {
  public:
   virtual ~Queue() = default;
+  /// Whether a submission is best what a flush launches, however long it takes.
+  virtual bool keeps_flushes_whole() const { return false; }
   virtual void begin() = 0;
   virtual void encode(const Launch& launch) = 0;
   virtual void barrier() = 0;

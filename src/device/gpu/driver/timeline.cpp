@@ -42,6 +42,7 @@ void Timeline::launch(const Launch& launch) {
   refuse_what_is_lost(launch);
   queue_->encode(launch);
   note(launch);
+  if (queue_->keeps_flushes_whole()) return;
   if (open_->launches >= length_ || open_->modelled >= wanted_seconds) submit();
 }
 

@@ -25,7 +25,7 @@ struct Completion {
 
 class CommandBuffer final : public gpu::Submission {
  public:
-  CommandBuffer(std::shared_ptr<Completion> completion, Chunks& chunks, std::vector<Chunk> tables)
+  CommandBuffer(std::shared_ptr<Completion> completion, gpu::Chunks& chunks, std::vector<gpu::Chunk> tables)
       : completion_(std::move(completion)), chunks_(chunks), tables_(std::move(tables)) {}
   ~CommandBuffer() override { chunks_.give_back(tables_); }
 
@@ -42,14 +42,14 @@ class CommandBuffer final : public gpu::Submission {
 
  private:
   std::shared_ptr<Completion> completion_;
-  Chunks& chunks_;
-  std::vector<Chunk> tables_;
+  gpu::Chunks& chunks_;
+  std::vector<gpu::Chunk> tables_;
 };
 
 }  // namespace
 
 CommandQueue::CommandQueue(const Gpu& gpu, const Memory& memory, gpu::MemoryBlocks& blocks, Capture& capture)
-    : gpu_(gpu), memory_(memory), blocks_(blocks), capture_(capture), chunks_(blocks) {
+    : gpu_(gpu), memory_(memory), blocks_(blocks), capture_(capture), chunks_(gpu::pieces_of(blocks)) {
   restart();
 }
 

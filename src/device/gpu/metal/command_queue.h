@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "base/range_set.h"
+#include "device/gpu/driver/chunks.h"
 #include "device/gpu/driver/queue.h"
 #include "device/gpu/metal/capture.h"
-#include "device/gpu/metal/chunks.h"
 #include "device/gpu/metal/compiler.h"
 #include "device/gpu/metal/memory.h"
 
@@ -42,11 +42,11 @@ class CommandQueue final : public gpu::Queue {
   Capture& capture_;
   NS::SharedPtr<MTL::CommandQueue> queue_;
   NS::SharedPtr<MTL::Fence> fence_;
-  Chunks chunks_;
+  gpu::Chunks chunks_;
   // The command buffer that is being written.
   NS::SharedPtr<MTL::CommandBuffer> buffer_;
   NS::SharedPtr<MTL::ComputeCommandEncoder> encoder_;
-  std::vector<Chunk> tables_;
+  std::vector<gpu::Chunk> tables_;
   const gpu::Pipeline* pipeline_ = nullptr;
   std::vector<BufferOffset> bound_;
   std::vector<std::byte> table_;  // of the launch that is being encoded

@@ -13,6 +13,7 @@
 #define IN(type, name, index) device const type* name
 #define OUT(type, name, index) device type* name
 #define VALUES(type, name, index) constant type& name
+#define CHANGING_VALUES(type, name, index) VALUES(type, name, index)
 #define TABLE(type, name, index) constant type* name
 #define GROUP_MEMORY(type, name, count) threadgroup type name[count]
 #define UNROLL

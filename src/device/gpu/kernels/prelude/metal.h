@@ -19,6 +19,7 @@ using namespace metal;
 #define IN(type, name, index) device const type* name [[buffer(index)]]
 #define OUT(type, name, index) device type* name [[buffer(index)]]
 #define VALUES(type, name, index) constant type& name [[buffer(index)]]
+#define CHANGING_VALUES(type, name, index) VALUES(type, name, index)
 #define TABLE(type, name, index) constant type* name [[buffer(index)]]
 #define GROUP_MEMORY(type, name, count) threadgroup type name[count]
 

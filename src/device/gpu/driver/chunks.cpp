@@ -1,8 +1,8 @@
-#include "device/gpu/metal/chunks.h"
+#include "device/gpu/driver/chunks.h"
 
 #include <algorithm>
 
-namespace russet::metal {
+namespace russet::gpu {
 namespace {
 
 constexpr std::size_t alignment = 256;
@@ -12,7 +12,7 @@ constexpr std::size_t kept = 8;
 }  // namespace
 
 Chunks::~Chunks() {
-  for (const Chunk& chunk : free_) blocks_.release(chunk.begin, chunk.bytes);
+  for (const Chunk& chunk : free_) source_.release(chunk.begin, chunk.bytes);
 }
 
 std::byte* Chunks::take(std::size_t bytes, std::vector<Chunk>& chunks) {
@@ -28,7 +28,7 @@ std::byte* Chunks::take(std::size_t bytes, std::vector<Chunk>& chunks) {
     free_.erase(free);
   } else {
     const std::size_t size = std::max(bytes, usual);
-    chunks.push_back({blocks_.allocate(size), size, 0});
+    chunks.push_back({source_.allocate(size), size, 0});
   }
   return take(bytes, chunks);
 }
@@ -39,10 +39,10 @@ void Chunks::give_back(std::vector<Chunk>& chunks) {
     if (free_.size() < kept) {
       free_.push_back(chunk);
     } else {
-      blocks_.release(chunk.begin, chunk.bytes);
+      source_.release(chunk.begin, chunk.bytes);
     }
   }
   chunks.clear();
 }
 
-}  // namespace russet::metal
+}  // namespace russet::gpu

@@ -1,0 +1,46 @@
+#pragma once
+// Chunks: memory that tables of launches are written to, and that comes back when a submission has completed.
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "device/gpu/driver/memory_blocks.h"
+
+namespace russet::gpu {
+
+struct Chunk {
+  std::byte* begin = nullptr;
+  std::size_t bytes = 0;
+  std::size_t used = 0;
+};
+
+/// Not thread-safe.
+class Chunks {
+ public:
+  /// Where chunks come from.
+  struct Source {
+    std::function<std::byte*(std::size_t bytes)> allocate;
+    std::function<void(std::byte* memory, std::size_t bytes)> release;
+  };
+  explicit Chunks(Source source) : source_(std::move(source)) {}
+  ~Chunks();
+  Chunks(const Chunks&) = delete;
+  Chunks& operator=(const Chunks&) = delete;
+
+  /// 256-byte aligned memory in the chunks of a submission, which get one more where they have no room.
+  std::byte* take(std::size_t bytes, std::vector<Chunk>& chunks);
+  /// No work reads these any more.
+  void give_back(std::vector<Chunk>& chunks);
+
+ private:
+  Source source_;
+  std::vector<Chunk> free_;
+};
+
+/// Chunks of the GPU's memory. `blocks` outlives them.
+inline Chunks::Source pieces_of(MemoryBlocks& blocks) {
+  return {[&blocks](std::size_t bytes) { return blocks.allocate(bytes); },
+          [&blocks](std::byte* memory, std::size_t bytes) { blocks.release(memory, bytes); }};
+}
+
+}  // namespace russet::gpu
