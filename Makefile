@@ -9,12 +9,13 @@ FUZZ_SECONDS ?= 60
 # The command that `make demo` ends with.
 DEMO = build/bin/russet train lenet5 --data shapes --batch 32 --epochs 5 --out demo
 
-.PHONY: help setup build demo test test-all bench check asan tsan clang fuzz macos aarch64 clean
+.PHONY: help setup build demo test test-all bundle bench check asan tsan clang fuzz macos aarch64 clean
 
 help:
 	@echo 'make demo      sets everything up, builds the command line, trains a small network on the embedded data set'
 	@echo 'make test      sets everything up, builds, runs the tests (TESTS=conformance: those of such names)'
 	@echo 'make test-all  the tests that take minutes, too; on Linux they include what `make macos aarch64` does'
+	@echo 'make bundle    packs what was built, and the libraries that it needs, for another Linux: russet-bundle.tar.xz'
 	@echo 'make setup     installs what is missing: apt on Debian and Ubuntu, brew on macOS'
 	@echo 'make build     builds the library, the command line (build/bin/russet), tests, benchmarks, examples'
 	@echo 'make bench     builds and runs the benchmark programs'
@@ -43,6 +44,9 @@ test: build
 
 test-all: build
 	@scripts/test.sh build --all $(CTEST_FLAGS)
+
+bundle: build
+	@scripts/bundle.sh
 
 macos: setup
 	@scripts/macos.sh $(JOBS)

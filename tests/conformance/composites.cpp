@@ -4,7 +4,6 @@
 #include <russet/autograd.h>
 
 #include <cmath>
-#include <fstream>
 #include <set>
 
 namespace russet::conformance {
@@ -105,8 +104,9 @@ const std::map<std::string, std::vector<Composite>>& composites() {
         add_line(line, family, known, made);
       }
     }
-    std::ifstream file(RUSSET_SOURCE_DIR "/tests/conformance/calls.jsonl");
-    for (std::string line; std::getline(file, line);) add_line(line, "more", known, made);
+    for (const std::string& line : golden::read_lines("../../conformance/calls.jsonl")) {
+      add_line(line, "more", known, made);
+    }
     return made;
   }();
   return calls;

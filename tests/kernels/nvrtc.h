@@ -1,15 +1,13 @@
 #pragma once
-// CUDA's compiler at run time, for kernels in the dialect.
-#include <stdexcept>
+// CUDA's compiler, where the build and the machine have it.
 #include <string>
-#include <vector>
 
 #include "device/gpu/launch.h"
 
 namespace russet::kernels {
 
-/// Whether this was built with CUDA's toolkit.
-bool has_nvrtc();
+/// Why there is no compiler; empty if there is one.
+std::string nvrtc_missing();
 
 struct Cubin {
   std::string code;  // an ELF file

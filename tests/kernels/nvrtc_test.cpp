@@ -18,10 +18,10 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-#define RUSSET_NEEDS_NVRTC()                                                       \
-  if (!has_nvrtc()) {                                                              \
-    fmt::print("NVRTC: none compiled, russet was built without CUDA's toolkit\n"); \
-    GTEST_SKIP() << "CUDA's toolkit was not there when russet was built";          \
+#define RUSSET_NEEDS_NVRTC()                                         \
+  if (const std::string reason = nvrtc_missing(); !reason.empty()) { \
+    fmt::print("NVRTC: none compiled: {}\n", reason);                \
+    GTEST_SKIP() << reason;                                          \
   }
 
 TEST(Nvrtc, CompilesAllKernels) {

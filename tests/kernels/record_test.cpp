@@ -199,7 +199,7 @@ void write(Writer& out, const Recorded& record) {
 TEST(Cuda, CasesAreRecorded) {
   const char* const path = std::getenv("RUSSET_TEST_CUDA_CASES");
   if (path == nullptr) GTEST_SKIP() << "nobody asks for them";
-  if (!has_nvrtc()) GTEST_SKIP() << "CUDA's toolkit was not there when russet was built";
+  if (const std::string reason = nvrtc_missing(); !reason.empty()) GTEST_SKIP() << reason;
   std::vector<Case> cases;
   add_groups(cases);
   add_templates(cases);

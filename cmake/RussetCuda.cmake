@@ -1,0 +1,24 @@
+# The device cuda. Its driver (src/device/gpu/cuda) needs two headers of CUDA's toolkit when it is built, and NVIDIA's
+# libraries only where it runs: it loads them. Where a header is missing, russet is built without the device and says
+# why.
+file(GLOB russet_cuda_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/device/gpu/cuda/*.cpp)
+set(russet_cuda_missing_source ${PROJECT_SOURCE_DIR}/src/device/gpu/cuda/missing.cpp)
+list(REMOVE_ITEM russet_cuda_sources ${russet_cuda_missing_source})
+
+find_path(RUSSET_CUDA_INCLUDE nvrtc.h HINTS $ENV{CUDA_HOME} /usr/local/cuda PATH_SUFFIXES include
+          DOC "The folder of cuda.h and nvrtc.h")
+set(russet_cuda_missing "")
+if(NOT RUSSET_CUDA_INCLUDE OR NOT EXISTS ${RUSSET_CUDA_INCLUDE}/cuda.h)
+  set(russet_cuda_missing "CUDA's headers were not there when russet was built")
+endif()
+
+if(russet_cuda_missing)
+  message(STATUS "cuda is left out: ${russet_cuda_missing}")
+  target_sources(russet PRIVATE ${russet_cuda_missing_source})
+  set_source_files_properties(${russet_cuda_missing_source} PROPERTIES
+                              COMPILE_DEFINITIONS "RUSSET_CUDA_MISSING=\"${russet_cuda_missing}\"")
+else()
+  target_sources(russet PRIVATE ${russet_cuda_sources})
+  target_include_directories(russet SYSTEM PRIVATE ${RUSSET_CUDA_INCLUDE})
+  target_link_libraries(russet PRIVATE ${CMAKE_DL_LIBS})
+endif()

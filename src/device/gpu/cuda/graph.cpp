@@ -1,0 +1,111 @@
+#include "device/gpu/cuda/graph.h"
+
+#include <algorithm>
+
+#include "base/range_set.h"
+
+namespace russet::cuda {
+namespace {
+
+/// What a launch touches, as few ranges.
+struct Touched {
+  base::RangeSet reads;
+  base::RangeSet writes;
+};
+
+base::ByteRange range_of(const gpu::Binding& binding) { return base::range_of(binding.address, binding.bytes); }
+
+Touched touched_by(std::span<const gpu::Binding> bindings) {
+  Touched touched;
+  for (const gpu::Binding& binding : bindings) (binding.writes ? touched.writes : touched.reads).add(range_of(binding));
+  return touched;
+}
+
+bool conflict(std::span<const gpu::Binding> bindings, const Touched& earlier) {
+  return std::ranges::any_of(bindings, [&](const gpu::Binding& binding) {
+    return earlier.writes.overlaps(range_of(binding)) || (binding.writes && earlier.reads.overlaps(range_of(binding)));
+  });
+}
+
+/// Ends with what it is given.
+class GraphHandle {
+ public:
+  GraphHandle() { check(api().graph_create(&graph_, 0), "making a graph"); }
+  ~GraphHandle() { api().graph_destroy(graph_); }
+  GraphHandle(const GraphHandle&) = delete;
+  GraphHandle& operator=(const GraphHandle&) = delete;
+  CUgraph get() const { return graph_; }
+
+ private:
+  CUgraph graph_ = nullptr;
+};
+
+}  // namespace
+
+std::vector<std::vector<std::size_t>> dependencies_of(const LaunchList& launches) {
+  const std::size_t count = launches.items().size();
+  std::vector<Touched> touched;
+  std::vector<std::vector<std::size_t>> dependencies(count);
+  std::vector<std::vector<bool>> ends_before(count);  // launches that have ended when this one starts
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::span<const gpu::Binding> bindings = launches.bindings_of(i);
+    ends_before[i].resize(count);
+    for (std::size_t j = i; j-- > 0;) {
+      if (ends_before[i][j] || !conflict(bindings, touched[j])) continue;
+      dependencies[i].push_back(j);
+      ends_before[i][j] = true;
+      for (std::size_t k = 0; k < j; ++k) ends_before[i][k] = ends_before[i][k] || ends_before[j][k];
+    }
+    touched.push_back(touched_by(bindings));
+  }
+  return dependencies;
+}
+
+Graph::Graph(const Context& context, LaunchList launches, gpu::MemoryBlocks& blocks)
+    : context_(context), blocks_(blocks), launches_(std::move(launches)) {
+  const GraphHandle graph;
+  if (!launches_.changing().empty()) changing_ = blocks_.allocate(launches_.changing().size());
+  try {
+    add_launches(graph.get());
+    check(api().graph_instantiate(&executable_, graph.get(), 0), "making a graph ready");
+  } catch (...) {
+    if (changing_ != nullptr) blocks_.release(changing_, launches_.changing().size());
+    throw;
+  }
+}
+
+Graph::~Graph() {
+  if (context_.try_enter()) api().graph_exec_destroy(executable_);
+  if (changing_ != nullptr) blocks_.release(changing_, launches_.changing().size());
+}
+
+void Graph::add_launches(CUgraph graph) {
+  const std::vector<std::vector<std::size_t>> dependencies = dependencies_of(launches_);
+  std::vector<CUgraphNode> nodes;
+  for (std::size_t i = 0; i < dependencies.size(); ++i) {
+    const LaunchList::Item& item = launches_.items()[i];
+    std::vector<void*> arguments = launches_.arguments_of(i, changing_);
+    CUDA_KERNEL_NODE_PARAMS parameters{};
+    parameters.func = item.pipeline->function;
+    parameters.gridDimX = item.groups[0];
+    parameters.gridDimY = item.groups[1];
+    parameters.gridDimZ = item.groups[2];
+    parameters.blockDimX = item.threads;
+    parameters.blockDimY = 1;
+    parameters.blockDimZ = 1;
+    parameters.kernelParams = arguments.data();
+    std::vector<CUgraphNode> before;
+    for (const std::size_t j : dependencies[i]) before.push_back(nodes[j]);
+    CUgraphNode node = nullptr;
+    check(api().graph_add_kernel_node(&node, graph, before.data(), before.size(), &parameters), "adding to a graph");
+    nodes.push_back(node);
+  }
+}
+
+bool Graph::wants(std::span<const std::byte> content) {
+  if (std::ranges::equal(content, sent_)) return false;
+  sent_.assign(content.begin(), content.end());
+  return true;
+}
+
+}  // namespace russet::cuda

@@ -1,0 +1,43 @@
+#include "device/gpu/cuda/graph_cache.h"
+
+#include <algorithm>
+
+namespace russet::cuda {
+namespace {
+
+/// Fewer are as fast without.
+constexpr std::size_t fewest_launches = 3;
+/// Of all graphs: a launch takes CUDA a few KiB.
+constexpr std::size_t most_launches = 20000;
+constexpr std::size_t most_seen = 4096;
+
+}  // namespace
+
+Graph* GraphCache::find(const LaunchList& launches, CUstream stream) {
+  if (launches.items().size() < fewest_launches) return nullptr;
+  const std::uint64_t digest = launches.digest();
+  const auto known = std::ranges::find_if(
+      graphs_, [&](const Known& one) { return one.digest == digest && one.graph->launches().same_launches(launches); });
+  if (known != graphs_.end()) {
+    graphs_.splice(graphs_.begin(), graphs_, known);
+    return graphs_.front().graph.get();
+  }
+  if (seen_.size() >= most_seen) seen_.clear();
+  if (seen_.insert(digest).second) return nullptr;
+  make_room(launches.items().size(), stream);
+  graphs_.push_front({digest, std::make_unique<Graph>(context_, launches, blocks_)});
+  launches_ += launches.items().size();
+  seen_.erase(digest);
+  return graphs_.front().graph.get();
+}
+
+void GraphCache::make_room(std::size_t launches, CUstream stream) {
+  if (graphs_.empty() || launches_ + launches <= most_launches) return;
+  api().stream_synchronize(stream);  // they may still run
+  while (!graphs_.empty() && launches_ + launches > most_launches) {
+    launches_ -= graphs_.back().graph->launches().items().size();
+    graphs_.pop_back();
+  }
+}
+
+}  // namespace russet::cuda

@@ -1,0 +1,131 @@
+#include "device/gpu/cuda/launch_list.h"
+
+#include <russet/error.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace russet::cuda {
+namespace {
+
+/// As much as any member of values and tables wants.
+constexpr std::size_t alignment = 256;
+/// A struct with members of 8 bytes is a multiple of that, which its values need not be.
+constexpr std::size_t value_alignment = 8;
+
+std::size_t rounded(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+/// MurmurHash3's finaliser (Appleby), over one word after the other.
+void mix(std::uint64_t& state, std::uint64_t word) {
+  state ^= word;
+  state = (state ^ state >> 33) * 0xFF51AFD7ED558CCDULL;
+  state = (state ^ state >> 33) * 0xC4CEB9FE1A85EC53ULL;
+  state ^= state >> 33;
+}
+
+}  // namespace
+
+void LaunchList::clear() {
+  items_.clear();
+  addresses_.clear();
+  bindings_.clear();
+  values_.clear();
+  changing_.clear();
+}
+
+void LaunchList::add(const gpu::Launch& launch, const gpu::MemoryBlocks& blocks) {
+  Item item;
+  item.pipeline = static_cast<const Pipeline&>(*launch.pipeline).shared_from_this();
+  item.groups = launch.groups;
+  item.threads = launch.threads;
+  item.addresses = addresses_.size();
+  item.bindings = bindings_.size();
+  item.values = values_.size();
+  bindings_.insert(bindings_.end(), launch.buffers.begin(), launch.buffers.end());
+  if (launch.parameters_change) {
+    const std::span<std::byte> changing = add_changing(launch.parameters);
+    item.changes = changing.data() - changing_.data();
+    launch.bases > 0 ? add_bases(launch, blocks, changing) : add_buffers(launch, blocks);
+  } else {
+    add_buffers(launch, blocks);
+    item.has_values = !launch.parameters.empty();
+    values_.insert(values_.end(), launch.parameters.begin(), launch.parameters.end());
+    values_.resize(rounded(values_.size(), value_alignment));
+  }
+  items_.push_back(std::move(item));
+}
+
+std::span<std::byte> LaunchList::add_changing(std::span<const std::byte> parameters) {
+  const std::size_t begin = rounded(changing_.size(), alignment);
+  changing_.resize(begin + parameters.size());
+  std::ranges::copy(parameters, changing_.begin() + static_cast<std::ptrdiff_t>(begin));
+  return std::span(changing_).subspan(begin);
+}
+
+void LaunchList::add_buffers(const gpu::Launch& launch, const gpu::MemoryBlocks& blocks) {
+  for (const gpu::Binding& binding : launch.buffers) {
+    addresses_.push_back(binding.bytes == 0 ? blocks.anywhere() : binding.address);
+  }
+}
+
+void LaunchList::add_bases(const gpu::Launch& launch, const gpu::MemoryBlocks& blocks, std::span<std::byte> table) {
+  constexpr int base_shift = 56;
+  const auto first = static_cast<std::ptrdiff_t>(addresses_.size());
+  for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
+    const gpu::Binding& binding = launch.buffers[i];
+    if (binding.bytes == 0) continue;
+    const std::byte* const block = blocks.find(binding.address, binding.bytes).begin();
+    const auto known = std::find(addresses_.begin() + first, addresses_.end(), block);
+    const auto base = static_cast<std::uint64_t>(known - addresses_.begin() - first);
+    if (known == addresses_.end()) addresses_.push_back(block);
+    const std::uint64_t place = base << base_shift | static_cast<std::uint64_t>(binding.address - block);
+    std::memcpy(table.data() + launch.places[i], &place, sizeof(place));
+  }
+  const std::size_t bases = addresses_.size() - static_cast<std::size_t>(first);
+  if (bases > launch.bases) throw InternalError("cuda: a launch reaches more blocks of memory than it has bases");
+  addresses_.resize(static_cast<std::size_t>(first) + launch.bases, blocks.anywhere());
+}
+
+std::span<const gpu::Binding> LaunchList::bindings_of(std::size_t item) const {
+  const std::size_t end = item + 1 < items_.size() ? items_[item + 1].bindings : bindings_.size();
+  return std::span(bindings_).subspan(items_[item].bindings, end - items_[item].bindings);
+}
+
+std::vector<void*> LaunchList::arguments_of(std::size_t item, const std::byte* changing) const {
+  const Item& launch = items_[item];
+  const std::size_t end = item + 1 < items_.size() ? items_[item + 1].addresses : addresses_.size();
+  std::vector<void*> arguments;
+  // CUDA copies what these point at, and writes nothing.
+  const auto add = [&](const void* argument) { arguments.push_back(const_cast<void*>(argument)); };
+  for (std::size_t i = launch.addresses; i < end; ++i) add(&addresses_[i]);
+  if (launch.changes >= 0) {
+    changing_argument_ = changing + launch.changes;
+    add(&changing_argument_);
+  } else if (launch.has_values) {
+    add(&values_[launch.values]);
+  }
+  return arguments;
+}
+
+std::uint64_t LaunchList::digest() const {
+  std::uint64_t state = items_.size();
+  for (const Item& item : items_) {
+    mix(state, std::bit_cast<std::uintptr_t>(item.pipeline.get()));
+    mix(state, std::uint64_t{item.groups[0]} << 32 | item.groups[1]);
+  }
+  for (const std::byte* const address : addresses_) mix(state, std::bit_cast<std::uintptr_t>(address));
+  for (std::size_t at = 0; at < values_.size(); at += sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, values_.data() + at, sizeof(word));
+    mix(state, word);
+  }
+  return state;
+}
+
+bool LaunchList::same_launches(const LaunchList& other) const {
+  return items_ == other.items_ && addresses_ == other.addresses_ && values_ == other.values_ &&
+         changing_.size() == other.changing_.size();
+}
+
+}  // namespace russet::cuda

@@ -1,0 +1,58 @@
+#pragma once
+// LaunchList: the launches of a submission as CUDA takes them, apart from what changes from run to run.
+#include <memory>
+#include <vector>
+
+#include "device/gpu/cuda/compiler.h"
+#include "device/gpu/driver/memory_blocks.h"
+#include "device/gpu/launch.h"
+
+namespace russet::cuda {
+
+class LaunchList {
+ public:
+  struct Item {
+    std::shared_ptr<const Pipeline> pipeline;
+    std::array<std::uint32_t, 3> groups{1, 1, 1};
+    std::uint32_t threads = 32;
+    // Where the launch's part of each of the lists begins; it ends where the next one's begins.
+    std::size_t addresses = 0;
+    std::size_t bindings = 0;
+    std::size_t values = 0;
+    bool has_values = false;
+    /// Where in what changes the launch's values or table lie; -1 if they do not change.
+    std::int64_t changes = -1;
+    bool operator==(const Item&) const = default;
+  };
+
+  /// `blocks`: of the memory that launches touch.
+  void add(const gpu::Launch& launch, const gpu::MemoryBlocks& blocks);
+  void clear();
+
+  const std::vector<Item>& items() const { return items_; }
+  /// What an item touches.
+  std::span<const gpu::Binding> bindings_of(std::size_t item) const;
+  /// Values and tables that change: they lie in the GPU's memory when the launches run.
+  std::span<const std::byte> changing() const { return changing_; }
+  /// Pointers to an item's arguments, as CUDA takes them. `changing`: where the GPU finds what changes.
+  std::vector<void*> arguments_of(std::size_t item, const std::byte* changing) const;
+
+  /// Of everything that same_launches() compares.
+  std::uint64_t digest() const;
+  /// Whether the other's launches are these, but for the content of what changes.
+  bool same_launches(const LaunchList& other) const;
+
+ private:
+  void add_buffers(const gpu::Launch& launch, const gpu::MemoryBlocks& blocks);
+  void add_bases(const gpu::Launch& launch, const gpu::MemoryBlocks& blocks, std::span<std::byte> table);
+  std::span<std::byte> add_changing(std::span<const std::byte> parameters);
+
+  std::vector<Item> items_;
+  std::vector<const std::byte*> addresses_;
+  std::vector<gpu::Binding> bindings_;
+  std::vector<std::byte> values_;
+  std::vector<std::byte> changing_;
+  mutable const std::byte* changing_argument_ = nullptr;  // what arguments_of() pointed at last
+};
+
+}  // namespace russet::cuda

@@ -1,0 +1,132 @@
+#include "device/gpu/cuda/stream_queue.h"
+
+#include <fmt/format.h>
+#include <russet/error.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "device/gpu/cuda/memory.h"
+
+namespace russet::cuda {
+namespace {
+
+CUevent make_event() {
+  CUevent event = nullptr;
+  check(api().event_create(&event, CU_EVENT_DEFAULT), "making an event");
+  return event;
+}
+
+std::string words_of(CUresult result) { return fmt::format("{} (code {})", text_of(result), static_cast<int>(result)); }
+
+/// What lies between two events of a stream.
+class Work final : public gpu::Submission {
+ public:
+  Work(const Context& context, CUevent start, CUevent end, std::string failure)
+      : context_(context), start_(start), end_(end), failure_(std::move(failure)) {}
+  ~Work() override {
+    for (auto& [chunks, tables] : tables_) chunks->give_back(tables);
+    if (!context_.try_enter()) return;
+    api().event_destroy(start_);
+    api().event_destroy(end_);
+  }
+
+  /// Tables that the work alone reads.
+  void keep(gpu::Chunks& chunks, std::vector<gpu::Chunk> tables) { tables_.emplace_back(&chunks, std::move(tables)); }
+
+  bool is_done() const override {
+    context_.enter();
+    return !failure_.empty() || api().event_query(end_) != CUDA_ERROR_NOT_READY;
+  }
+  void wait() const override {
+    context_.enter();
+    if (failure_.empty()) api().event_synchronize(end_);
+  }
+  double seconds() const override {
+    float milliseconds = 0;
+    check(api().event_elapsed_time(&milliseconds, start_, end_), "timing the GPU");
+    return milliseconds * 1e-3;
+  }
+  std::string failure() const override {
+    if (!failure_.empty()) return failure_;
+    const CUresult result = api().event_query(end_);
+    return result == CUDA_SUCCESS ? "" : words_of(result);
+  }
+
+ private:
+  const Context& context_;
+  CUevent start_;
+  CUevent end_;
+  std::string failure_;  // of encoding
+  std::vector<std::pair<gpu::Chunks*, std::vector<gpu::Chunk>>> tables_;
+};
+
+}  // namespace
+
+StreamQueue::StreamQueue(const Context& context, gpu::MemoryBlocks& blocks)
+    : context_(context),
+      blocks_(blocks),
+      pinned_({[&context](std::size_t bytes) { return allocate_pinned(context, bytes); },
+               [&context](std::byte* memory, std::size_t) { release_pinned(context, memory); }}),
+      memory_(gpu::pieces_of(blocks)),
+      graphs_(context, blocks) {
+  context_.enter();
+  check(api().stream_create(&stream_, CU_STREAM_NON_BLOCKING), "making a stream");
+}
+
+StreamQueue::~StreamQueue() {
+  if (context_.try_enter()) api().stream_destroy(stream_);
+}
+
+void StreamQueue::note(CUresult result) {
+  if (result != CUDA_SUCCESS && failure_.empty()) failure_ = words_of(result);
+}
+
+std::unique_ptr<gpu::Submission> StreamQueue::submit() {
+  context_.enter();
+  const CUevent began = make_event();
+  const CUevent ended = make_event();
+  std::vector<gpu::Chunk> pinned;
+  std::vector<gpu::Chunk> memory;
+  note(api().event_record(began, stream_));
+  if (failure_.empty()) start(pinned, memory);
+  note(api().event_record(ended, stream_));
+  auto work = std::make_unique<Work>(context_, began, ended, failure_);
+  work->keep(pinned_, std::move(pinned));
+  work->keep(memory_, std::move(memory));
+  return work;
+}
+
+void StreamQueue::start(std::vector<gpu::Chunk>& pinned, std::vector<gpu::Chunk>& memory) {
+  if (Graph* const graph = graphs_.find(launches_, stream_)) {
+    if (graph->wants(launches_.changing())) send(graph->changing(), pinned);
+    return note(graph->launch(stream_));
+  }
+  std::byte* changing = nullptr;
+  if (!launches_.changing().empty()) {
+    changing = memory_.take(launches_.changing().size(), memory);
+    send(changing, pinned);
+  }
+  start_one_by_one(changing);
+}
+
+void StreamQueue::start_one_by_one(const std::byte* changing) {
+  for (std::size_t i = 0; i < launches_.items().size(); ++i) {
+    const LaunchList::Item& item = launches_.items()[i];
+    note(api().launch_kernel(item.pipeline->function, item.groups[0], item.groups[1], item.groups[2], item.threads, 1,
+                             1, 0, stream_, launches_.arguments_of(i, changing).data(), nullptr));
+  }
+}
+
+void StreamQueue::send(std::byte* target, std::vector<gpu::Chunk>& pinned) {
+  const std::span<const std::byte> changing = launches_.changing();
+  std::byte* const source = pinned_.take(changing.size(), pinned);
+  std::ranges::copy(changing, source);
+  note(api().memcpy_to_device_async(device_address(target), source, changing.size(), stream_));
+}
+
+void StreamQueue::restart() {
+  throw DeviceError("cuda: the GPU takes no more work from this process. Start it again.");
+}
+
+}  // namespace russet::cuda

@@ -1,0 +1,133 @@
+// Which launches of a graph wait for which, and when two lists of launches are one graph. No GPU is needed.
+#include "device/gpu/cuda/graph.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace russet::cuda {
+namespace {
+
+class NoBlock final : public gpu::Block {
+  using Block::Block;
+};
+
+/// Grants addresses behind which nothing lies.
+class NoMemory final : public gpu::BlockSource {
+ public:
+  std::string limit_name() const override { return "a test's limit"; }
+  std::size_t limit() const override { return std::size_t{1} << 30; }
+  std::size_t most_of_cut_block() const override { return limit(); }
+  std::unique_ptr<gpu::Block> grant(std::size_t bytes) override {
+    next_ += std::size_t{1} << 30;
+    return std::make_unique<NoBlock>(reinterpret_cast<std::byte*>(next_), bytes);
+  }
+
+ private:
+  std::uintptr_t next_ = std::uintptr_t{1} << 40;
+};
+
+class Launches : public testing::Test {
+ protected:
+  gpu::Binding part(std::size_t first, std::size_t count, bool writes) const {
+    return {memory_ + first, count, writes};
+  }
+  /// A launch that reads and writes bytes of the memory.
+  void add(LaunchList& list, const std::vector<gpu::Binding>& buffers, std::vector<std::byte> values = {},
+           bool change = false) const {
+    gpu::Launch launch;
+    launch.pipeline = pipeline_.get();
+    launch.buffers = buffers;
+    launch.parameters = values;
+    launch.parameters_change = change;
+    list.add(launch, blocks_);
+  }
+
+  NoMemory source_;
+  gpu::MemoryBlocks blocks_{source_, "cuda"};
+  std::byte* memory_ = blocks_.allocate(1000);
+  std::shared_ptr<const Pipeline> pipeline_ = std::make_shared<Pipeline>();
+};
+
+using Dependencies = std::vector<std::vector<std::size_t>>;
+
+TEST_F(Launches, WaitForThoseThatConflict) {
+  LaunchList list;
+  add(list, {part(0, 10, true)});                       // 0
+  add(list, {part(10, 10, true)});                      // 1: elsewhere
+  add(list, {part(0, 20, false), part(20, 10, true)});  // 2: reads what 0 and 1 wrote
+  add(list, {part(5, 1, false), part(40, 10, true)});   // 3: reads what 0 wrote
+  add(list, {part(0, 10, true)});                       // 4: writes what 2 and 3 read
+  add(list, {part(9, 1, false), part(20, 1, false)});   // 5: reads what 4 and 2 wrote; 4 waited for 2
+  EXPECT_EQ(dependencies_of(list), (Dependencies{{}, {}, {1, 0}, {0}, {3, 2}, {4}}));
+}
+
+TEST_F(Launches, ThatOnlyReadOrTouchNothingWaitForNothing) {
+  LaunchList list;
+  add(list, {part(0, 10, false)});
+  add(list, {part(0, 10, false), part(0, 0, true)});
+  EXPECT_EQ(dependencies_of(list), (Dependencies{{}, {}}));
+}
+
+TEST_F(Launches, AreTheSameButForWhatChanges) {
+  const std::vector<std::byte> one(8, std::byte{1});
+  const std::vector<std::byte> two(8, std::byte{2});
+  const auto list_of = [&](std::size_t first, const std::vector<std::byte>& fixed, const std::vector<std::byte>& live) {
+    LaunchList list;
+    add(list, {part(first, 10, true)}, fixed);
+    add(list, {part(0, 10, true)}, live, true);
+    return list;
+  };
+  const LaunchList list = list_of(0, one, one);
+  for (const LaunchList& same : {list_of(0, one, one), list_of(0, one, two)}) {
+    EXPECT_TRUE(list.same_launches(same));
+    EXPECT_EQ(list.digest(), same.digest());
+  }
+  for (const LaunchList& other : {list_of(1, one, one), list_of(0, two, one)}) {
+    EXPECT_FALSE(list.same_launches(other));
+    EXPECT_NE(list.digest(), other.digest());
+  }
+  EXPECT_EQ(list_of(0, one, two).changing()[0], std::byte{2});
+}
+
+TEST_F(Launches, PointAtTheirArguments) {
+  LaunchList list;
+  add(list, {part(3, 1, true)}, std::vector<std::byte>(8, std::byte{7}));
+  add(list, {part(5, 1, true), part(0, 0, false)}, std::vector<std::byte>(8, std::byte{9}), true);
+  const std::vector<void*> first = list.arguments_of(0, nullptr);
+  ASSERT_EQ(first.size(), 2U);
+  EXPECT_EQ(*static_cast<std::byte**>(first[0]), memory_ + 3);
+  EXPECT_EQ(*static_cast<std::byte*>(first[1]), std::byte{7});
+  std::byte* const changing = memory_ + 256;
+  const std::vector<void*> second = list.arguments_of(1, changing);
+  ASSERT_EQ(second.size(), 3U);
+  EXPECT_EQ(*static_cast<std::byte**>(second[0]), memory_ + 5);
+  EXPECT_EQ(*static_cast<const std::byte**>(second[1]), blocks_.anywhere());
+  EXPECT_EQ(*static_cast<std::byte**>(second[2]), changing);
+}
+
+TEST_F(Launches, NameThePlacesOfATable) {
+  std::vector<std::byte> table(32);
+  const std::vector<gpu::Binding> buffers{part(7, 1, true), part(100, 1, false)};
+  const std::vector<std::uint32_t> places{8, 24};
+  gpu::Launch launch;
+  launch.pipeline = pipeline_.get();
+  launch.buffers = buffers;
+  launch.parameters = table;
+  launch.parameters_change = true;
+  launch.bases = 8;
+  launch.places = places;
+  LaunchList list;
+  list.add(launch, blocks_);
+  const std::vector<void*> arguments = list.arguments_of(0, memory_);
+  ASSERT_EQ(arguments.size(), 9U);  // the bases, and the table
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    std::uint64_t place = 0;
+    std::memcpy(&place, list.changing().data() + places[i], sizeof(place));
+    const std::byte* const base = *static_cast<const std::byte**>(arguments[place >> 56]);
+    EXPECT_EQ(base + (place & 0xFFFFFFFFFFFFFF), buffers[i].address);
+  }
+}
+
+}  // namespace
+}  // namespace russet::cuda
