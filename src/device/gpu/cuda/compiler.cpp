@@ -17,12 +17,6 @@ const base::Log& log() {
   return channel;
 }
 
-std::string cubin_name(std::string_view compiler, const std::string& text) {
-  const std::uint64_t low = base::digest(text, base::digest(compiler));
-  const std::uint64_t high = base::digest(text, base::digest(compiler, 0x84222325CBF29CE4ULL));
-  return fmt::format("{:016x}{:016x}.cubin", low, high);
-}
-
 std::string names_of(const gpu::CompilationUnit& unit) {
   std::string names;
   for (const gpu::EntryPoint& entry : unit.entry_points) names += (names.empty() ? "" : ", ") + entry.name;
@@ -71,8 +65,7 @@ std::vector<gpu::PipelinePtr> Compiler::compile(const gpu::CompilationUnit& unit
 }
 
 std::string Compiler::code_of(const gpu::CompilationUnit& unit) const {
-  const std::string source = source_of(unit);
-  const std::string name = cubin_name(compiler_name(context_.capability()), source);
+  const std::string name = base::digest_name(source_of(unit), compiler_name(context_.capability())) + ".cubin";
   if (cubins_.keeps()) {
     if (std::optional<std::string> known = cubins_.read(name)) {
       cubins_.touch(name);

@@ -41,10 +41,7 @@ NS::SharedPtr<MTL::CompileOptions> compile_options(const Gpu& gpu) {
 
 /// Names a file, whose content Metal compares with the functions asked for.
 std::string archive_name(const Gpu& gpu, const std::string& source) {
-  const std::string machine = fmt::format("{}|{}", gpu.name, gpu.system);
-  const std::uint64_t low = base::digest(source, base::digest(machine));
-  const std::uint64_t high = base::digest(source, base::digest(machine, 0x84222325CBF29CE4ULL));
-  return fmt::format("{:016x}{:016x}.metalarchive", low, high);
+  return base::digest_name(source, fmt::format("{}|{}", gpu.name, gpu.system)) + ".metalarchive";
 }
 
 }  // namespace
