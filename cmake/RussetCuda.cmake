@@ -10,6 +10,12 @@ find_path(RUSSET_CUDA_INCLUDE nvrtc.h HINTS $ENV{CUDA_HOME} /usr/local/cuda PATH
 set(russet_cuda_missing "")
 if(NOT RUSSET_CUDA_INCLUDE OR NOT EXISTS ${RUSSET_CUDA_INCLUDE}/cuda.h)
   set(russet_cuda_missing "CUDA's headers were not there when russet was built")
+else()
+  file(STRINGS ${RUSSET_CUDA_INCLUDE}/cuda.h russet_cuda_version REGEX "^#define CUDA_VERSION [0-9]+")
+  string(REGEX REPLACE "[^0-9]" "" russet_cuda_version "${russet_cuda_version}")
+  if(NOT russet_cuda_version GREATER_EQUAL 12000)  # graphs are made by other functions before
+    set(russet_cuda_missing "CUDA's headers are older than 12")
+  endif()
 endif()
 
 if(russet_cuda_missing)

@@ -2,6 +2,7 @@
 #include "data/mixing.h"
 
 #include <gtest/gtest.h>
+#include <russet/error.h>
 
 #include <algorithm>
 #include <cmath>
@@ -40,6 +41,15 @@ TEST(Mixing, BatchesAreTorchvisions) {
     EXPECT_EQ(difference({inputs.begin(), inputs.end()}, numbers(expected.at("inputs")), 1e-6), "") << name;
     EXPECT_EQ(difference({shares.begin(), shares.end()}, numbers(expected.at("targets")), 1e-6), "") << name;
   }
+}
+
+TEST(Mixing, LabelsOutsideOfTheClassesAreRefused) {
+  std::vector<float> shares(6);
+  for (const std::int64_t label : {3, -1}) {
+    EXPECT_THROW(data::mix_targets(std::vector<std::int64_t>{0, label}, 3, {}, shares), russet::ValueError) << label;
+  }
+  data::mix_targets(std::vector<std::int64_t>{0, 2}, 3, {}, shares);
+  EXPECT_EQ(shares, (std::vector<float>{1, 0, 0, 0, 0, 1}));
 }
 
 /// Beta(a, a) has the mean 1/2 and the variance 1 / (8a + 4).

@@ -98,6 +98,12 @@ std::vector<CompilationUnit> make_units(std::span<const FunctionPtr> functions) 
   return units;
 }
 
+std::string names_of(const CompilationUnit& unit) {
+  std::string names;
+  for (const EntryPoint& entry : unit.entry_points) names += (names.empty() ? "" : ", ") + entry.name;
+  return names;
+}
+
 void Library::build(std::span<const FunctionPtr> functions) {
   const std::lock_guard lock(building_);
   std::vector<FunctionPtr> wanted;

@@ -62,5 +62,7 @@ class Library {
 
 /// The functions as units: at most 8 for up to 256 functions, none with more than 32 entries.
 std::vector<CompilationUnit> make_units(std::span<const FunctionPtr> functions);
+/// Its entries, for messages.
+std::string names_of(const CompilationUnit& unit);
 
 }  // namespace russet::gpu

@@ -16,7 +16,7 @@ constexpr double longest_launch = 0.5;
 
 class Cuda final : public gpu::Backend {
  public:
-  Cuda() : memory_(context_), compiler_(context_, cubin_folder()), toolchain_(compiler_name(context_.capability())) {}
+  Cuda() : memory_(context_), compiler_(context_), toolchain_(compiler_name(context_.capability())) {}
 
   DeviceType type() const override { return DeviceType::cuda; }
 

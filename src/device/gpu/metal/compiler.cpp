@@ -6,6 +6,7 @@
 #include "base/digest.h"
 #include "base/log.h"
 #include "device/gpu/kernels.h"
+#include "device/gpu/library.h"
 #include "device/gpu/metal/hooks.h"
 
 namespace russet::metal {
@@ -72,9 +73,7 @@ NS::SharedPtr<MTL::Library> Compiler::library_of(const gpu::CompilationUnit& uni
   NS::Error* error = nullptr;
   auto library = NS::TransferPtr(gpu_.device->newLibrary(string(source), compile_options(gpu_).get(), &error));
   if (library) return library;
-  std::string names;
-  for (const gpu::EntryPoint& entry : unit.entry_points) names += (names.empty() ? "" : ", ") + entry.name;
-  throw DeviceError(fmt::format("mps: Metal's compiler refuses the kernels {}: {}", names, text(error)));
+  throw DeviceError(fmt::format("mps: Metal's compiler refuses the kernels {}: {}", gpu::names_of(unit), text(error)));
 }
 
 namespace {
