@@ -6,8 +6,6 @@
 
 #include <russet/error.h>
 
-#include "device/gpu/cuda/nvrtc.h"
-
 namespace russet::kernels {
 namespace {
 
@@ -24,10 +22,7 @@ std::string nvrtc_missing() {
   }
 }
 
-Cubin compile_for_cuda(const gpu::CompilationUnit& unit) {
-  auto [code, log] = cuda::compile(unit, capability);
-  return {std::move(code), std::move(log)};
-}
+cuda::Cubin compile_for_cuda(const gpu::CompilationUnit& unit) { return cuda::compile(unit, capability); }
 
 }  // namespace russet::kernels
 
@@ -36,7 +31,7 @@ Cubin compile_for_cuda(const gpu::CompilationUnit& unit) {
 namespace russet::kernels {
 
 std::string nvrtc_missing() { return "CUDA's headers were not there when russet was built"; }
-Cubin compile_for_cuda(const gpu::CompilationUnit&) { throw std::runtime_error(nvrtc_missing()); }
+cuda::Cubin compile_for_cuda(const gpu::CompilationUnit&) { throw std::runtime_error(nvrtc_missing()); }
 
 }  // namespace russet::kernels
 

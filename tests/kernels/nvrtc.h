@@ -2,19 +2,14 @@
 // CUDA's compiler, where the build and the machine have it.
 #include <string>
 
-#include "device/gpu/launch.h"
+#include "device/gpu/cuda/nvrtc.h"
 
 namespace russet::kernels {
 
 /// Why there is no compiler; empty if there is one.
 std::string nvrtc_missing();
 
-struct Cubin {
-  std::string code;  // an ELF file
-  std::string log;   // warnings, and what the assembler says of registers
-};
-
 /// A unit as sm_90's machine code. Throws std::runtime_error with the compiler's words. Thread-safe.
-Cubin compile_for_cuda(const gpu::CompilationUnit& unit);
+cuda::Cubin compile_for_cuda(const gpu::CompilationUnit& unit);
 
 }  // namespace russet::kernels

@@ -35,7 +35,7 @@ TEST(Nvrtc, CompilesAllKernels) {
   const auto work = [&] {
     for (std::size_t i = next++; i < units.size(); i = next++) {
       try {
-        const Cubin cubin = compile_for_cuda(units[i]);
+        const cuda::Cubin cubin = compile_for_cuda(units[i]);
         for (const gpu::EntryPoint& entry : units[i].entry_points) {
           const bool there = cubin.code.starts_with(
                                  "\x7f"

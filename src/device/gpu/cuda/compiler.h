@@ -35,10 +35,13 @@ struct Pipeline final : gpu::Pipeline, std::enable_shared_from_this<Pipeline> {
 /// Thread-safe.
 class Compiler {
  public:
+  /// Throws DeviceError if there is no NVRTC.
   explicit Compiler(const Context& context) : context_(context), cubins_(cubin_folder(), context.capability()) {}
 
   /// Pipelines of the unit's entries, in order. Throws DeviceError.
   std::vector<gpu::PipelinePtr> compile(const gpu::CompilationUnit& unit) const;
+  /// What it compiles with: NVRTC's version and options.
+  const std::string& name() const { return cubins_.compiler(); }
 
  private:
   const Context& context_;

@@ -38,11 +38,11 @@ std::filesystem::path cubin_folder() {
 }
 
 Cubins::Cubins(std::filesystem::path folder, int capability)
-    : files_(std::move(folder), most_bytes), capability_(capability) {}
+    : files_(std::move(folder), most_bytes), capability_(capability), compiler_(compiler_name(capability)) {}
 
 std::string Cubins::of(const gpu::CompilationUnit& unit) const {
   if (!files_.keeps()) return compiled(unit, capability_);
-  const std::string name = base::digest_name(source_of(unit), compiler_name(capability_)) + ".cubin";
+  const std::string name = base::digest_name(source_of(unit), compiler_) + ".cubin";
   std::string code = known(name);
   if (!code.empty()) return code;
   code = compiled(unit, capability_);

@@ -4,7 +4,6 @@
 
 #include "device/gpu/cuda/compiler.h"
 #include "device/gpu/cuda/memory.h"
-#include "device/gpu/cuda/nvrtc.h"
 #include "device/gpu/cuda/stream_queue.h"
 #include "device/gpu/driver/backend.h"
 
@@ -16,7 +15,7 @@ constexpr double longest_launch = 0.5;
 
 class Cuda final : public gpu::Backend {
  public:
-  Cuda() : memory_(context_), compiler_(context_), toolchain_(compiler_name(context_.capability())) {}
+  Cuda() : memory_(context_), compiler_(context_) {}
 
   DeviceType type() const override { return DeviceType::cuda; }
 
@@ -41,7 +40,7 @@ class Cuda final : public gpu::Backend {
     properties.chip = chip();
     properties.longest_launch = longest_launch;
     properties.name = context_.name();
-    properties.system = fmt::format("driver {}, {}", context_.driver_version(), toolchain_);
+    properties.system = fmt::format("driver {}, {}", context_.driver_version(), compiler_.name());
     return properties;
   }
 
@@ -80,7 +79,6 @@ class Cuda final : public gpu::Backend {
   Context context_;
   Memory memory_;
   Compiler compiler_;
-  std::string toolchain_;
 };
 
 }  // namespace
