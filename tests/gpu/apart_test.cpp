@@ -124,7 +124,10 @@ TEST_F(Apart, IndicesThatTheGpuComputesAreChecked) {
   EXPECT_EQ(index_select(table, 0, index + 1).to_vector<float>(), (std::vector<float>{3, 4, 5, 6}));
   const Tensor outside = index_select(table, 0, index + 2);
   EXPECT_THROW(outside.to_vector<float>(), IndexError);
-  EXPECT_EQ(index_select(table, 0, index.narrow(0, 0, 0) + 1).numel(), 0);
+  const Tensor nothing = index.narrow(0, 0, 0) + 1;
+  EXPECT_EQ(index_select(table, 0, nothing).to_vector<float>(), std::vector<float>());
+  const Tensor same = index_add(table, 0, nothing, zeros({0, 2}, {.device = mps}));
+  EXPECT_EQ(same.to_vector<float>(), (std::vector<float>{1, 2, 3, 4, 5, 6}));
   EXPECT_EQ(index_select(table, 0, index).to_vector<float>(), (std::vector<float>{1, 2, 3, 4}));
 }
 
