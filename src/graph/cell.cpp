@@ -90,12 +90,22 @@ Tensor wrap(NodeRef value, Geometry geometry) {
   return Tensor(make_ref<TensorState>(make_ref<Cell>(std::move(value)), std::move(geometry), nullptr, true));
 }
 
+namespace {
+
+/// Whether the view shows each element of the base once: where it begins follows from its strides then, while where a
+/// part begins may change from step to step.
+bool is_whole(const Geometry& geometry, const Node& base) {
+  return numel(geometry.sizes) == numel(base.shape) && is_non_overlapping(geometry);
+}
+
+}  // namespace
+
 NodeInfo view_info(const Geometry& geometry, const Node& base) {
   NodeInfo info;
   info.dtype = base.dtype;
   info.device = base.device;
   info.shape = geometry.sizes;
-  const bool dynamic = base.materialised() && !covers(geometry, numel(base.shape));
+  const bool dynamic = base.materialised() && !is_whole(geometry, base);
   info.attributes = ops::View{geometry.strides, dynamic ? 0 : geometry.offset, dynamic};
   if (dynamic) info.argument = static_cast<std::uint64_t>(geometry.offset);
   return info;

@@ -1,10 +1,12 @@
 #include <gtest/gtest.h>
+#include <russet/russet.h>
 
 #include <functional>
 #include <random>
 #include <vector>
 
 #include "graph/strided.h"
+#include "graph/tensor_state.h"
 
 namespace russet::graph {
 namespace {
@@ -151,6 +153,23 @@ TEST(Geometry, WhatIsNoViewOfAViewHasNoPlaceThere) {
   EXPECT_FALSE(within(row, {{3}, {1}, 5}));                  // ends behind
   EXPECT_FALSE(within({{3}, {2}, 0}, {{2}, {1}, 0}));        // between its elements
   EXPECT_FALSE(within({{3, 4}, {0, 1}, 0}, {{4}, {1}, 0}));  // elements share places
+}
+
+// Where all of memory begins follows from the strides; where a part does may change from step to step, so that a plan
+// for one serves the other.
+TEST(Views, OfPartsOfMemoryBeginWhereTheRunSays) {
+  const Tensor memory = zeros({4, 6});
+  flush();
+  const NodeRef base = value_of(memory);
+  const auto is_dynamic = [&](const Tensor& view) {
+    return std::get<ops::View>(view_info(view.state()->geometry, *base).attributes).dynamic;
+  };
+  EXPECT_FALSE(is_dynamic(memory));
+  EXPECT_FALSE(is_dynamic(memory.t()));
+  EXPECT_FALSE(is_dynamic(memory.reshape({2, 2, 6}).permute({2, 0, 1})));
+  EXPECT_TRUE(is_dynamic(memory[0]));
+  EXPECT_TRUE(is_dynamic(memory.narrow(1, 2, 3)));
+  EXPECT_TRUE(is_dynamic(memory[1].expand({4, 6})));  // as many elements, but one row
 }
 
 }  // namespace
