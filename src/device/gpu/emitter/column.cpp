@@ -1,6 +1,7 @@
 // Column groups: neighbouring lanes take neighbouring columns, the simdgroups of a threadgroup every eighth row, and
-// threadgroups chunks of rows. Partial results are combined in their order: first in group memory, then, where there
-// are several chunks, by a second kernel. The tree depends on shapes alone.
+// threadgroups chunks of rows. Where the columns leave half of the lanes idle, or more, a simdgroup takes several rows.
+// Partial results are combined in their order: first in group memory, then, where there are several chunks, by a second
+// kernel. The tree depends on shapes alone.
 #include <algorithm>
 
 #include "device/gpu/emitter/emit.h"
@@ -12,6 +13,8 @@ namespace {
 using compile::Group;
 
 constexpr std::uint32_t simdgroups = usual_threads / 32;
+/// Below, a row is too short for vectors to be worth it.
+constexpr std::int64_t least_columns = 16;
 
 /// The part of a group after its reductions, as a group of its own in which the reductions' inputs are placeholders.
 /// Groups that differ only in how those inputs are computed then share a kernel. Before:          After:
@@ -65,8 +68,7 @@ class ColumnEmitter {
     for (int axis = group.split; axis < rank; ++axis) columns_ *= group.space[axis];
     const int inner = rank > group.split ? rank - 1 : -1;
     walk_ = {inner, vector_width(group, inner), needs_wide_index(group)};
-    // Idle lanes cost more than narrow loads, so vectors are used only where enough columns are left for all lanes.
-    if (columns_ < 32 * walk_.width || phases_.elements_read_reduced) walk_.width = 1;
+    if (columns_ < least_columns || phases_.elements_read_reduced) walk_.width = 1;
     strips_ = divide_up(columns_, 32 * walk_.width);
     constexpr std::int64_t shortest = 64;  // rows
     constexpr std::int64_t enough = 512;   // threadgroups
@@ -77,6 +79,8 @@ class ColumnEmitter {
     if (chunks_ == 1) {  // results follow in the same kernel, a column a thread
       walk_.width = 1;
       strips_ = divide_up(columns_, 32);
+    } else {
+      while (lanes_ > 1 && columns_ * 2 <= lanes_ * walk_.width) lanes_ /= 2;
     }
   }
 
@@ -105,14 +109,15 @@ class ColumnEmitter {
     values.add_uint("columns", static_cast<std::uint64_t>(columns_));
     values.add_uint("rows", static_cast<std::uint64_t>(rows_));
     values.add_uint("chunk", static_cast<std::uint64_t>(chunk_));
-    kernel.line("const uint column = (group_id.x * 32u + lane_id) * {}u;", walk_.width);
+    kernel.line("const uint column = (group_id.x * {0}u + lane_id % {0}u) * {1}u;", lanes_, walk_.width);
     kernel.line("const bool live = column < values.columns;");
     define_accumulators(kernel, reductions);
     kernel.line("if (live) {");
     open_column(text);
     if (phases_.elements_read_reduced) text.run_reduced(phases_.list[0].reduced);
     kernel.line("const uint end = min((group_id.y + 1u) * values.chunk, values.rows);");
-    kernel.line("for (uint row = group_id.y * values.chunk + simdgroup_id; row < end; row += {}u) {{", simdgroups);
+    kernel.line("for (uint row = group_id.y * values.chunk + thread_id / {}u; row < end; row += {}u) {{", lanes_,
+                rows_at_once());
     text.define_places(0, group_.split, "row", true);
     const Phase& phase = phases_.list[0];
     text.run_full(phase, [&] {
@@ -124,7 +129,7 @@ class ColumnEmitter {
     kernel.line("}");
     kernel.line("}");
     for (std::size_t i = 0; i < reductions.size(); ++i) across_simdgroups(kernel, reductions[i], i > 0);
-    kernel.line("if (simdgroup_id == 0u && live) {");
+    kernel.line("if (thread_id < {}u && live) {{", lanes_);
     if (chunks_ > 1) {
       store_partials(kernel, partials);
     } else {
@@ -133,6 +138,9 @@ class ColumnEmitter {
     kernel.line("}");
     return kernel.finish(context_, {static_cast<std::uint32_t>(strips_), static_cast<std::uint32_t>(chunks_), 1});
   }
+
+  /// Rows that a threadgroup takes side by side.
+  std::uint32_t rows_at_once() const { return simdgroups * 32 / static_cast<std::uint32_t>(lanes_); }
 
   /// Accumulators are arrays, a lane of the vector an element.
   std::string lane_suffix() const { return walk_.width > 1 ? "[k]" : ""; }
@@ -150,7 +158,7 @@ class ColumnEmitter {
     text.define_places(group_.split, group_.space.rank(), item, false);
   }
 
-  /// Group memory holds the accumulators of all threads; the first simdgroup adds up the others' in their order.
+  /// Group memory holds the accumulators of all threads; those of the first row add up the others' in their order.
   void across_simdgroups(KernelText& kernel, const Reduction& reduction, bool again) const {
     const auto shared = [](std::size_t i, const Reduction::Part& part) {
       return fmt::format("shared{}_{}", i, part.type);
@@ -169,12 +177,12 @@ class ColumnEmitter {
       }
     });
     kernel.line("threadgroup_barrier(mem_flags::mem_threadgroup);");
-    kernel.line("if (simdgroup_id == 0u) {");
-    kernel.line("for (uint other = 1u; other < {}u; ++other) {{", simdgroups);
+    kernel.line("if (thread_id < {}u) {{", lanes_);
+    kernel.line("for (uint other = 1u; other < {}u; ++other) {{", rows_at_once());
     for_each_lane(kernel, [&] {
       std::vector<std::string> others;
       for (std::size_t i = 0; i < parts.size(); ++i) {
-        others.push_back(shared(i, parts[i]) + at("other * 32u + lane_id"));
+        others.push_back(shared(i, parts[i]) + at(fmt::format("other * {}u + thread_id", lanes_)));
       }
       reduction.merge(kernel, others, lane_suffix());
     });
@@ -215,6 +223,7 @@ class ColumnEmitter {
     const bool several = chunks_ > many;
     KernelText kernel("results", several ? usual_threads : 32);
     walk_.width = 1;
+    lanes_ = 32;
     GroupText text(group, phases, walk_, kernel, GroupPart::results);
     partials.bind(kernel, false);
     kernel.values().add_uint("columns", static_cast<std::uint64_t>(columns_));
@@ -241,6 +250,7 @@ class ColumnEmitter {
   std::int64_t rows_ = 1;
   std::int64_t columns_ = 1;
   std::int64_t strips_ = 1;
+  std::int64_t lanes_ = 32;  // of a simdgroup, that a row has
   std::int64_t chunk_ = 1;
   std::int64_t chunks_ = 1;
   Walk walk_;
