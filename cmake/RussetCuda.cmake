@@ -2,8 +2,7 @@
 # libraries only where it runs: it loads them. Where a header is missing, russet is built without the device and says
 # why.
 file(GLOB russet_cuda_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/device/gpu/cuda/*.cpp)
-set(russet_cuda_missing_source ${PROJECT_SOURCE_DIR}/src/device/gpu/cuda/missing.cpp)
-list(REMOVE_ITEM russet_cuda_sources ${russet_cuda_missing_source})
+set(russet_cuda_missing_source ${PROJECT_SOURCE_DIR}/src/device/gpu/cuda/missing/cuda.cpp)
 
 find_path(RUSSET_CUDA_INCLUDE nvrtc.h HINTS $ENV{CUDA_HOME} /usr/local/cuda PATH_SUFFIXES include
           DOC "The folder of cuda.h and nvrtc.h")
@@ -24,6 +23,19 @@ if(russet_cuda_missing)
   set_source_files_properties(${russet_cuda_missing_source} PROPERTIES
                               COMPILE_DEFINITIONS "RUSSET_CUDA_MISSING=\"${russet_cuda_missing}\"")
 else()
+  # NVIDIA's libraries for contractions: a folder each, and the header that it needs.
+  foreach(library "cublaslt:cublasLt.h" "cudnn:cudnn_graph.h")
+    string(REPLACE ":" ";" parts ${library})
+    list(GET parts 0 name)
+    list(GET parts 1 header)
+    if(EXISTS ${RUSSET_CUDA_INCLUDE}/${header})
+      file(GLOB library_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/device/gpu/cuda/${name}/*.cpp)
+      list(APPEND russet_cuda_sources ${library_sources})
+    else()
+      message(STATUS "cuda does without ${name}: there is no ${header}")
+      list(APPEND russet_cuda_sources ${PROJECT_SOURCE_DIR}/src/device/gpu/cuda/missing/${name}.cpp)
+    endif()
+  endforeach()
   target_sources(russet PRIVATE ${russet_cuda_sources})
   target_include_directories(russet SYSTEM PRIVATE ${RUSSET_CUDA_INCLUDE})
   target_link_libraries(russet PRIVATE ${CMAKE_DL_LIBS})

@@ -338,6 +338,24 @@ Attached attached_to(const Program& program, const Cluster& cluster) {
   return attached;
 }
 
+Primitive primitive_of(const Program& program, const Value& value) {
+  Primitive primitive;
+  primitive.op = value.op;
+  primitive.attributes = value.attributes;
+  for (std::size_t i = 0; i < ops::max_inputs && value.inputs[i] >= 0; ++i) {
+    const Value& input = value_at(program, value.inputs[i]);
+    Strides strides = input.strides;
+    if (is_view(input)) {
+      // What is not affine is copied first.
+      const auto affine = resolve_on(program, value.inputs[i], base_of(program, value.inputs[i]));
+      strides = affine ? affine->strides : contiguous_strides(input.shape);
+    }
+    primitive.inputs.push_back({{value.inputs[i], input.dtype, 0, -1, strides}, input.shape});
+  }
+  primitive.output = {{-1, value.dtype, 0, -1, value.strides}, value.shape};
+  return primitive;
+}
+
 Primitive emit_primitive(const Program& program, ValueId id, const Attached& attached,
                          const std::vector<std::int32_t>& slot_of) {
   const Value& value = value_at(program, id);

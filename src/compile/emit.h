@@ -30,6 +30,10 @@ Attached attached_to(const Program& program, const Cluster& cluster);
 Primitive emit_primitive(const Program& program, ValueId id, const Attached& attached,
                          const std::vector<std::int32_t>& slot_of);
 
+/// The primitive that computes a value, before it is known what lies where: its operands' slots are numbers of values,
+/// and each is taken to lie in memory by itself.
+Primitive primitive_of(const Program& program, const Value& value);
+
 /// The one value of the contraction's shape that the epilogue stores: the contraction itself, or what was made of it.
 ValueId epilogue_output(const Program& program, ValueId contraction, const Cluster& cluster);
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "compile/step.h"
@@ -17,6 +18,7 @@ using KernelPtr = std::unique_ptr<Kernel>;
 struct Verdict {
   std::function<KernelPtr()> make;
   std::string reason;
+  std::string_view by{};  // the implementation's name, once it has been chosen
 
   bool accepted() const { return static_cast<bool>(make); }
 };
@@ -47,6 +49,7 @@ Verdict choose(std::span<const Implementation<Context...>> implementations, cons
   Verdict verdict = decline("there is no implementation");
   for (const Implementation<Context...>& implementation : implementations) {
     verdict = implementation.judge(primitive, context...);
+    verdict.by = implementation.name;
     if (verdict.accepted()) break;
     if (log) log_refusal(primitive, implementation.name, verdict.reason);
   }

@@ -56,11 +56,12 @@ std::size_t host_bytes(const Program& program) {
 }
 
 constexpr Pass fused[] = {
-    {"decompose", "writes attention with plain operators where the device has no kernel for it", passes::decompose},
+    {"decompose", "writes attention with plain operators where the device prefers them", passes::decompose},
     {"simplify", "replaces values by cheaper ones with the same bits", passes::simplify},
     {"share", "computes common subexpressions once", passes::share},
     {"prune", "drops what no output needs", passes::prune},
     {"layout", "lets contractions choose the memory order of images", passes::layout},
+    {"reorder", "copies what contractions take in another memory order", passes::reorder},
     {"fuse", "puts values over one index space into groups", passes::fuse},
     {"recompute", "computes again what is cheaper to compute than to store", passes::recompute},
     {"pair", "lets one kernel compute two results of an attention", passes::pair},

@@ -157,6 +157,10 @@ class Target {
   /// Whether the device has kernels for attention in the type; else the program has products and elementwise operators
   /// in its place.
   virtual bool has_attention(DType /*dtype*/) const { return false; }
+  /// Whether this attention, or gradient of one, is to be a kernel's rather than products and elementwise operators.
+  virtual bool prefers_attention(const Primitive& attention) const {
+    return has_attention(attention.inputs[0].access.dtype);
+  }
   /// Whether a contraction or a pool takes this epilogue, and these prologues.
   virtual bool accepts_epilogue(const Primitive& /*with epilogue*/) const { return false; }
   /// Whether an epilogue may store an element where it has read one.
@@ -167,6 +171,11 @@ class Target {
   virtual Strides preferred_strides(const Primitive& contraction, int operand) const {
     return contiguous_strides(operand < 0 ? contraction.output.sizes
                                           : contraction.inputs[static_cast<std::size_t>(operand)].sizes);
+  }
+  /// The dense strides without which the best that the device has does not take a contraction: operands that lie
+  /// otherwise are copied. Nothing where the operand may lie anyhow.
+  virtual std::optional<Strides> required_strides(const Primitive& /*contraction*/, int /*operand*/) const {
+    return std::nullopt;
   }
   /// Part of the plan's key: thread count, versions of kernel tables.
   virtual std::uint64_t key() const { return 0; }

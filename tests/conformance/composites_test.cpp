@@ -358,6 +358,7 @@ TEST(Composites, EveryRowIsCalled) {
 
 TEST(Composites, EveryPublicFunctionHasARow) {
   // The headers of functions are made from the table; what is written by hand holds types and C++'s operators.
+  if (!std::filesystem::exists(RUSSET_SOURCE_DIR)) GTEST_SKIP() << "the sources are elsewhere";
   std::set<std::string> by_hand;
   for (const auto& entry : std::filesystem::directory_iterator(RUSSET_SOURCE_DIR "/include/russet/functional")) {
     by_hand.insert(entry.path().filename());

@@ -52,7 +52,7 @@ class Prologues : public testing::TestWithParam<std::string>, protected conforma
     flush();
     observe_plans(device, nullptr);
     const bool wrong = found < prologues || (prologues == none && found > 0);
-    if (conformance::compiles_kernels(GetParam()) && wrong) {
+    if (conformance::fuses_contractions(GetParam()) && wrong) {
       return fmt::format("{} prologues instead of {}", found, prologues);
     }
     restart();

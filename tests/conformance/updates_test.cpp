@@ -55,11 +55,11 @@ class Updates : public testing::TestWithParam<std::string>, protected conformanc
   /// Smaller parameters may get new memory when they share a launch; each program here has larger ones.
   static constexpr std::size_t large_bytes = std::size_t{64} << 10;
 
-  /// Holds the device against the reference; where kernels are compiled, large parameters are updated in place.
+  /// Holds the device against the reference; where contractions take epilogues, large parameters are updated in place.
   void expect_alike(const std::vector<Shape>& shapes, const MakeOptimizer& make,
                     const std::function<Tensor(const Results&)>& loss, double bound) {
     const Results actual = train(device, shapes, make, loss);
-    if (conformance::compiles_kernels(GetParam())) {
+    if (conformance::fuses_contractions(GetParam())) {
       EXPECT_GE(epilogues_, 1);
       EXPECT_LT(output_bytes_, large_bytes);
     }

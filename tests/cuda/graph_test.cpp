@@ -12,6 +12,16 @@ class NoBlock final : public gpu::Block {
   using Block::Block;
 };
 
+/// Runs nothing.
+class NoPipeline final : public Pipeline {
+ public:
+  void start(const Grid& /*grid*/, std::span<void*> /*arguments*/, CUstream /*stream*/) const override {}
+  CUgraphNode add_to(CUgraph /*graph*/, std::span<const CUgraphNode> /*before*/, const Grid& /*grid*/,
+                     std::span<void*> /*arguments*/) const override {
+    return nullptr;
+  }
+};
+
 /// Grants addresses behind which nothing lies.
 class NoMemory final : public gpu::BlockSource {
  public:
@@ -46,7 +56,7 @@ class Launches : public testing::Test {
   NoMemory source_;
   gpu::MemoryBlocks blocks_{source_, "cuda"};
   std::byte* memory_ = blocks_.allocate(1000);
-  std::shared_ptr<const Pipeline> pipeline_ = std::make_shared<Pipeline>();
+  std::shared_ptr<const Pipeline> pipeline_ = std::make_shared<NoPipeline>();
 };
 
 using Dependencies = std::vector<std::vector<std::size_t>>;

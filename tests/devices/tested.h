@@ -22,6 +22,9 @@ inline std::vector<std::string> tested_devices() {
 /// Whether what runs there is compiled first, which takes longer than running it on what tests are made of.
 inline bool compiles_kernels(const std::string& device) { return device == "mps" || device.starts_with("cuda"); }
 
+/// Whether its contractions do what comes before and after them, too. NVIDIA's libraries, which `cuda` prefers, do not.
+inline bool fuses_contractions(const std::string& device) { return device == "mps"; }
+
 inline bool has_type(Device device, DType dtype) {
   for (const DeviceInfo& info : devices()) {
     if (info.device == device) return std::find(info.dtypes.begin(), info.dtypes.end(), dtype) != info.dtypes.end();

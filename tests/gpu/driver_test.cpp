@@ -83,7 +83,7 @@ class LazyQueue final : public Queue {
                                   number < talk_.failures.size() ? talk_.failures[number] : "");
   }
   void drop() override { launches_.clear(); }
-  void restart() override { ++talk_.restarts; }
+  void restart(const std::string& /*reason*/) override { ++talk_.restarts; }
 
  private:
   Talk& talk_;

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 #include <russet/russet.h>
 
-#include <cstdlib>
 #include <limits>
 #include <set>
 
@@ -12,17 +11,12 @@
 #include "nothing.h"
 #include "runtime/device.h"
 #include "runtime/profiler.h"
+#include "without_pass.h"
 
 namespace russet {
 namespace {
 
 const Device cpu{DeviceType::cpu};
-
-/// tests/project/pass_mutants.py leaves out one pass after the other and expects a test here to fail.
-[[maybe_unused]] const bool mutated = [] {
-  if (const char* pass = std::getenv("RUSSET_TEST_WITHOUT_PASS")) compile::disable_pass(pass);
-  return true;
-}();
 
 Tensor numbers(const Shape& shape) {
   std::vector<float> values;

@@ -1,10 +1,11 @@
 // Decomposition: attention becomes products, a softmax and elementwise operators where the device has no kernels for
-// it.
+// it, or none that it prefers.
 //   y = attention(q, k, v)            ->   p = softmax(scale * q k^T); y = p v
 //   attention_query_gradient(...)     ->   s = p * (g v^T - delta) * scale; y = s k
 // Parts that several have in common are written for each: `share` computes them once.
 #include <limits>
 
+#include "compile/emit.h"
 #include "compile/passes/passes.h"
 #include "ops/attention.h"
 #include "ops/table.h"
@@ -25,7 +26,7 @@ class Decomposer {
   void run() {
     for (std::size_t id = 0; id < program_.values.size(); ++id) {
       const Value& old = program_.values[id];
-      if (is_attention(old) && !target_.has_attention(value_at(program_, old.inputs[0]).dtype)) {
+      if (is_attention(old) && !target_.prefers_attention(primitive_of(program_, old))) {
         old_ = &old;
         place_.push_back(decomposed());
         continue;
@@ -75,6 +76,13 @@ class Decomposer {
   ValueId wide(ValueId x) { return size_of(type(x)) < 4 ? cast(x, DType::float32) : x; }
   ValueId scaled(ValueId x, double factor) { return make(Op::mul, {x, constant(factor, type(x))}); }
   ValueId product(ValueId a, ValueId b) { return make(Op::matmul, {a, b}); }
+  /// A product of 16-bit factors in the precision in which it is added up.
+  ValueId wide_product(ValueId a, ValueId b) {
+    const ValueId id = product(a, b);
+    Value& value = values_.back();
+    if (size_of(value.dtype) < 4) value.dtype = DType::float32;
+    return id;
+  }
   ValueId by_row(Op op, ValueId x) { return make(op, {x}, ops::Axes{1U << (at(x).shape.rank() - 1)}); }
   ValueId where(ValueId condition, ValueId a, ValueId b) { return make(Op::where, {condition, a, b}); }
 
@@ -104,7 +112,7 @@ class Decomposer {
   // What is computed.
 
   ValueId scores() {
-    ValueId s = scaled(wide(product(input(inputs().query), transposed(input(inputs().key)))), attributes().scale);
+    ValueId s = scaled(wide_product(input(inputs().query), transposed(input(inputs().key))), attributes().scale);
     const ValueId hidden = constant(-infinity, type(s));
     if (attributes().causal) {
       const int rank = at(s).shape.rank();
@@ -194,7 +202,7 @@ class Decomposer {
 
 void decompose(Program& program, const Target& target) {
   for (const Value& value : program.values) {
-    if (!is_attention(value) || target.has_attention(value_at(program, value.inputs[0]).dtype)) continue;
+    if (!is_attention(value) || target.prefers_attention(primitive_of(program, value))) continue;
     Decomposer(program, target).run();
     // What only the kernels would have read.
     return prune(program, target);

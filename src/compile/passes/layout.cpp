@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "compile/clusters.h"
+#include "compile/emit.h"
 #include "compile/passes/passes.h"
 #include "graph/strided.h"
 #include "ops/table.h"
@@ -89,8 +90,8 @@ class Layout {
 
   Strides wish(const Value& value) const {
     const Family family = ops::row(value.op).family;
-    if (value.op == Op::convolution || value.op == Op::convolution_input) {
-      return target_.preferred_strides(described(value), -1);
+    if (family == Family::contraction && value.op != Op::matmul) {
+      return target_.preferred_strides(primitive_of(program_, value), -1);
     }
     if (family == Family::attention) return wish_of_attention(value);
     if (family != Family::window && !is_pointwise(value)) return value.strides;
@@ -124,7 +125,8 @@ class Layout {
       const Family family = ops::row(reader.op).family;
       if (family == Family::contraction && reader.op != Op::matmul) {
         const auto input = std::find(reader.inputs.begin(), reader.inputs.end(), static_cast<ValueId>(id));
-        return target_.preferred_strides(described(reader), static_cast<int>(input - reader.inputs.begin()));
+        return target_.preferred_strides(primitive_of(program_, reader),
+                                         static_cast<int>(input - reader.inputs.begin()));
       }
       const bool follows = family == Family::window || (is_pointwise(reader) && reader.shape == value.shape);
       if (follows && reader.strides != contiguous_strides(reader.shape)) {
@@ -132,18 +134,6 @@ class Layout {
       }
     }
     return value.strides;
-  }
-
-  Primitive described(const Value& value) const {
-    Primitive primitive;
-    primitive.op = value.op;
-    primitive.attributes = value.attributes;
-    for (std::size_t i = 0; i < ops::max_inputs && value.inputs[i] >= 0; ++i) {
-      const Value& input = value_at(program_, value.inputs[i]);
-      primitive.inputs.push_back({{value.inputs[i], input.dtype, 0, -1, input.strides}, input.shape});
-    }
-    primitive.output = {{-1, value.dtype, 0, -1, value.strides}, value.shape};
-    return primitive;
   }
 
   Program& program_;

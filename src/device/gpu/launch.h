@@ -1,10 +1,11 @@
 #pragma once
-// What the shared GPU body asks of a driver (metal; cuda later): kernel text made into pipelines, and launches of them.
+// What the shared GPU body asks of a driver (metal, cuda): kernel text made into pipelines, and launches of them.
 #include <russet/chips.h>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,6 +14,8 @@
 #include "runtime/device.h"
 
 namespace russet::gpu {
+
+class VendorLibrary;
 
 /// An entry point of a unit, and how many threads its threadgroups have: a multiple of 32, the kernel's stated maximum.
 struct EntryPoint {
@@ -27,7 +30,7 @@ struct CompilationUnit {
   std::vector<EntryPoint> entry_points;
 };
 
-/// A compiled entry point. Drivers derive from it.
+/// What a launch runs: a compiled entry point, or a call of a vendor's library. Drivers derive from it.
 class Pipeline {
  public:
   virtual ~Pipeline() = default;
@@ -44,6 +47,7 @@ struct Binding {
 
 struct Launch {
   const Pipeline* pipeline = nullptr;
+  // Of an entry point; a library's call knows its own.
   std::array<std::uint32_t, 3> groups{1, 1, 1};  // threadgroups; y and z at most 65,535
   std::uint32_t threads = 32;                    // a threadgroup
   std::span<const Binding> buffers;              // bound at 0, 1, ...; at most 30
@@ -66,8 +70,12 @@ struct Properties {
   /// What launches are modelled by, and how long they may be: longer ones are cut.
   Chip chip = chips().front();
   double longest_launch = 0.05;  // seconds
-  std::string name{};            // "Apple M2 Pro"; empty: what is found out of this GPU is not kept
-  std::string system{};          // version and build of the system that compiles its kernels
+  /// Bytes that a step may move which shares a launch with others: for more, a kernel of its own is worth it.
+  std::size_t most_shared_bytes = std::numeric_limits<std::size_t>::max();
+  /// Whether contractions and pools compute what they read: less memory moves, but an element may be computed often.
+  bool takes_prologues = true;
+  std::string name{};    // "Apple M2 Pro"; empty: what is found out of this GPU is not kept
+  std::string system{};  // version and build of the system that compiles its kernels
 };
 
 /// A GPU: its memory, and one stream of launches. Launches run in the order in which barriers
@@ -80,6 +88,8 @@ class Driver : public runtime::DeviceDriver {
   /// Pipelines of all entries of all units, in order; units are compiled side by side, and known ones come from a
   /// cache. Throws DeviceError with the compiler's words.
   virtual std::vector<std::shared_ptr<const Pipeline>> build(std::span<const CompilationUnit> units) = 0;
+  /// What goes before our own kernels, best first. Made when they are first asked for; thread-safe.
+  virtual std::span<const std::unique_ptr<const VendorLibrary>> vendor_libraries() const { return {}; }
   virtual void launch(const Launch& launch) = 0;
   /// The block of memory that holds these bytes, by which a launch with bases binds them. Equal pointers: the same
   /// block.

@@ -29,6 +29,9 @@ struct Source {
 class Function {
  public:
   Function(Source source, std::string name) : source_(std::move(source)), name_(std::move(name)) {}
+  /// What a vendor's library does: there is no source, and nothing to build.
+  Function(std::shared_ptr<const Pipeline> pipeline, std::string name)
+      : name_(std::move(name)), pipeline_(std::move(pipeline)) {}
 
   const Source& source() const { return source_; }
   const std::string& name() const { return name_; }

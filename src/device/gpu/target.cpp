@@ -10,6 +10,7 @@
 #include "base/disk_cache.h"
 #include "compile/as_groups.h"
 #include "compile/emit.h"
+#include "compile/layouts.h"
 #include "compile/plan.h"
 #include "device/gpu/emitter/bits.h"
 #include "device/gpu/emitter/emit.h"
@@ -17,6 +18,7 @@
 #include "device/gpu/fallback.h"
 #include "device/gpu/gpu_kernel.h"
 #include "device/gpu/tuner.h"
+#include "device/gpu/vendor_library.h"
 #include "ops/table.h"
 #include "runtime/engine.h"
 
@@ -109,6 +111,22 @@ void collect_shared_calls(compile::Kernel& kernel, std::vector<Call*>& calls) {
   }
 }
 
+/// Bytes that a step moves; of a stage of a pool, that all of it does.
+std::size_t moved_bytes(const Step& step) {
+  const auto* stage = std::get_if<compile::Stage>(&step);
+  const auto* whole = stage == nullptr ? nullptr : std::get_if<Primitive>(&stage->whole);
+  return compile::bytes_of(whole == nullptr ? step : Step(*whole));
+}
+
+/// The contraction or pool alone: its inputs lie in memory, and its result has its inputs' type.
+Primitive bare(const Primitive& primitive) {
+  Primitive alone = primitive;
+  alone.epilogue = {};
+  alone.prologues = {};
+  if (!primitive.epilogue.code.empty()) alone.output.access.dtype = primitive.inputs[0].access.dtype;
+  return alone;
+}
+
 class Target final : public compile::Target {
  public:
   Target(Driver& driver, DeviceType type)
@@ -145,28 +163,52 @@ class Target final : public compile::Target {
   bool computes(DType dtype) const override { return has_type(dtype); }
 
   bool has_attention(DType dtype) const override { return has_type(dtype); }
+
+  /// A library's products make up for scores that go through memory, unless these are too many to be kept.
+  bool prefers_attention(const Primitive& attention) const override {
+    constexpr std::int64_t longest = 1024;
+    const compile::Operand& key = attention.inputs[1];
+    if (key.sizes[key.sizes.rank() - 2] > longest) return true;
+    const Shape& query = attention.inputs[0].sizes;
+    const auto product = 2 * static_cast<double>(numel(query)) * static_cast<double>(key.sizes[key.sizes.rank() - 2]);
+    return std::ranges::none_of(driver_.vendor_libraries(),
+                                [&](const auto& library) { return library->multiplies(key.access.dtype, product); });
+  }
   bool integers_divide_by_zero() const override { return true; }
 
   int max_accesses() const override { return max_buffers - 8; }
 
-  bool accepts_epilogue(const Primitive& contraction) const override { return judge(contraction, false).accepted(); }
+  /// What runs the bare contraction best must take the rest too: a library's is not given up for one.
+  bool accepts_epilogue(const Primitive& contraction) const override {
+    const Verdict whole = judge(contraction, false);
+    return whole.accepted() && whole.by == judge(bare(contraction), false).by;
+  }
 
   bool epilogues_update_in_place() const override { return true; }
 
-  bool takes_prologues() const override { return true; }
+  bool takes_prologues() const override { return context().properties.takes_prologues; }
 
   Strides preferred_strides(const Primitive& contraction, int operand) const override {
+    if (auto strides = required_strides(contraction, operand)) return *strides;
     const Shape& sizes =
         operand < 0 ? contraction.output.sizes : contraction.inputs[static_cast<std::size_t>(operand)].sizes;
     const bool weight = (contraction.op == ops::Op::convolution_weight && operand == -1) ||
                         (contraction.op != ops::Op::convolution_weight && operand == 1);
     if (contraction.op == ops::Op::matmul || weight) return contiguous_strides(sizes);
-    return {sizes[1] * sizes[2] * sizes[3], 1, sizes[3] * sizes[1], sizes[1]};  // channels last
+    return compile::channels_last(sizes);
+  }
+
+  std::optional<Strides> required_strides(const Primitive& contraction, int operand) const override {
+    for (const auto& library : driver_.vendor_libraries()) {
+      if (auto strides = library->required_strides(contraction, operand)) return strides;
+    }
+    return std::nullopt;
   }
 
   /// Steps share a launch if they use as many threads in a threadgroup, or one simdgroup. Tiled contractions share only
   /// with tiles of the same size, since the joint kernel would need the threadgroup memory of both.
   compile::Sharing sharing(const Step& step) const override {
+    if (moved_bytes(step) > context().properties.most_shared_bytes) return {};
     const KernelPtr kernel = launchable(step);
     const auto* gpu = dynamic_cast<const GpuKernel*>(kernel.get());
     if (gpu == nullptr || gpu->calls().size() != 1 || !can_share(gpu->calls()[0])) return {};
@@ -285,6 +327,12 @@ class Target final : public compile::Target {
         for (std::size_t i = 0; i < groups.size(); ++i) kernels[i] = modelled(std::move(kernels[i]), groups[i]);
         return std::make_unique<Sequence>(std::move(kernels));
       });
+    }
+    for (const auto& library : driver_.vendor_libraries()) {
+      Verdict verdict = library->judge(primitive, context());
+      verdict.by = library->name();
+      if (verdict.accepted()) return verdict;
+      if (log) compile::log_refusal(primitive, library->name(), verdict.reason);
     }
     return compile::choose<const GpuContext&>(implementations(primitive.op), primitive, log, context());
   }

@@ -34,6 +34,8 @@ Api load_api() {
   library.load(api.stream_create, "cuStreamCreate");
   library.load(api.stream_destroy, "cuStreamDestroy_v2");
   library.load(api.stream_synchronize, "cuStreamSynchronize");
+  library.load(api.stream_begin_capture, "cuStreamBeginCapture_v2");
+  library.load(api.stream_end_capture, "cuStreamEndCapture");
   library.load(api.event_create, "cuEventCreate");
   library.load(api.event_destroy, "cuEventDestroy_v2");
   library.load(api.event_record, "cuEventRecord");
@@ -47,6 +49,7 @@ Api load_api() {
   library.load(api.graph_create, "cuGraphCreate");
   library.load(api.graph_destroy, "cuGraphDestroy");
   library.load(api.graph_add_kernel_node, "cuGraphAddKernelNode_v2");
+  library.load(api.graph_add_child_graph_node, "cuGraphAddChildGraphNode");
   library.load(api.graph_instantiate, "cuGraphInstantiateWithFlags");
   library.load(api.graph_exec_destroy, "cuGraphExecDestroy");
   library.load(api.graph_launch, "cuGraphLaunch");

@@ -28,6 +28,8 @@ struct Api {
   decltype(&::cuStreamCreate) stream_create;
   decltype(&::cuStreamDestroy) stream_destroy;
   decltype(&::cuStreamSynchronize) stream_synchronize;
+  decltype(&::cuStreamBeginCapture) stream_begin_capture;
+  decltype(&::cuStreamEndCapture) stream_end_capture;
   decltype(&::cuEventCreate) event_create;
   decltype(&::cuEventDestroy) event_destroy;
   decltype(&::cuEventRecord) event_record;
@@ -41,6 +43,7 @@ struct Api {
   decltype(&::cuGraphCreate) graph_create;
   decltype(&::cuGraphDestroy) graph_destroy;
   decltype(&::cuGraphAddKernelNode) graph_add_kernel_node;
+  decltype(&::cuGraphAddChildGraphNode) graph_add_child_graph_node;
   decltype(&::cuGraphInstantiate) graph_instantiate;
   decltype(&::cuGraphExecDestroy) graph_exec_destroy;
   decltype(&::cuGraphLaunch) graph_launch;

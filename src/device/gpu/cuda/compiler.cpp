@@ -23,14 +23,33 @@ CUfunction Module::find(const std::string& name) const {
   return function;
 }
 
+void Kernel::start(const Grid& grid, std::span<void*> arguments, CUstream stream) const {
+  const auto& [x, y, z] = grid.blocks;
+  check(api().launch_kernel(function_, x, y, z, grid.threads, 1, 1, 0, stream, arguments.data(), nullptr),
+        "launching a kernel");
+}
+
+CUgraphNode Kernel::add_to(CUgraph graph, std::span<const CUgraphNode> before, const Grid& grid,
+                           std::span<void*> arguments) const {
+  CUDA_KERNEL_NODE_PARAMS parameters{};
+  parameters.func = function_;
+  parameters.gridDimX = grid.blocks[0];
+  parameters.gridDimY = grid.blocks[1];
+  parameters.gridDimZ = grid.blocks[2];
+  parameters.blockDimX = grid.threads;
+  parameters.blockDimY = 1;
+  parameters.blockDimZ = 1;
+  parameters.kernelParams = arguments.data();
+  CUgraphNode node = nullptr;
+  check(api().graph_add_kernel_node(&node, graph, before.data(), before.size(), &parameters), "adding to a graph");
+  return node;
+}
+
 std::vector<gpu::PipelinePtr> Compiler::compile(const gpu::CompilationUnit& unit) const {
   const auto module = std::make_shared<const Module>(context_, cubins_.of(unit));
   std::vector<gpu::PipelinePtr> pipelines;
   for (const gpu::EntryPoint& entry : unit.entry_points) {
-    auto pipeline = std::make_shared<Pipeline>();
-    pipeline->module = module;
-    pipeline->function = module->find(entry.name);
-    pipelines.push_back(std::move(pipeline));
+    pipelines.push_back(std::make_shared<Kernel>(module, entry.name));
   }
   return pipelines;
 }

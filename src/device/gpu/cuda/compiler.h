@@ -6,6 +6,7 @@
 
 #include "device/gpu/cuda/context.h"
 #include "device/gpu/cuda/cubins.h"
+#include "device/gpu/cuda/pipeline.h"
 #include "device/gpu/driver/kernel_cache.h"
 
 namespace russet::cuda {
@@ -27,9 +28,17 @@ class Module {
   CUmodule module_ = nullptr;
 };
 
-struct Pipeline final : gpu::Pipeline, std::enable_shared_from_this<Pipeline> {
-  std::shared_ptr<const Module> module;
-  CUfunction function = nullptr;
+class Kernel final : public Pipeline {
+ public:
+  Kernel(std::shared_ptr<const Module> module, const std::string& name)
+      : module_(std::move(module)), function_(module_->find(name)) {}
+  void start(const Grid& grid, std::span<void*> arguments, CUstream stream) const override;
+  CUgraphNode add_to(CUgraph graph, std::span<const CUgraphNode> before, const Grid& grid,
+                     std::span<void*> arguments) const override;
+
+ private:
+  std::shared_ptr<const Module> module_;
+  CUfunction function_;
 };
 
 /// Thread-safe.

@@ -1,10 +1,15 @@
 #include "device/gpu/cuda/driver.h"
 
 #include <fmt/format.h>
+#include <russet/error.h>
 
+#include <mutex>
+
+#include "base/log.h"
 #include "device/gpu/cuda/compiler.h"
 #include "device/gpu/cuda/memory.h"
 #include "device/gpu/cuda/stream_queue.h"
+#include "device/gpu/cuda/vendor_libraries.h"
 #include "device/gpu/driver/backend.h"
 
 namespace russet::cuda {
@@ -12,6 +17,9 @@ namespace {
 
 /// No watchdog ends long launches of a GPU that shows no picture; on one that does, others shall still get their turn.
 constexpr double longest_launch = 0.5;
+/// Measured on an H200: training resnet50 took 39 ms where all steps may share launches, 30 where none may. A launch
+/// less saves what moving this much takes.
+constexpr std::size_t most_shared_bytes = std::size_t{1} << 20;
 
 class Cuda final : public gpu::Backend {
  public:
@@ -39,6 +47,8 @@ class Cuda final : public gpu::Backend {
         static_cast<std::uint32_t>(context_.attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK));
     properties.chip = chip();
     properties.longest_launch = longest_launch;
+    properties.takes_prologues = false;  // they cost resnet50's training 1 ms of 28, lenet5's 0.1 of 0.37
+    properties.most_shared_bytes = most_shared_bytes;
     properties.name = context_.name();
     properties.system = fmt::format("driver {}, {}", context_.driver_version(), compiler_.name());
     return properties;
@@ -50,6 +60,14 @@ class Cuda final : public gpu::Backend {
   }
   std::vector<gpu::PipelinePtr> compile(const gpu::CompilationUnit& unit) override { return compiler_.compile(unit); }
 
+  std::span<const std::unique_ptr<const gpu::VendorLibrary>> vendor_libraries() const override {
+    std::call_once(asked_for_libraries_, [this] {
+      add_library(make_cudnn);
+      add_library(make_cublaslt);
+    });
+    return libraries_;
+  }
+
   bool shares_memory_with_host() const override { return false; }
   void copy_to_device(std::byte* target, std::span<const std::byte> source) override {
     memory_.copy_to_device(target, source);
@@ -59,6 +77,16 @@ class Cuda final : public gpu::Backend {
   }
 
  private:
+  /// Without it, our own kernels do the work.
+  void add_library(std::unique_ptr<const gpu::VendorLibrary> (*make)(const Context&)) const {
+    try {
+      libraries_.push_back(make(context_));
+    } catch (const DeviceError& error) {
+      static const base::Log log("kernels");
+      log("cuda: {}", error.what());
+    }
+  }
+
   std::string family() const { return fmt::format("sm_{}", context_.capability()); }
   int cores() const { return context_.attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT); }
 
@@ -79,6 +107,8 @@ class Cuda final : public gpu::Backend {
   Context context_;
   Memory memory_;
   Compiler compiler_;
+  mutable std::once_flag asked_for_libraries_;
+  mutable std::vector<std::unique_ptr<const gpu::VendorLibrary>> libraries_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/range_set.h"
+#include "device/gpu/cuda/handles.h"
 
 namespace russet::cuda {
 namespace {
@@ -27,19 +28,6 @@ bool conflict(std::span<const gpu::Binding> bindings, const Touched& earlier) {
   });
 }
 
-/// Ends with what it is given.
-class GraphHandle {
- public:
-  GraphHandle() { check(api().graph_create(&graph_, 0), "making a graph"); }
-  ~GraphHandle() { api().graph_destroy(graph_); }
-  GraphHandle(const GraphHandle&) = delete;
-  GraphHandle& operator=(const GraphHandle&) = delete;
-  CUgraph get() const { return graph_; }
-
- private:
-  CUgraph graph_ = nullptr;
-};
-
 }  // namespace
 
 std::vector<std::vector<std::size_t>> dependencies_of(const LaunchList& launches) {
@@ -63,7 +51,8 @@ std::vector<std::vector<std::size_t>> dependencies_of(const LaunchList& launches
 
 Graph::Graph(const Context& context, LaunchList launches, gpu::MemoryBlocks& blocks)
     : context_(context), blocks_(blocks), launches_(std::move(launches)) {
-  const GraphHandle graph;
+  GraphHandle graph;
+  check(api().graph_create(graph.address(), 0), "making a graph");
   if (!launches_.changing().empty()) changing_ = blocks_.allocate(launches_.changing().size());
   try {
     add_launches(graph.get());
@@ -85,20 +74,9 @@ void Graph::add_launches(CUgraph graph) {
   for (std::size_t i = 0; i < dependencies.size(); ++i) {
     const LaunchList::Item& item = launches_.items()[i];
     std::vector<void*> arguments = launches_.arguments_of(i, changing_);
-    CUDA_KERNEL_NODE_PARAMS parameters{};
-    parameters.func = item.pipeline->function;
-    parameters.gridDimX = item.groups[0];
-    parameters.gridDimY = item.groups[1];
-    parameters.gridDimZ = item.groups[2];
-    parameters.blockDimX = item.threads;
-    parameters.blockDimY = 1;
-    parameters.blockDimZ = 1;
-    parameters.kernelParams = arguments.data();
     std::vector<CUgraphNode> before;
     for (const std::size_t j : dependencies[i]) before.push_back(nodes[j]);
-    CUgraphNode node = nullptr;
-    check(api().graph_add_kernel_node(&node, graph, before.data(), before.size(), &parameters), "adding to a graph");
-    nodes.push_back(node);
+    nodes.push_back(item.pipeline->add_to(graph, before, item.grid, arguments));
   }
 }
 

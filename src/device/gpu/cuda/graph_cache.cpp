@@ -1,6 +1,10 @@
 #include "device/gpu/cuda/graph_cache.h"
 
+#include <russet/error.h>
+
 #include <algorithm>
+
+#include "base/log.h"
 
 namespace russet::cuda {
 namespace {
@@ -22,12 +26,25 @@ Graph* GraphCache::find(const LaunchList& launches, CUstream stream) {
     graphs_.splice(graphs_.begin(), graphs_, known);
     return graphs_.front().graph.get();
   }
+  if (refused_.contains(digest)) return nullptr;
   if (seen_.size() >= most_seen) seen_.clear();
   if (seen_.insert(digest).second) return nullptr;
-  make_room(launches.items().size(), stream);
-  graphs_.push_front({digest, std::make_unique<Graph>(context_, launches, blocks_)});
-  launches_ += launches.items().size();
   seen_.erase(digest);
+  make_room(launches.items().size(), stream);
+  return make(launches, digest);
+}
+
+Graph* GraphCache::make(const LaunchList& launches, std::uint64_t digest) {
+  try {
+    graphs_.push_front({digest, std::make_unique<Graph>(context_, launches, blocks_)});
+  } catch (const Error& error) {
+    static const base::Log log("kernels");
+    log("cuda: no graph was made of {} launches: {}", launches.items().size(), error.what());
+    if (refused_.size() >= most_seen) refused_.clear();
+    refused_.insert(digest);
+    return nullptr;
+  }
+  launches_ += launches.items().size();
   return graphs_.front().graph.get();
 }
 

@@ -13,7 +13,8 @@ class GraphCache {
  public:
   GraphCache(const Context& context, gpu::MemoryBlocks& blocks) : context_(context), blocks_(blocks) {}
 
-  /// The graph of these launches; nullptr if they came for the first time, or are too few. `stream`: where graphs run.
+  /// The graph of these launches; nullptr if they came for the first time, are too few, or become none. `stream`: where
+  /// graphs run.
   Graph* find(const LaunchList& launches, CUstream stream);
 
  private:
@@ -21,13 +22,15 @@ class GraphCache {
     std::uint64_t digest;
     std::unique_ptr<Graph> graph;
   };
+  Graph* make(const LaunchList& launches, std::uint64_t digest);
   void make_room(std::size_t launches, CUstream stream);
 
   const Context& context_;
   gpu::MemoryBlocks& blocks_;
-  std::list<Known> graphs_;                 // the last one that was used first
-  std::size_t launches_ = 0;                // of all graphs
-  std::unordered_set<std::uint64_t> seen_;  // digests of launches that have no graph
+  std::list<Known> graphs_;                    // the last one that was used first
+  std::size_t launches_ = 0;                   // of all graphs
+  std::unordered_set<std::uint64_t> seen_;     // digests of launches that have no graph yet
+  std::unordered_set<std::uint64_t> refused_;  // that become none
 };
 
 }  // namespace russet::cuda

@@ -37,8 +37,7 @@ void LaunchList::clear() {
 void LaunchList::add(const gpu::Launch& launch, const gpu::MemoryBlocks& blocks) {
   Item item;
   item.pipeline = static_cast<const Pipeline&>(*launch.pipeline).shared_from_this();
-  item.groups = launch.groups;
-  item.threads = launch.threads;
+  item.grid = {launch.groups, launch.threads};
   item.addresses = addresses_.size();
   item.bindings = bindings_.size();
   item.values = values_.size();
@@ -112,7 +111,7 @@ std::uint64_t LaunchList::digest() const {
   std::uint64_t state = items_.size();
   for (const Item& item : items_) {
     mix(state, std::bit_cast<std::uintptr_t>(item.pipeline.get()));
-    mix(state, std::uint64_t{item.groups[0]} << 32 | item.groups[1]);
+    mix(state, std::uint64_t{item.grid.blocks[0]} << 32 | item.grid.blocks[1]);
   }
   for (const std::byte* const address : addresses_) mix(state, std::bit_cast<std::uintptr_t>(address));
   for (std::size_t at = 0; at < values_.size(); at += sizeof(std::uint64_t)) {

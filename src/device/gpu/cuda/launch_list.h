@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "device/gpu/cuda/compiler.h"
+#include "device/gpu/cuda/pipeline.h"
 #include "device/gpu/driver/memory_blocks.h"
 #include "device/gpu/launch.h"
 
@@ -13,8 +13,7 @@ class LaunchList {
  public:
   struct Item {
     std::shared_ptr<const Pipeline> pipeline;
-    std::array<std::uint32_t, 3> groups{1, 1, 1};
-    std::uint32_t threads = 32;
+    Grid grid;
     // Where the launch's part of each of the lists begins; it ends where the next one's begins.
     std::size_t addresses = 0;
     std::size_t bindings = 0;

@@ -111,10 +111,14 @@ void StreamQueue::start(std::vector<gpu::Chunk>& pinned, std::vector<gpu::Chunk>
 }
 
 void StreamQueue::start_one_by_one(const std::byte* changing) {
-  for (std::size_t i = 0; i < launches_.items().size(); ++i) {
-    const LaunchList::Item& item = launches_.items()[i];
-    note(api().launch_kernel(item.pipeline->function, item.groups[0], item.groups[1], item.groups[2], item.threads, 1,
-                             1, 0, stream_, launches_.arguments_of(i, changing).data(), nullptr));
+  try {
+    for (std::size_t i = 0; i < launches_.items().size(); ++i) {
+      const LaunchList::Item& item = launches_.items()[i];
+      std::vector<void*> arguments = launches_.arguments_of(i, changing);
+      item.pipeline->start(item.grid, arguments, stream_);
+    }
+  } catch (const DeviceError& error) {
+    if (failure_.empty()) failure_ = error.what();
   }
 }
 
@@ -125,8 +129,9 @@ void StreamQueue::send(std::byte* target, std::vector<gpu::Chunk>& pinned) {
   note(api().memcpy_to_device_async(device_address(target), source, changing.size(), stream_));
 }
 
-void StreamQueue::restart() {
-  throw DeviceError("cuda: the GPU takes no more work from this process. Start it again.");
+void StreamQueue::restart(const std::string& reason) {
+  throw DeviceError(
+      fmt::format("cuda: the GPU takes no more work from this process, which must be started again: {}", reason));
 }
 
 }  // namespace russet::cuda

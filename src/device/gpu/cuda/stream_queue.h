@@ -24,7 +24,7 @@ class StreamQueue final : public gpu::Queue {
   std::unique_ptr<gpu::Submission> submit() override;
   void drop() override { launches_.clear(); }
   /// CUDA gives up on all of a process' work after a fault. Throws DeviceError that says so.
-  void restart() override;
+  void restart(const std::string& reason) override;
 
  private:
   void start(std::vector<gpu::Chunk>& pinned, std::vector<gpu::Chunk>& memory);

@@ -1,5 +1,5 @@
 #pragma once
-// Backend: what one GPU interface (Metal; CUDA later) supplies. The driver that is made of it is the same for all.
+// Backend: what one GPU interface (Metal, CUDA) supplies. The driver that is made of it is the same for all.
 #include <memory>
 #include <span>
 #include <vector>
@@ -23,6 +23,8 @@ class Backend {
   virtual std::unique_ptr<Queue> make_queue(MemoryBlocks& blocks) = 0;
   /// See KernelCache.
   virtual std::vector<PipelinePtr> compile(const CompilationUnit& unit) = 0;
+  /// See Driver::vendor_libraries.
+  virtual std::span<const std::unique_ptr<const VendorLibrary>> vendor_libraries() const { return {}; }
 
   /// Whether the host reads and writes the GPU's memory in place, and lends it its own.
   virtual bool shares_memory_with_host() const = 0;

@@ -120,6 +120,10 @@ class BackendDriver final : public Driver {
 
   std::vector<PipelinePtr> build(std::span<const CompilationUnit> units) override { return kernels_.build(units); }
 
+  std::span<const std::unique_ptr<const VendorLibrary>> vendor_libraries() const override {
+    return backend_->vendor_libraries();
+  }
+
   void launch(const Launch& launch) override {
     const std::lock_guard lock(mutex_);
     for (const Binding& binding : launch.buffers) {

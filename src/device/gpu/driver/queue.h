@@ -33,8 +33,8 @@ class Queue {
   virtual std::unique_ptr<Submission> submit() = 0;
   /// What was encoded since begin() never runs.
   virtual void drop() = 0;
-  /// Takes work again after a submission failed. Throws DeviceError if it cannot.
-  virtual void restart() = 0;
+  /// Takes work again after a submission failed, for this reason. Throws DeviceError if it cannot.
+  virtual void restart(const std::string& reason) = 0;
 
   // For a queue that checks lifetimes of values (DeviceDriver::tracks_values).
   /// A value begins here with the next launch that touches the range, as far as it does.

@@ -182,7 +182,7 @@ void Timeline::fail(const std::string& reason) {
     take_back(*batch);
   }
   in_flight_.clear();
-  queue_->restart();
+  queue_->restart(reason);
 }
 
 void Timeline::check(base::ByteRange range) const {

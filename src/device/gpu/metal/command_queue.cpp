@@ -50,10 +50,10 @@ class CommandBuffer final : public gpu::Submission {
 
 CommandQueue::CommandQueue(const Gpu& gpu, const Memory& memory, gpu::MemoryBlocks& blocks, Capture& capture)
     : gpu_(gpu), memory_(memory), blocks_(blocks), capture_(capture), chunks_(gpu::pieces_of(blocks)) {
-  restart();
+  restart({});
 }
 
-void CommandQueue::restart() {
+void CommandQueue::restart(const std::string& /*reason*/) {
   const PoolScope pool;
   queue_ = NS::TransferPtr(gpu_.device->newCommandQueue());
   if (!queue_) throw DeviceError("mps: Metal makes no command queue");

@@ -22,7 +22,7 @@ class CommandQueue final : public gpu::Queue {
   std::unique_ptr<gpu::Submission> submit() override;
   void drop() override;
   /// Makes a new one: Metal ignores what a queue is given after an error.
-  void restart() override;
+  void restart(const std::string& reason) override;
 
   void begin_value(base::ByteRange range) override;
   void forget_value(base::ByteRange range) override { births_.remove(range); }

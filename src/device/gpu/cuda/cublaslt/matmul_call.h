@@ -1,0 +1,47 @@
+#pragma once
+// MatmulCall: a product by cuBLASLt: its descriptors and its algorithm, made once.
+#include <memory>
+
+#include "device/gpu/cuda/cublaslt/api.h"
+#include "device/gpu/cuda/cublaslt/column_major.h"
+#include "device/gpu/cuda/pipeline.h"
+
+namespace russet::cuda {
+
+/// What cuBLASLt is asked. `alignment`: of all addresses, in bytes.
+struct MatmulQuestion {
+  ColumnMajorProduct product;
+  DType factors = DType::float32, result = DType::float32;
+  std::uint32_t alignment = 16;
+  bool operator==(const MatmulQuestion&) const = default;
+};
+
+/// Its buffers: the first factor, the second, the result, and a workspace if it has one.
+class MatmulCall final : public LibraryCall {
+ public:
+  /// Takes the algorithm that cuBLASLt's heuristic thinks best of those that add up in float32. Throws DeviceError if
+  /// it knows none.
+  MatmulCall(cublasLtHandle_t handle, const MatmulQuestion& question);
+
+  std::size_t workspace_bytes() const { return workspace_bytes_; }
+
+ private:
+  void enqueue(std::span<std::byte* const> addresses, CUstream stream) const override;
+
+  struct DestroyMatmul {
+    void operator()(cublasLtMatmulDescOpaque_t* matmul) const { cublaslt().matmul_desc_destroy(matmul); }
+  };
+  struct DestroyLayout {
+    void operator()(cublasLtMatrixLayoutOpaque_t* layout) const { cublaslt().matrix_layout_destroy(layout); }
+  };
+  using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, DestroyLayout>;
+  static Layout layout_of(const StoredMatrix& matrix, DType dtype, std::int64_t batches);
+
+  cublasLtHandle_t handle_;
+  std::unique_ptr<cublasLtMatmulDescOpaque_t, DestroyMatmul> matmul_;
+  Layout first_, second_, result_;
+  cublasLtMatmulAlgo_t algorithm_{};
+  std::size_t workspace_bytes_ = 0;
+};
+
+}  // namespace russet::cuda

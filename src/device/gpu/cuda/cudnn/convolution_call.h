@@ -1,0 +1,31 @@
+#pragma once
+// ConvolutionCall: a convolution or one of its gradients by cuDNN: its execution plan, made once.
+#include <optional>
+
+#include "compile/step.h"
+#include "device/gpu/cuda/cudnn/descriptor.h"
+#include "device/gpu/cuda/pipeline.h"
+
+namespace russet::cuda {
+
+/// Its buffers: the step's two inputs, its output, and a workspace if it has one.
+class ConvolutionCall final : public LibraryCall {
+ public:
+  /// Takes the first plan of cuDNN's heuristic that always gives the same bits and multiplies in the inputs' type.
+  /// `handle`: of the thread that makes it; `running`: of the one that runs it. `alignment`: of all addresses, in
+  /// bytes. Throws DeviceError if cuDNN has none.
+  ConvolutionCall(cudnnHandle_t handle, cudnnHandle_t running, const compile::Primitive& convolution,
+                  std::int64_t alignment);
+
+  std::size_t workspace_bytes() const { return workspace_bytes_; }
+
+ private:
+  void enqueue(std::span<std::byte* const> addresses, CUstream stream) const override;
+
+  cudnnHandle_t running_;
+  std::vector<CudnnDescriptor> parts_;  // that the plan is made of
+  std::optional<CudnnDescriptor> plan_;
+  std::size_t workspace_bytes_ = 0;
+};
+
+}  // namespace russet::cuda

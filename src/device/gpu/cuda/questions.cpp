@@ -1,0 +1,62 @@
+#include "device/gpu/cuda/questions.h"
+
+#include "compile/plan.h"
+#include "device/gpu/templates/text.h"
+#include "ops/table.h"
+
+namespace russet::cuda {
+namespace {
+
+using compile::Primitive;
+using ops::Op;
+
+}  // namespace
+
+bool is_asked_of(DType dtype) { return dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16; }
+
+std::string why_not_asked(const Primitive& primitive) {
+  if (ops::row(primitive.op).family != ops::Family::contraction) return "it is no contraction";
+  if (compile::has_prologue(primitive)) return "a prologue";
+  if (!primitive.epilogue.code.empty()) return "an epilogue";
+  const DType factors = primitive.inputs[0].access.dtype;
+  if (!is_asked_of(factors) || primitive.inputs[1].access.dtype != factors) return "the factors' types";
+  const DType result = primitive.output.access.dtype;
+  if (result != factors && (result != DType::float32 || primitive.op != Op::matmul)) return "the result's type";
+  if (compile::operations_of(compile::Step(primitive)) < fewest_operations) return "too little work";
+  return "";
+}
+
+bool is_pointwise(const Primitive& convolution) {
+  const auto& window = gpu::attribute<ops::Window>(convolution);
+  const std::array<std::int32_t, 2> ones{1, 1};
+  const std::array<std::int32_t, 2> zeros{0, 0};
+  return window.kernel == ones && window.stride == ones && window.padding == zeros && window.padding_after == zeros &&
+         window.groups == 1;
+}
+
+bool is_weight(const Primitive& convolution, int operand) {
+  return convolution.op == Op::convolution_weight ? operand == -1 : operand == 1;
+}
+
+const compile::Operand& operand_of(const Primitive& contraction, int operand) {
+  return operand < 0 ? contraction.output : contraction.inputs[static_cast<std::size_t>(operand)];
+}
+
+std::uint32_t alignment_of(const gpu::Region& region) {
+  const auto lowest = static_cast<std::uint64_t>(region.offset) | static_cast<std::uint64_t>(region.scale) | 16U;
+  return static_cast<std::uint32_t>(lowest & -lowest);
+}
+
+std::vector<gpu::Region> regions_of(const Primitive& contraction) {
+  std::vector<gpu::Region> regions;
+  const auto add = [&](const compile::Operand& operand, bool writes) {
+    const gpu::Placed placed = gpu::place(operand, writes);
+    if (placed.first == 0) regions.push_back(placed.region);
+  };
+  add(contraction.inputs[0], false);
+  add(contraction.inputs[1], false);
+  add(contraction.output, true);
+  return regions.size() == 3 ? regions : std::vector<gpu::Region>{};
+}
+
+}  // namespace russet::cuda

@@ -1,0 +1,27 @@
+#pragma once
+// What NVIDIA's libraries are asked of contractions, and what they are not.
+#include <string>
+
+#include "device/gpu/gpu_kernel.h"
+
+namespace russet::cuda {
+
+/// Below, a launch takes longer than the work, and our own kernels take what comes before and after it as well.
+inline constexpr double fewest_operations = 1e5;
+/// Whether libraries are asked for contractions of the type.
+bool is_asked_of(DType dtype);
+/// Why no library is asked for a contraction: another primitive, types, an epilogue or a prologue, too little work.
+/// Empty if one is.
+std::string why_not_asked(const compile::Primitive& primitive);
+/// Whether a convolution, or a gradient of one, is a product of matrices where channels lie side by side.
+bool is_pointwise(const compile::Primitive& convolution);
+/// Whether operand i of a convolution's step, -1 for the output, is the weight or its gradient.
+bool is_weight(const compile::Primitive& convolution, int operand);
+/// Operand i of a step, or its output, -1.
+const compile::Operand& operand_of(const compile::Primitive& contraction, int operand);
+/// Of memory of ours, where a region begins: a power of two, at most 16 bytes.
+std::uint32_t alignment_of(const gpu::Region& region);
+/// The regions of the first two inputs and of the output; empty if an operand lies backwards.
+std::vector<gpu::Region> regions_of(const compile::Primitive& contraction);
+
+}  // namespace russet::cuda
