@@ -1,9 +1,11 @@
 """russet and PyTorch side by side: alternating processes, medians of the ratios, raw pairs kept.
 
-Usage: compare_torch.py [MODEL...] [--phase train|eval] [--precision fp32|bf16] [--pairs 7] [--seconds 3] [--out FILE]
-Each case: PyTorch runs once eager and once compiled; the faster mode (both, if they are within 15 %) then runs against
-`russet bench` in pairs, the order swapped from pair to pair, with a probe of the machine before each pair. They are
-processes of their own, one at work at a time; PyTorch's wait between pairs, compiled and warm, russet's start anew.
+Usage: compare_torch.py [MODEL...] [--device cpu|cuda] [--phase train|eval] [--precision fp32|bf16] [--pairs 7]
+                        [--seconds 3] [--out FILE]
+Each case: PyTorch runs once in each of its modes (eager, compiled, on a GPU compiled to graphs as well); the fastest,
+and what is within 15 % of it, then run against `russet bench` in pairs, the order swapped from pair to pair, with a
+probe of the machine before each pair. They are processes of their own, one at work at a time; PyTorch's wait between
+pairs, compiled and warm, russet's start anew.
 A ratio is PyTorch's time over russet's: above 1 russet is the faster one. Measure on an otherwise idle machine.
 """
 
@@ -58,20 +60,22 @@ class Peer:
 class Case:
     def __init__(self, model, phase, precision, arguments):
         self.model, self.phase, self.precision, self.arguments = model, phase, precision, arguments
-        self.options = ["--phase", phase, "--precision", precision, "--seconds", str(arguments.seconds)]
-        if arguments.batch:
-            self.options += ["--batch", str(arguments.batch)]
+        self.options = ["--phase", phase, "--precision", precision, "--seconds", str(arguments.seconds),
+                        "--device", arguments.device]
+        self.batch = arguments.batch
 
     def russet(self):
-        return last_json([self.arguments.russet, "bench", self.model, *self.options, "--json"])
+        batch = ["--batch", str(self.batch)]
+        return last_json([self.arguments.russet, "bench", self.model, *self.options, *batch, "--json"])
 
     def peers(self):
-        """The faster of PyTorch's modes, or both if they are close; and what they took once."""
+        """The fastest of PyTorch's modes, and what is close; and what they took once."""
         peers, trial = {}, {}
-        for mode in ("eager", "compile"):
+        for mode in ("eager", "compile", "graph") if self.arguments.device == "cuda" else ("eager", "compile"):
             try:
-                peers[mode] = Peer(self.arguments.python, self.model, *self.options, "--mode", mode)
-                trial[mode] = peers[mode].first["ms"]
+                batch = ["--batch", self.batch] if self.batch else []
+                peers[mode] = Peer(self.arguments.python, self.model, *self.options, *batch, "--mode", mode)
+                trial[mode], self.batch = peers[mode].first["ms"], peers[mode].first["batch"]
             except RuntimeError as error:
                 print(f"  PyTorch, {mode}: {str(error).splitlines()[-1]}", file=sys.stderr)
         if not trial:
@@ -93,7 +97,7 @@ class Case:
         return record
 
     def run(self):
-        probe = Peer(self.arguments.python, "--probe")
+        probe = Peer(self.arguments.python, "--probe", "--device", self.arguments.device)
         peers, trial = self.peers()
         pairs = []
         for number in range(self.arguments.pairs):
@@ -126,6 +130,7 @@ def print_row(result):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", metavar="MODEL", help=", ".join(MODELS))
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--phase", choices=["train", "eval"])
     parser.add_argument("--precision", choices=["fp32", "bf16"])
     parser.add_argument("--batch", type=int)

@@ -1,7 +1,9 @@
 """The workloads of `russet bench` in PyTorch, one per process, and a probe of the machine.
 
-Usage: torch_peer.py MODEL --phase train|eval --precision fp32|bf16 [--mode eager|compile] [--batch N] [--seconds S]
-       torch_peer.py --probe
+Usage: torch_peer.py MODEL --phase train|eval --precision fp32|bf16 [--device cpu|cuda] [--mode eager|compile|graph]
+                     [--batch N] [--seconds S]
+       torch_peer.py --probe [--device cpu|cuda]
+The mode `graph` is torch.compile's "reduce-overhead", which replays CUDA graphs.
 Prints a JSON line: the median time of a step in milliseconds; or multiply-adds and bytes a second of the machine.
 With --serve it measures again and prints another for each line that it reads, until there are no more.
 Run it with the Python of scripts/golden/setup.sh.
@@ -26,11 +28,25 @@ BATCHES = {"mlp": 1024, "lenet5": 64, "alexnet": 32, "vgg16": 4, "resnet18": 16,
 SHAPES = {"mlp": [1024], "lenet5": [1, 28, 28], "resnet18_cifar": [3, 32, 32], "efficientnet_b4": [3, 380, 380],
           "simclr_resnet18": [3, 32, 32]}
 CLASSES = {"mlp": 10, "lenet5": 10, "resnet18_cifar": 10, "simclr_resnet18": 128, "bert_base": 6}
+# On a GPU: the batches that it is used with.
+GPU_BATCHES = {"alexnet": 128, "vgg16": 64, "resnet18": 128, "resnet18_cifar": 128, "resnet50": 128,
+               "efficientnet_b0": 64, "efficientnet_b4": 32, "convmixer_768_32": 64, "vit_b_16": 64,
+               "simclr_resnet18": 256, "bert_base": 64}
 WARM_STEPS, LEAST_STEPS, MOST_STEPS = 2, 3, 400
+ROUND_SECONDS = 0.2  # as `russet bench` has it: short steps are timed together on a GPU
 
 
-def build(name, batch):
+def batch_of(name, device):
+    return GPU_BATCHES.get(name, BATCHES[name]) if device == "cuda" else BATCHES[name]
+
+
+def build(name, batch, device):
     """The model, its input and its labels. Images and convolutions are channels-last: PyTorch is faster so."""
+    model, x, labels = build_on_cpu(name, batch)
+    return model.to(device), x.to(device), labels.to(device)
+
+
+def build_on_cpu(name, batch):
     if name == "bert_base":
         from transformers import BertConfig, BertForSequenceClassification  # with dropout, as russet's workload has it
 
@@ -59,7 +75,7 @@ def train_step(name, model, x, labels, lower, wrap):
     optimizer = optimizer_of(name, model)
 
     def forward(x, labels):
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=lower):
+        with torch.autocast(x.device.type, dtype=torch.bfloat16, enabled=lower):
             y = outputs(model, x)
         return y.float().mean() if optimizer is None else F.cross_entropy(y.float(), labels)
 
@@ -78,7 +94,7 @@ def train_step(name, model, x, labels, lower, wrap):
 
 def eval_step(model, x, lower, wrap):
     def forward(x):
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=lower):
+        with torch.autocast(x.device.type, dtype=torch.bfloat16, enabled=lower):
             return outputs(model, x)
 
     compiled = wrap(forward)
@@ -91,30 +107,36 @@ def eval_step(model, x, lower, wrap):
     return step
 
 
-def time_of(step):
+def time_of(step, count=1):
+    """Seconds of a step, of `count` that nobody waits for in between."""
     start = time.perf_counter()
-    step()
-    return time.perf_counter() - start
+    for _ in range(count):
+        step()
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return (time.perf_counter() - start) / count
 
 
-def measure(step, seconds):
+def measure(step, seconds, device):
     """The median of steps in milliseconds, as `russet bench` measures."""
     for _ in range(WARM_STEPS):
-        step()
+        time_of(step)
+    count = 1 if device == "cpu" else int(min(max(ROUND_SECONDS / time_of(step), 1), 1000))
     times, end = [], time.perf_counter() + seconds
     while (time.perf_counter() < end or len(times) < LEAST_STEPS) and len(times) < MOST_STEPS:
-        times.append(time_of(step))
+        times.append(time_of(step, count))
     return statistics.median(times) * 1e3
 
 
-def probe():
+def probe(device):
     """What the machine gives now: it varies by a factor of two within minutes."""
     best = {}
+    size = 1536 if device == "cpu" else 8192
     for name, dtype in (("fp32", torch.float32), ("bf16", torch.bfloat16)):
-        a, b = torch.randn(1536, 1536).to(dtype), torch.randn(1536, 1536).to(dtype)
+        a, b = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
         fastest = min(time_of(lambda: a @ b) for _ in range(6))
-        best[f"gflops_{name}"] = round(2 * 1536**3 / fastest / 1e9, 1)
-    x = torch.zeros(32 * 2**20)
+        best[f"gflops_{name}"] = round(2 * size**3 / fastest / 1e9, 1)
+    x = torch.zeros((32 if device == "cpu" else 512) * 2**20, device=device)
     fastest = min(time_of(lambda: x.add_(1)) for _ in range(4))
     best["gbytes"] = round(2 * x.numel() * 4 / fastest / 1e9, 2)
     return best
@@ -131,7 +153,8 @@ def main():
     parser.add_argument("model", nargs="?", choices=sorted(BATCHES))
     parser.add_argument("--phase", choices=["train", "eval"], default="train")
     parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32")
-    parser.add_argument("--mode", choices=["eager", "compile"], default="eager")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--mode", choices=["eager", "compile", "graph"], default="eager")
     parser.add_argument("--batch", type=int)
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--probe", action="store_true")
@@ -139,13 +162,16 @@ def main():
     arguments = parser.parse_args()
     torch.manual_seed(0)
     if arguments.probe:
-        answer(arguments.serve, probe)
+        answer(arguments.serve, lambda: probe(arguments.device))
         return
     if not arguments.model:
         parser.error("which MODEL?")
-    batch = arguments.batch or BATCHES[arguments.model]
-    model, x, labels = build(arguments.model, batch)
-    wrap = torch.compile if arguments.mode == "compile" else lambda function: function
+    batch = arguments.batch or batch_of(arguments.model, arguments.device)
+    model, x, labels = build(arguments.model, batch, arguments.device)
+    wraps = {"eager": lambda function: function, "compile": torch.compile,
+             "graph": lambda function: torch.compile(function, mode="reduce-overhead")}
+    wrap = wraps[arguments.mode]
+    torch.backends.cudnn.benchmark = True
     lower = arguments.precision == "bf16"
     if arguments.phase == "train":
         step = train_step(arguments.model, model, x, labels, lower, wrap)
@@ -154,7 +180,7 @@ def main():
     first = time_of(step)
 
     def result():
-        median = measure(step, arguments.seconds)
+        median = measure(step, arguments.seconds, arguments.device)
         return {"peer": "torch " + torch.__version__, "mode": arguments.mode, "model": arguments.model,
                 "phase": arguments.phase, "precision": arguments.precision, "batch": batch, "ms": round(median, 4),
                 "samples_per_s": round(batch / median * 1e3, 1), "first_step_s": round(first, 3)}

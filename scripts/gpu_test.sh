@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# scripts/gpu_test.sh BUNDLE [PART...]: everything of russet that needs an NVIDIA GPU, with the programs of an archive of
+# scripts/bundle.sh. Parts, all of them if none is named:
+#   tests      the conformance suite, the models and trainings with PyTorch's values
+#   repeat     two trainings from one seed give the same bytes, and the losses of `cpu`
+#   sanitizer  a training step of each model, narrow, under compute-sanitizer's memcheck
+#   bench      the workloads beside PyTorch's (bench/compare_torch.py)
+#   OUT=DIR     where logs go (a new folder under /tmp)
+#   PYTHON=P    a Python with PyTorch, torchvision, timm and transformers, for `bench` (python3)
+#   MODELS=...  of `bench` (all of the comparison)
+set -uo pipefail
+source_folder=$(realpath "$(dirname "$0")/..")
+bundle=$(realpath "$1")
+shift
+parts=("$@")
+[ $# -eq 0 ] && parts=(tests repeat sanitizer bench)
+out=${OUT:-$(mktemp -d /tmp/russet-gpu.XXXXXX)}
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+tar -C "$folder" -xf "$bundle"
+run=$folder/russet/run
+export run out
+export RUSSET_TEST_DEVICES=cuda RUSSET_TUNE=off RUSSET_CACHE=${RUSSET_CACHE:-$folder/cache}
+failed=0
+
+# One shard of a test program; prints a line.
+shard() {
+  local program=$1 number=$2 of=$3 log
+  log=$out/$(basename "$program").$number.txt
+  if GTEST_TOTAL_SHARDS=$of GTEST_SHARD_INDEX=$number "$run" "$program" >"$log" 2>&1; then
+    echo "pass $program $number: $(grep -c '^\[       OK' "$log") passed"
+  else
+    echo "FAIL $program $number: $(grep -c '^\[  FAILED' "$log") failed, exit status $?"
+  fi
+}
+export -f shard
+
+tests() {
+  local shards=8 program number
+  for program in "$folder"/russet/tests/conformance_*_test tests/models_devices_test tests/golden_training_test; do
+    for number in $(seq 0 $((shards - 1))); do echo "tests/$(basename "$program") $number $shards"; done
+  done | xargs -P "$(nproc)" -L 1 bash -c 'shard "$0" "$1" "$2"' >"$out/tests.txt"
+  grep FAIL "$out/tests.txt"
+  echo "tests: $(awk '{sum += $4} END {print sum}' <(grep '^pass' "$out/tests.txt")) passed," \
+    "$(grep -c FAIL "$out/tests.txt") programs failed"
+  ! grep -q FAIL "$out/tests.txt"
+}
+
+# Fifty steps of training on a device, into a folder.
+training() { # MODEL DEVICE FOLDER
+  "$run" bin/russet train "$1" --data shapes --device "$2" --steps 50 --batch 64 --seed 1 --out "$out/$3" --json \
+    >"$out/$3.txt" 2>&1
+}
+
+repeat() {
+  local status=0 model
+  for model in lenet5 resnet18_cifar; do
+    training "$model" cuda "$model-first" && training "$model" cuda "$model-second" && training "$model" cpu "$model-cpu"
+    python3 - "$model" "$out/$model-first" "$out/$model-second" "$out/$model-cpu" <<'COMPARE' || status=1
+import json, pathlib, sys
+model, first, second, cpu = sys.argv[1], *map(pathlib.Path, sys.argv[2:])
+def losses(folder):
+    records = map(json.loads, (folder / "log.jsonl").read_text().splitlines())
+    return [record["loss"] for record in records if "step" in record]
+same = (first / "model.safetensors").read_bytes() == (second / "model.safetensors").read_bytes()
+apart = [abs(a - b) for a, b in zip(losses(first), losses(cpu), strict=True)]
+print(f"repeat: {model}: {'the same weights twice' if same else 'TWO RUNS DIFFER'}; losses apart from cpu's by at most "
+      f"{max(apart[:10]):.2g} in ten steps, {max(apart):.2g} in fifty")
+sys.exit(0 if same and max(apart[:10]) < 1e-4 and max(apart) < 1e-2 else 1)
+COMPARE
+  done
+  return $status
+}
+
+sanitizer() {
+  local status=0 model
+  for model in mlp lenet5 alexnet vgg16 resnet18_cifar resnet50 efficientnet_b0 convmixer_768_32 vit_b_16 bert_base; do
+    if compute-sanitizer --tool memcheck --error-exitcode 9 "$run" bin/russet bench "$model" --phase train --batch 2 \
+      --width 0.25 --seconds 0 --device cuda >"$out/sanitizer-$model.txt" 2>&1; then
+      echo "sanitizer: $model: clean"
+    else
+      echo "sanitizer: $model: FAIL"
+      status=1
+    fi
+  done
+  return $status
+}
+
+bench() {
+  printf '#!/bin/sh\nexec "%s" bin/russet "$@"\n' "$run" >"$folder/russet.sh"
+  chmod +x "$folder/russet.sh"
+  # shellcheck disable=SC2086
+  "${PYTHON:-python3}" "$source_folder/bench/compare_torch.py" --device cuda --pairs 1 --seconds 1 \
+    --python "${PYTHON:-python3}" --russet "$folder/russet.sh" --out "$out/bench.json" \
+    ${MODELS:-resnet50 vgg16 bert_base vit_b_16 efficientnet_b0 convmixer_768_32 resnet18_cifar lenet5 mlp} |
+    tee "$out/bench.txt"
+}
+
+for part in "${parts[@]}"; do
+  started=$SECONDS
+  "$part" || failed=1
+  echo "gpu_test: $part took $((SECONDS - started)) s"
+done
+echo "gpu_test: logs in $out"
+exit $failed
