@@ -204,6 +204,8 @@ void decompose(Program& program, const Target& target) {
   for (const Value& value : program.values) {
     if (!is_attention(value) || target.prefers_attention(primitive_of(program, value))) continue;
     Decomposer(program, target).run();
+    // Before views are pushed into what several read, each in an order of its own.
+    share(program, target);
     // What only the kernels would have read.
     return prune(program, target);
   }
