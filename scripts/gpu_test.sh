@@ -5,7 +5,7 @@
 #   repeat     two trainings from one seed give the same bytes, and the losses of `cpu`
 #   sanitizer  a training step of each model, narrow, under compute-sanitizer's memcheck
 #   bench      the workloads beside PyTorch's (bench/compare_torch.py)
-#   OUT=DIR     where logs go (a new folder under /tmp)
+#   OUT=DIR     where logs go (a new folder)
 #   PYTHON=P    a Python with PyTorch, torchvision, timm and transformers, for `bench` (python3)
 #   MODELS=...  of `bench` (all of the comparison)
 set -uo pipefail
@@ -14,7 +14,7 @@ bundle=$(realpath "$1")
 shift
 parts=("$@")
 [ $# -eq 0 ] && parts=(tests repeat sanitizer bench)
-out=${OUT:-$(mktemp -d /tmp/russet-gpu.XXXXXX)}
+out=${OUT:-$(mktemp -d)}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 tar -C "$folder" -xf "$bundle"

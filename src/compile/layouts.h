@@ -1,8 +1,18 @@
 #pragma once
-// Layouts that devices ask for.
+// Layouts that devices ask for, and of what.
 #include "compile/step.h"
 
 namespace russet::compile {
+
+/// Input i of a primitive, or its output, -1.
+inline const Operand& operand_of(const Primitive& primitive, int operand) {
+  return operand < 0 ? primitive.output : primitive.inputs[static_cast<std::size_t>(operand)];
+}
+
+/// Whether an operand of a convolution, or of a gradient of one, is the weight or its gradient.
+inline bool is_weight(const Primitive& convolution, int operand) {
+  return operand == (convolution.op == ops::Op::convolution_weight ? -1 : 1);
+}
 
 /// Strides of [n, c, h, w] stored as [n, h, w, c].
 inline Strides channels_last(const Shape& sizes) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "device/gpu/cuda/pipeline.h"
 
 namespace russet::cuda {
@@ -41,15 +43,17 @@ TEST(Questions, AreOfFloatingProductsThatAreWorthIt) {
 
 TEST(Questions, KnowWhereMemoryIsAligned) {
   gpu::Region region;
-  EXPECT_EQ(alignment_of(region), 16U);
+  EXPECT_EQ(alignment_of({&region, 1}), 16U);
   region.offset = 48;
-  EXPECT_EQ(alignment_of(region), 16U);
+  EXPECT_EQ(alignment_of({&region, 1}), 16U);
   region.offset = 40;
-  EXPECT_EQ(alignment_of(region), 8U);
+  EXPECT_EQ(alignment_of({&region, 1}), 8U);
   region.offset = 64;
   region.argument = 0;
   region.scale = 2;  // it begins at any element
-  EXPECT_EQ(alignment_of(region), 2U);
+  EXPECT_EQ(alignment_of({&region, 1}), 2U);
+  const gpu::Region other;
+  EXPECT_EQ(alignment_of(std::array{other, region, other}), 2U);
 }
 
 TEST(Questions, LeaveOutWhatLiesBackwards) {
@@ -60,15 +64,9 @@ TEST(Questions, LeaveOutWhatLiesBackwards) {
   EXPECT_TRUE(regions_of(primitive).empty());
 }
 
-TEST(Questions, CallWeightsByTheirPlace) {
+TEST(Questions, TellProductsAmongConvolutions) {
   Primitive convolution;
-  convolution.op = ops::Op::convolution_input;
-  EXPECT_TRUE(is_weight(convolution, 1));
-  EXPECT_FALSE(is_weight(convolution, 0));
-  EXPECT_FALSE(is_weight(convolution, -1));
   convolution.op = ops::Op::convolution_weight;
-  EXPECT_TRUE(is_weight(convolution, -1));
-  EXPECT_FALSE(is_weight(convolution, 1));
   convolution.attributes = ops::Window{};
   EXPECT_TRUE(is_pointwise(convolution));
   convolution.attributes = ops::Window{.stride = {2, 2}};

@@ -33,8 +33,7 @@ class Products final : public gpu::VendorLibrary {
   }
   std::optional<Strides> required_strides(const Primitive& contraction, int operand) const override {
     if (contraction.op != ops::Op::convolution) return std::nullopt;
-    return compile::channels_last(
-        (operand < 0 ? contraction.output : contraction.inputs[static_cast<std::size_t>(operand)]).sizes);
+    return compile::channels_last(compile::operand_of(contraction, operand).sizes);
   }
 };
 

@@ -17,8 +17,7 @@ class ChannelsLast final : public compile::Target {
   std::unique_ptr<compile::Kernel> compile(const compile::Step&) const override { return std::make_unique<Nothing>(); }
   std::optional<Strides> required_strides(const compile::Primitive& contraction, int operand) const override {
     if (contraction.op == ops::Op::matmul) return std::nullopt;
-    return compile::channels_last(
-        (operand < 0 ? contraction.output : contraction.inputs[static_cast<std::size_t>(operand)]).sizes);
+    return compile::channels_last(compile::operand_of(contraction, operand).sizes);
   }
 };
 
@@ -50,6 +49,17 @@ compile::Program convolutions() {
   program.outputs.push_back({add(ops::Op::convolution_input, x_shape, {gradient, weight}), -1});
   program.outputs.push_back({add(ops::Op::convolution_weight, weight_shape, {x, gradient}), -1});
   return program;
+}
+
+TEST(Layouts, KnowWeightsByTheirPlace) {
+  compile::Primitive convolution;
+  convolution.op = ops::Op::convolution_input;
+  EXPECT_TRUE(compile::is_weight(convolution, 1));
+  EXPECT_FALSE(compile::is_weight(convolution, 0));
+  EXPECT_FALSE(compile::is_weight(convolution, -1));
+  convolution.op = ops::Op::convolution_weight;
+  EXPECT_TRUE(compile::is_weight(convolution, -1));
+  EXPECT_FALSE(compile::is_weight(convolution, 1));
 }
 
 TEST(Passes, ReorderGivesContractionsTheOrderThatTheyTake) {

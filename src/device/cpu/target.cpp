@@ -112,11 +112,8 @@ class CpuTarget final : public compile::Target {
   }
 
   Strides preferred_strides(const Primitive& contraction, int operand) const override {
-    const Shape& sizes =
-        operand < 0 ? contraction.output.sizes : contraction.inputs[static_cast<std::size_t>(operand)].sizes;
-    const bool weight = (contraction.op == Op::convolution_weight && operand == -1) ||
-                        (contraction.op != Op::convolution_weight && operand == 1);
-    if (contraction.op == Op::matmul || weight) return contiguous_strides(sizes);
+    const Shape& sizes = compile::operand_of(contraction, operand).sizes;
+    if (contraction.op == Op::matmul || compile::is_weight(contraction, operand)) return contiguous_strides(sizes);
     if (judge_faster_batch_lanes(contraction).accepted()) return batch_last(sizes);
     return channels_last(sizes);
   }

@@ -190,11 +190,8 @@ class Target final : public compile::Target {
 
   Strides preferred_strides(const Primitive& contraction, int operand) const override {
     if (auto strides = required_strides(contraction, operand)) return *strides;
-    const Shape& sizes =
-        operand < 0 ? contraction.output.sizes : contraction.inputs[static_cast<std::size_t>(operand)].sizes;
-    const bool weight = (contraction.op == ops::Op::convolution_weight && operand == -1) ||
-                        (contraction.op != ops::Op::convolution_weight && operand == 1);
-    if (contraction.op == ops::Op::matmul || weight) return contiguous_strides(sizes);
+    const Shape& sizes = compile::operand_of(contraction, operand).sizes;
+    if (contraction.op == ops::Op::matmul || compile::is_weight(contraction, operand)) return contiguous_strides(sizes);
     return compile::channels_last(sizes);
   }
 

@@ -5,8 +5,12 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "base/bounded_cache.h"
+#include "device/gpu/cuda/pipeline.h"
+#include "device/gpu/templates/text.h"
+#include "device/gpu/vendor_library.h"
 
 namespace russet::cuda {
 
@@ -15,6 +19,18 @@ struct Answer {
   std::shared_ptr<const Call> call;
   std::string reason;
 };
+
+/// What a library answers to the compiler: a kernel of the call, which finds the regions and then its workspace.
+template <class Call>
+gpu::Verdict verdict_of(const Answer<Call>& answer, const gpu::VendorLibrary& library, std::vector<gpu::Region> regions,
+                        const gpu::GpuContext& context) {
+  if (!answer.call) return gpu::decline(answer.reason);
+  const std::size_t workspace = padded_workspace(answer.call->workspace_bytes());
+  if (workspace > 0) regions.push_back(gpu::scratch_region(0, workspace, true));
+  return gpu::accept([&context, name = library.name(), call = answer.call, regions = std::move(regions), workspace] {
+    return gpu::make_library_kernel(context, name, call, regions, workspace);
+  });
+}
 
 /// Thread-safe: one question is asked at a time.
 template <class Call>

@@ -34,17 +34,12 @@ bool is_pointwise(const Primitive& convolution) {
          window.groups == 1;
 }
 
-bool is_weight(const Primitive& convolution, int operand) {
-  return convolution.op == Op::convolution_weight ? operand == -1 : operand == 1;
-}
-
-const compile::Operand& operand_of(const Primitive& contraction, int operand) {
-  return operand < 0 ? contraction.output : contraction.inputs[static_cast<std::size_t>(operand)];
-}
-
-std::uint32_t alignment_of(const gpu::Region& region) {
-  const auto lowest = static_cast<std::uint64_t>(region.offset) | static_cast<std::uint64_t>(region.scale) | 16U;
-  return static_cast<std::uint32_t>(lowest & -lowest);
+std::uint32_t alignment_of(std::span<const gpu::Region> regions) {
+  std::uint64_t bits = 16;
+  for (const gpu::Region& region : regions) {
+    bits |= static_cast<std::uint64_t>(region.offset) | static_cast<std::uint64_t>(region.scale);
+  }
+  return static_cast<std::uint32_t>(bits & -bits);
 }
 
 std::vector<gpu::Region> regions_of(const Primitive& contraction) {

@@ -1,5 +1,6 @@
 #pragma once
 // What NVIDIA's libraries are asked of contractions, and what they are not.
+#include <span>
 #include <string>
 
 #include "device/gpu/gpu_kernel.h"
@@ -15,12 +16,8 @@ bool is_asked_of(DType dtype);
 std::string why_not_asked(const compile::Primitive& primitive);
 /// Whether a convolution, or a gradient of one, is a product of matrices where channels lie side by side.
 bool is_pointwise(const compile::Primitive& convolution);
-/// Whether operand i of a convolution's step, -1 for the output, is the weight or its gradient.
-bool is_weight(const compile::Primitive& convolution, int operand);
-/// Operand i of a step, or its output, -1.
-const compile::Operand& operand_of(const compile::Primitive& contraction, int operand);
-/// Of memory of ours, where a region begins: a power of two, at most 16 bytes.
-std::uint32_t alignment_of(const gpu::Region& region);
+/// Of memory of ours, where each of these regions begins: a power of two, at most 16 bytes.
+std::uint32_t alignment_of(std::span<const gpu::Region> regions);
 /// The regions of the first two inputs and of the output; empty if an operand lies backwards.
 std::vector<gpu::Region> regions_of(const compile::Primitive& contraction);
 

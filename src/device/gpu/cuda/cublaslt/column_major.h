@@ -11,7 +11,6 @@ struct StoredMatrix {
   std::int64_t rows = 0, columns = 0, leading = 0;
   bool transposed = false;  // the product takes its transpose
   std::int64_t batch_stride = 0;
-  bool operator==(const StoredMatrix&) const = default;
 };
 
 /// result = first * second, for each of the batches.

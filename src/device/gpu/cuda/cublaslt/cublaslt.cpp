@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <utility>
 
 #include "compile/layouts.h"
 #include "device/gpu/cuda/questions.h"
@@ -63,27 +63,22 @@ gpu::Verdict CublasLt::judge(const Primitive& primitive, const gpu::GpuContext& 
   if (!product) return gpu::decline("strides, windows or batches that are not a product's");
   std::vector<Region> regions = regions_of(primitive);
   if (regions.empty()) return gpu::decline("an operand that lies backwards");
-  MatmulQuestion question{*product, primitive.inputs[0].access.dtype, primitive.output.access.dtype};
-  for (const Region& region : regions) question.alignment = std::min(question.alignment, alignment_of(region));
+  const MatmulQuestion question{*product, primitive.inputs[0].access.dtype, primitive.output.access.dtype,
+                                alignment_of(regions)};
   const Answer<MatmulCall> answer = answers_.find(to_string(question), [&] {
     context_.enter();
     return std::make_shared<const MatmulCall>(handle_, question);
   });
-  if (!answer.call) return gpu::decline(answer.reason);
   if ((product->swapped ? contraction.right_input : contraction.left_input) == 1) std::swap(regions[0], regions[1]);
-  const std::size_t workspace = padded_workspace(answer.call->workspace_bytes());
-  if (workspace > 0) regions.push_back(gpu::scratch_region(0, workspace, true));
-  return gpu::accept([&context, call = answer.call, regions = std::move(regions), workspace] {
-    return gpu::make_library_kernel(context, "cublaslt", call, regions, workspace);
-  });
+  return verdict_of(answer, *this, std::move(regions), context);
 }
 
 std::optional<Strides> CublasLt::required_strides(const Primitive& contraction, int operand) const {
   if (!why_not_asked(contraction).empty()) return std::nullopt;
-  const compile::Operand& one = operand_of(contraction, operand);
+  const compile::Operand& one = compile::operand_of(contraction, operand);
   if (contraction.op == ops::Op::matmul) return with_even_batches(one);
   if (!is_pointwise(contraction)) return std::nullopt;
-  return is_weight(contraction, operand) ? contiguous_strides(one.sizes) : compile::channels_last(one.sizes);
+  return compile::is_weight(contraction, operand) ? contiguous_strides(one.sizes) : compile::channels_last(one.sizes);
 }
 
 std::unique_ptr<const gpu::VendorLibrary> make_cublaslt(const Context& context) {

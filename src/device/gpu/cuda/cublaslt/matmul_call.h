@@ -13,7 +13,6 @@ struct MatmulQuestion {
   ColumnMajorProduct product;
   DType factors = DType::float32, result = DType::float32;
   std::uint32_t alignment = 16;
-  bool operator==(const MatmulQuestion&) const = default;
 };
 
 /// Its buffers: the first factor, the second, the result, and a workspace if it has one.

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "compile/layouts.h"
 #include "device/gpu/cuda/questions.h"
 #include "device/gpu/cuda/vendor_libraries.h"
@@ -43,27 +41,21 @@ Cudnn::Cudnn(const Context& context) : context_(context) {
 gpu::Verdict Cudnn::judge(const Primitive& primitive, const gpu::GpuContext& context) const {
   if (std::string reason = why_no_convolution(primitive); !reason.empty()) return gpu::decline(reason);
   for (const int operand : {0, 1, -1}) {
-    const compile::Operand& one = operand_of(primitive, operand);
+    const compile::Operand& one = compile::operand_of(primitive, operand);
     if (!compile::has_strides(one, compile::channels_last(one.sizes))) return gpu::decline("channels lie apart");
   }
   std::vector<Region> regions = regions_of(primitive);
-  std::uint32_t alignment = 16;
-  for (const Region& region : regions) alignment = std::min(alignment, alignment_of(region));
+  const std::uint32_t alignment = alignment_of(regions);
   const Answer<ConvolutionCall> answer = answers_.find(question_of(primitive, alignment), [&] {
     context_.enter();
     return std::make_shared<const ConvolutionCall>(handle_, running_, primitive, alignment);
   });
-  if (!answer.call) return gpu::decline(answer.reason);
-  const std::size_t workspace = padded_workspace(answer.call->workspace_bytes());
-  if (workspace > 0) regions.push_back(gpu::scratch_region(0, workspace, true));
-  return gpu::accept([&context, call = answer.call, regions = std::move(regions), workspace] {
-    return gpu::make_library_kernel(context, "cudnn", call, regions, workspace);
-  });
+  return verdict_of(answer, *this, std::move(regions), context);
 }
 
 std::optional<Strides> Cudnn::required_strides(const Primitive& contraction, int operand) const {
   if (!why_no_convolution(contraction).empty()) return std::nullopt;
-  return compile::channels_last(operand_of(contraction, operand).sizes);
+  return compile::channels_last(compile::operand_of(contraction, operand).sizes);
 }
 
 std::unique_ptr<const gpu::VendorLibrary> make_cudnn(const Context& context) {
