@@ -87,8 +87,7 @@ class Cutter {
 std::vector<Call> cut(Call call, const GpuContext& context) {
   const double longest = context.properties.longest_launch;
   const std::uint64_t groups = groups_of(call);
-  const bool is_library_call = call.members.empty() && call.piece == nullptr;
-  if (call.seconds <= longest || groups == 0 || is_library_call) return {std::move(call)};
+  if (call.seconds <= longest || groups == 0) return {std::move(call)};
   if (groups == 1) {
     say_uncut(call.function->name(), call.seconds);
     return {std::move(call)};
