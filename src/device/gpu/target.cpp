@@ -17,6 +17,7 @@
 #include "device/gpu/emitter/expressions.h"
 #include "device/gpu/fallback.h"
 #include "device/gpu/gpu_kernel.h"
+#include "device/gpu/templates/templates.h"
 #include "device/gpu/tuner.h"
 #include "device/gpu/vendor_library.h"
 #include "ops/table.h"
@@ -198,6 +199,9 @@ class Target final : public compile::Target {
   std::optional<Strides> required_strides(const Primitive& contraction, int operand) const override {
     for (const auto& library : driver_.vendor_libraries()) {
       if (auto strides = library->required_strides(contraction, operand)) return strides;
+    }
+    if (is_depthwise(contraction) && !compile::is_weight(contraction, operand)) {
+      return compile::channels_last(compile::operand_of(contraction, operand).sizes);
     }
     return std::nullopt;
   }

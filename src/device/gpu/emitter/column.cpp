@@ -116,17 +116,14 @@ class ColumnEmitter {
     open_column(text);
     if (phases_.elements_read_reduced) text.run_reduced(phases_.list[0].reduced);
     kernel.line("const uint end = min((group_id.y + 1u) * values.chunk, values.rows);");
-    kernel.line("for (uint row = group_id.y * values.chunk + thread_id / {}u; row < end; row += {}u) {{", lanes_,
-                rows_at_once());
-    text.define_places(0, group_.split, "row", true);
-    const Phase& phase = phases_.list[0];
-    text.run_full(phase, [&] {
-      for (const Reduction& reduction : reductions) {
-        const std::int16_t input = text.at(reduction.position()).inputs[0];
-        reduction.add(kernel, reduction.element(text.value(input)), "row", lane_suffix());
-      }
-    });
-    kernel.line("}");
+    kernel.line("const uint first_row = group_id.y * values.chunk + thread_id / {}u;", lanes_);
+    if (std::any_of(reductions.begin(), reductions.end(), [](const Reduction& one) { return one.has_blocks(); })) {
+      add_blocks(kernel, text, reductions);
+    } else {
+      kernel.line("for (uint row = first_row; row < end; row += {}u) {{", rows_at_once());
+      add_row(kernel, text, reductions);
+      kernel.line("}");
+    }
     kernel.line("}");
     for (std::size_t i = 0; i < reductions.size(); ++i) across_simdgroups(kernel, reductions[i], i > 0);
     kernel.line("if (thread_id < {}u && live) {{", lanes_);
@@ -137,6 +134,41 @@ class ColumnEmitter {
     }
     kernel.line("}");
     return kernel.finish(context_, {static_cast<std::uint32_t>(strips_), static_cast<std::uint32_t>(chunks_), 1});
+  }
+
+  void add_row(KernelText& kernel, GroupText& text, const std::vector<Reduction>& reductions) const {
+    text.define_places(0, group_.split, "row", true);
+    text.run_full(phases_.list[0], [&] {
+      for (const Reduction& reduction : reductions) {
+        const std::string value = reduction.element(text.value(text.at(reduction.position()).inputs[0]));
+        if (reduction.has_blocks()) {
+          reduction.add_to_block(kernel, value, "row == first_row", lane_suffix());
+        } else {
+          reduction.add(kernel, value, "row", lane_suffix());
+        }
+      }
+    });
+  }
+
+  /// The loop over rows, a block of them at a time.
+  void add_blocks(KernelText& kernel, GroupText& text, const std::vector<Reduction>& reductions) const {
+    constexpr std::uint32_t block = 16;
+    for (const Reduction& reduction : reductions) {
+      if (reduction.has_blocks()) reduction.define_block(kernel, walk_.width);
+    }
+    kernel.line("for (uint row = first_row; row < end;) {");
+    kernel.line("const uint stop = end - row <= {0}u ? end : row + {0}u;", block * rows_at_once());
+    kernel.line("float added = 0.0f;");
+    kernel.line("for (; row < stop; row += {}u) {{", rows_at_once());
+    add_row(kernel, text, reductions);
+    kernel.line("added += 1.0f;");
+    kernel.line("}");
+    for_each_lane(kernel, [&] {
+      for (const Reduction& reduction : reductions) {
+        if (reduction.has_blocks()) reduction.end_block(kernel, "added", lane_suffix());
+      }
+    });
+    kernel.line("}");
   }
 
   /// Rows that a threadgroup takes side by side.
@@ -219,7 +251,7 @@ class ColumnEmitter {
     const Phases phases = make_phases(group, false);
     const std::vector<Reduction> reductions = reductions_of(group, phases.list[0].reductions);
     Partials partials(reductions, static_cast<std::size_t>(columns_ * chunks_));
-    constexpr std::int64_t many = 128;
+    constexpr std::int64_t many = 32;
     const bool several = chunks_ > many;
     KernelText kernel("results", several ? usual_threads : 32);
     walk_.width = 1;

@@ -83,6 +83,23 @@ void Reduction::add(KernelText& kernel, std::string_view value, std::string_view
   kernel.line("}");
 }
 
+void Reduction::define_block(KernelText& kernel, int count) const {
+  const std::string array = count > 1 ? fmt::format("[{}]", count) : "";
+  kernel.line("float distance{0}{1} = {{0.0f}}, square{0}{1} = {{0.0f}};", position_, array);
+}
+
+void Reduction::add_to_block(KernelText& kernel, std::string_view value, std::string_view is_first,
+                             std::string_view suffix) const {
+  kernel.use("reduce.metal");
+  kernel.line("add_distance(distance{0}{1}, square{0}{1}, {2}, {3}, {4}, {5});", position_, suffix,
+              variable(parts_[1], suffix), variable(parts_[2], suffix), value, is_first);
+}
+
+void Reduction::end_block(KernelText& kernel, std::string_view added, std::string_view suffix) const {
+  kernel.line("add_distances({0}, distance{1}{2}, square{1}{2}, {3});", fmt::join(variables(suffix), ", "), position_,
+              suffix, added);
+}
+
 void Reduction::merge(KernelText& kernel, const std::vector<std::string>& others, std::string_view suffix) const {
   if (op_ != Op::squared_deviations) return add(kernel, others[0], has_position() ? others[1] : "", suffix);
   kernel.use("reduce.metal");

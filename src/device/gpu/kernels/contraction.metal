@@ -250,6 +250,13 @@ void direct_product(thread LeftSource& left_source, thread RightSource& right_so
   visitor.visit(place.row, place.column, sum);
 }
 
+template <class Visitor, class S>
+void visit_position(thread Visitor& visitor, constant ContractionValues& values, ulong position, S sum) {
+  const ulong matrix = position / values.columns;
+  visitor.start(uint(matrix / values.rows), 0);
+  visitor.visit(uint(matrix % values.rows), uint(position % values.columns), sum);
+}
+
 /// Adds up partial sums, an element a thread.
 template <class S, class Visitor>
 void add_partials(device const S* partials, thread Visitor& visitor, constant ContractionValues& values, ulong position) {
@@ -257,7 +264,23 @@ void add_partials(device const S* partials, thread Visitor& visitor, constant Co
   if (position >= count) return;
   S sum = 0;
   for (uint split = 0; split < values.splits; ++split) sum += partials[ulong(split) * count + position];
-  const ulong matrix = position / values.columns;
-  visitor.start(uint(matrix / values.rows), 0);
-  visitor.visit(uint(matrix % values.rows), uint(position % values.columns), sum);
+  visit_position(visitor, values, position, sum);
+}
+
+/// The same where there are many: each of the threadgroup's eight simdgroups takes every eighth of 32 elements, and
+/// their sums, in `memory`, are added in their order. `group`: which elements.
+template <class S, class Visitor>
+void add_many_partials(device const S* partials, thread Visitor& visitor, constant ContractionValues& values,
+                       threadgroup S* memory, uint group, uint thread_id) {
+  const ulong count = ulong(values.batches) * ulong(values.rows) * ulong(values.columns);
+  const ulong position = ulong(group) * 32ul + ulong(thread_id % 32u);
+  S sum = 0;
+  for (uint split = thread_id / 32u; position < count && split < values.splits; split += 8u) {
+    sum += partials[ulong(split) * count + position];
+  }
+  memory[thread_id] = sum;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (thread_id >= 32u || position >= count) return;
+  for (uint other = 1; other < 8u; ++other) sum += memory[other * 32u + thread_id];
+  visit_position(visitor, values, position, sum);
 }

@@ -46,6 +46,36 @@ void write_element(device T* data, long at, S value) {
   data[at] = T(value);
 }
 
+/// Two neighbours as one access, the first of which lies at an even place.
+template <class T>
+struct PairOf;
+template <>
+struct PairOf<half> {
+  typedef half2 type;
+};
+template <>
+struct PairOf<bfloat> {
+  typedef bfloat2 type;
+};
+template <>
+struct PairOf<float> {
+  typedef float2 type;
+};
+
+template <class T>
+float2 read_pair(device const T* data, long at) {
+  const typename PairOf<T>::type both = *(device const typename PairOf<T>::type*)(data + at);
+  return make_float2(float(both.x), float(both.y));
+}
+
+inline void write_pair(device half* data, long at, float2 pair) {
+  *(device half2*)(data + at) = make_half2(half(pair.x), half(pair.y));
+}
+inline void write_pair(device bfloat* data, long at, float2 pair) {
+  *(device bfloat2*)(data + at) = make_bfloat2(bfloat(pair.x), bfloat(pair.y));
+}
+inline void write_pair(device float* data, long at, float2 pair) { *(device float2*)(data + at) = pair; }
+
 inline float multiply_add(float a, float b, float sum) { return fma(a, b, sum); }
 inline ulong multiply_add(ulong a, ulong b, ulong sum) { return a * b + sum; }
 

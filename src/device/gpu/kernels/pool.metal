@@ -8,9 +8,26 @@ struct PoolValues {
   long large_start, small_start, value_start;  // where the first elements lie
   long large_strides[4], small_strides[4], value_strides[4];
   uint large_sizes[4], small_sizes[4];
-  int window[2], stride[2], padding[2], dilation[2];
-  uint channels_last;  // in which order threads go through the result
-  uint unused;
+  uint channels_last;       // in which order threads go through the result
+  uint taps_channels_last;  // in which order the taps of maxima lie
+};
+
+/// Known when the kernel is compiled, so that positions are divided by constants.
+template <int TAPS_Y, int TAPS_X, int STRIDE_Y, int STRIDE_X, int PADDING_Y, int PADDING_X, int DILATION_Y, int DILATION_X>
+struct PoolWindow {
+  enum : int { taps_y = TAPS_Y, taps_x = TAPS_X };
+  static int top(int window_y) { return window_y * STRIDE_Y - PADDING_Y; }
+  static int left(int window_x) { return window_x * STRIDE_X - PADDING_X; }
+  static int down(int i) { return i * DILATION_Y; }
+  static int across(int j) { return j * DILATION_X; }
+  /// The window whose tap i, or j, reads position `at` along an axis, or -1.
+  static int window_y(int at, int i, uint windows) { return window<STRIDE_Y>(at + PADDING_Y - i * DILATION_Y, windows); }
+  static int window_x(int at, int j, uint windows) { return window<STRIDE_X>(at + PADDING_X - j * DILATION_X, windows); }
+  template <int STRIDE>
+  static int window(int shifted, uint windows) {
+    if (shifted < 0 || shifted % STRIDE != 0) return -1;
+    return shifted / STRIDE < int(windows) ? shifted / STRIDE : -1;
+  }
 };
 
 struct Pixel {
@@ -32,176 +49,228 @@ inline ulong take_axis(ulong position, uint size, thread uint& along) {
   return rest;
 }
 
-/// The element of an array of `sizes` that the thread at `position` of the grid computes.
-inline void find_pixel(thread Pixel& pixel, constant uint* sizes, bool channels_last, ulong position) {
-  const uint inner = channels_last ? sizes[1] : sizes[3];
+/// The element of an array of `sizes` that the thread at `position` of the grid computes; the first of LANES
+/// neighbouring channels.
+template <uint LANES>
+void find_pixel(thread Pixel& pixel, constant uint* sizes, bool channels_last, ulong position) {
+  const uint channels = sizes[1] / LANES;
+  const uint inner = channels_last ? channels : sizes[3];
   const uint middle = channels_last ? sizes[3] : sizes[2];
-  const uint outer = channels_last ? sizes[2] : sizes[1];
+  const uint outer = channels_last ? sizes[2] : channels;
   uint first, second, third;
   const ulong line = take_axis(position, inner, first);
   const ulong plane = take_axis(line, middle, second);
   const ulong image = take_axis(plane, outer, third);
   pixel.inside = image < sizes[0];
   pixel.image = uint(image);
-  pixel.channel = channels_last ? first : third;
+  pixel.channel = (channels_last ? first : third) * LANES;
   pixel.y = int(channels_last ? third : second);
   pixel.x = int(channels_last ? second : first);
 }
 
-inline long plane_offset(long start, constant long* strides, thread const Pixel& pixel) {
-  return start + long(pixel.image) * strides[0] + long(pixel.channel) * strides[1];
+template <class Offset>
+Offset plane_offset(long start, constant long* strides, thread const Pixel& pixel) {
+  return Offset(start) + Offset(pixel.image) * Offset(strides[0]) + Offset(pixel.channel) * Offset(strides[1]);
 }
-inline long pixel_offset(long start, constant long* strides, thread const Pixel& pixel) {
-  return plane_offset(start, strides, pixel) + long(pixel.y) * strides[2] + long(pixel.x) * strides[3];
+template <class Offset>
+Offset pixel_offset(long start, constant long* strides, thread const Pixel& pixel) {
+  return plane_offset<Offset>(start, strides, pixel) + Offset(pixel.y) * Offset(strides[2]) +
+         Offset(pixel.x) * Offset(strides[3]);
 }
 
 /// Stores results in their tensor. Epilogues are visitors too, which a kernel's own text declares.
-template <class T>
+template <class T, class Offset>
 struct StorePixel {
   device T* small;
   constant PoolValues* values;
 
   void visit(thread const Pixel& pixel, typename SumOf<T>::type sum) const {
-    write_element(small, pixel_offset(values->small_start, values->small_strides, pixel), sum);
+    write_element(small, pixel_offset<Offset>(values->small_start, values->small_strides, pixel), sum);
   }
 };
 
 /// Gives the visitor the sum over each window of `large`.
-template <class T, class Visitor>
+template <class Window, class Offset, class T, class Visitor>
 void sum_pool(device const T* large, thread Visitor& visitor, constant PoolValues& values, ulong position) {
   typedef typename SumOf<T>::type Sum;
   Pixel pixel;
-  find_pixel(pixel, values.small_sizes, values.channels_last != 0, position);
+  find_pixel<1>(pixel, values.small_sizes, values.channels_last != 0, position);
   if (!pixel.inside) return;
-  const long plane = plane_offset(values.large_start, values.large_strides, pixel);
-  const int top = pixel.y * values.stride[0] - values.padding[0];
-  const int left = pixel.x * values.stride[1] - values.padding[1];
+  const Offset plane = plane_offset<Offset>(values.large_start, values.large_strides, pixel);
   Sum sum = 0;
-  for (int i = 0; i < values.window[0]; ++i) {
-    const int y = top + i * values.dilation[0];
+  for (int i = 0; i < Window::taps_y; ++i) {
+    const int y = Window::top(pixel.y) + Window::down(i);
     if (y < 0 || y >= int(values.large_sizes[2])) continue;
-    for (int j = 0; j < values.window[1]; ++j) {
-      const int x = left + j * values.dilation[1];
+    for (int j = 0; j < Window::taps_x; ++j) {
+      const int x = Window::left(pixel.x) + Window::across(j);
       if (x < 0 || x >= int(values.large_sizes[3])) continue;
-      sum += read_element<Sum>(large, plane + long(y) * values.large_strides[2] + long(x) * values.large_strides[3]);
+      sum += read_element<Sum>(
+          large, plane + Offset(y) * Offset(values.large_strides[2]) + Offset(x) * Offset(values.large_strides[3]));
     }
   }
   visitor.visit(pixel, sum);
 }
 
-/// The window whose tap `i` reads position `at` along an axis, or -1.
-inline int window_of(int at, int i, int padding, int dilation, int stride, uint windows) {
-  const int shifted = at + padding - i * dilation;
-  if (shifted < 0) return -1;
-  const int window = shifted / stride;
-  return window * stride == shifted && window < int(windows) ? window : -1;
-}
-
 /// Adds each element of `small` to all positions of its window.
-template <class T>
+template <class Window, class Offset, class T>
 void sum_unpool(device const T* small, device T* large, constant PoolValues& values, ulong position) {
   typedef typename SumOf<T>::type Sum;
   Pixel pixel;
-  find_pixel(pixel, values.large_sizes, values.channels_last != 0, position);
+  find_pixel<1>(pixel, values.large_sizes, values.channels_last != 0, position);
   if (!pixel.inside) return;
-  const long plane = plane_offset(values.small_start, values.small_strides, pixel);
+  const Offset plane = plane_offset<Offset>(values.small_start, values.small_strides, pixel);
   Sum sum = 0;
   // From the last tap to the first: windows in their order.
-  for (int i = values.window[0]; i-- > 0;) {
-    const int y = window_of(pixel.y, i, values.padding[0], values.dilation[0], values.stride[0], values.small_sizes[2]);
+  for (int i = Window::taps_y; i-- > 0;) {
+    const int y = Window::window_y(pixel.y, i, values.small_sizes[2]);
     if (y < 0) continue;
-    for (int j = values.window[1]; j-- > 0;) {
-      const int x =
-          window_of(pixel.x, j, values.padding[1], values.dilation[1], values.stride[1], values.small_sizes[3]);
+    for (int j = Window::taps_x; j-- > 0;) {
+      const int x = Window::window_x(pixel.x, j, values.small_sizes[3]);
       if (x < 0) continue;
-      sum += read_element<Sum>(small, plane + long(y) * values.small_strides[2] + long(x) * values.small_strides[3]);
+      sum += read_element<Sum>(
+          small, plane + Offset(y) * Offset(values.small_strides[2]) + Offset(x) * Offset(values.small_strides[3]));
     }
   }
-  write_element(large, pixel_offset(values.large_start, values.large_strides, pixel), sum);
+  write_element(large, pixel_offset<Offset>(values.large_start, values.large_strides, pixel), sum);
 }
 
-/// The tap of the first maximum of the window at (window_y, window_x), NaN counting as largest; -1 if it holds padding
-/// alone. Taps count row by row.
-template <class Source>
-int first_maximum(thread const Source& large, long plane, int window_y, int window_x, constant PoolValues& values) {
-  typedef typename Source::Key Key;
-  const int top = window_y * values.stride[0] - values.padding[0];
-  const int left = window_x * values.stride[1] - values.padding[1];
-  int best = -1;
-  Key largest = 0;
-  for (int i = 0; i < values.window[0]; ++i) {
-    const int y = top + i * values.dilation[0];
+// Searching maxima, a thread has LANES neighbouring channels: one, or two of a floating type.
+
+template <uint LANES, class Source, class Offset>
+void read_keys(thread typename Source::Key* keys, thread const Source& source, Offset offset) {
+  if constexpr (LANES == 1) {
+    keys[0] = source.key(offset);
+  } else {
+    const float2 both = source.pair(offset);
+    keys[0] = both.x;
+    keys[1] = both.y;
+  }
+}
+
+template <uint LANES, class T, class Offset, class S>
+void write_lanes(device T* data, Offset offset, thread const S* values) {
+  if constexpr (LANES == 1) {
+    data[offset] = T(values[0]);
+  } else {
+    write_pair(data, long(offset), make_float2(values[0], values[1]));
+  }
+}
+
+/// Of a window, for each lane: the first maximum, NaN counting as largest, and its tap; 0 and -1 if the window holds
+/// padding alone. Taps count row by row.
+template <class Window, uint LANES, class Offset, class Source>
+void find_maximum(thread typename Source::Key* largest, thread int* taps, thread const Source& large, Offset plane,
+                  thread const Pixel& window, constant PoolValues& values) {
+  for (uint lane = 0; lane < LANES; ++lane) {
+    taps[lane] = -1;
+    largest[lane] = 0;
+  }
+  for (int i = 0; i < Window::taps_y; ++i) {
+    const int y = Window::top(window.y) + Window::down(i);
     if (y < 0 || y >= int(values.large_sizes[2])) continue;
-    for (int j = 0; j < values.window[1]; ++j) {
-      const int x = left + j * values.dilation[1];
+    for (int j = 0; j < Window::taps_x; ++j) {
+      const int x = Window::left(window.x) + Window::across(j);
       if (x < 0 || x >= int(values.large_sizes[3])) continue;
-      const Key key = large.key(plane + long(y) * values.large_strides[2] + long(x) * values.large_strides[3]);
-      if (best >= 0 && !exceeds(key, largest)) continue;
-      best = i * values.window[1] + j;
-      largest = key;
+      typename Source::Key keys[LANES];
+      read_keys<LANES>(keys, large, plane + Offset(y) * Offset(values.large_strides[2]) +
+                                        Offset(x) * Offset(values.large_strides[3]));
+      for (uint lane = 0; lane < LANES; ++lane) {
+        if (taps[lane] >= 0 && !exceeds(keys[lane], largest[lane])) continue;
+        taps[lane] = i * Window::taps_x + j;
+        largest[lane] = keys[lane];
+      }
     }
   }
-  return best;
+}
+
+/// The first maximum of each window of `large`; 0 for windows of padding alone.
+template <class Window, uint LANES, class Offset, class Source, class U>
+void max_pool(thread const Source& large, device U* small, constant PoolValues& values, ulong position) {
+  Pixel pixel;
+  find_pixel<LANES>(pixel, values.small_sizes, values.channels_last != 0, position);
+  if (!pixel.inside) return;
+  typename Source::Key largest[LANES];
+  int taps[LANES];
+  find_maximum<Window, LANES, Offset>(largest, taps, large,
+                                      plane_offset<Offset>(values.large_start, values.large_strides, pixel), pixel,
+                                      values);
+  write_lanes<LANES>(small, pixel_offset<Offset>(values.small_start, values.small_strides, pixel), largest);
 }
 
 /// What `chosen` holds where `large` has the first maximum of each window; 0 for windows of padding alone.
-template <class Large, class Chosen, class U>
-void max_pool(thread const Large& large, thread const Chosen& chosen, device U* small, constant PoolValues& values,
-              ulong position) {
+template <class Window, class Offset, class Large, class Chosen, class U>
+void max_pool_chosen(thread const Large& large, thread const Chosen& chosen, device U* small,
+                     constant PoolValues& values, ulong position) {
   Pixel pixel;
-  find_pixel(pixel, values.small_sizes, values.channels_last != 0, position);
+  find_pixel<1>(pixel, values.small_sizes, values.channels_last != 0, position);
   if (!pixel.inside) return;
-  const long to = pixel_offset(values.small_start, values.small_strides, pixel);
-  const int tap = first_maximum(large, plane_offset(values.large_start, values.large_strides, pixel), pixel.y, pixel.x, values);
-  if (tap < 0) {
+  typename Large::Key largest[1];
+  int taps[1];
+  find_maximum<Window, 1, Offset>(largest, taps, large,
+                                  plane_offset<Offset>(values.large_start, values.large_strides, pixel), pixel, values);
+  const Offset to = pixel_offset<Offset>(values.small_start, values.small_strides, pixel);
+  if (taps[0] < 0) {
     small[to] = U(0.0f);
     return;
   }
-  const int i = tap / values.window[1];
-  const int y = pixel.y * values.stride[0] - values.padding[0] + i * values.dilation[0];
-  const int x = pixel.x * values.stride[1] - values.padding[1] + (tap - i * values.window[1]) * values.dilation[1];
-  const long from = plane_offset(values.value_start, values.value_strides, pixel) + long(y) * values.value_strides[2] +
-                    long(x) * values.value_strides[3];
-  write_element(small, to, chosen.at(from));
+  const int y = Window::top(pixel.y) + Window::down(taps[0] / Window::taps_x);
+  const int x = Window::left(pixel.x) + Window::across(taps[0] % Window::taps_x);
+  write_element(small, long(to),
+                chosen.at(plane_offset<Offset>(values.value_start, values.value_strides, pixel) +
+                          Offset(y) * Offset(values.value_strides[2]) + Offset(x) * Offset(values.value_strides[3])));
 }
 
-/// The tap of each window's first maximum, or -1: [batch, channels, height, width] of small, row-major.
-template <class Source>
-void find_maxima(thread const Source& large, device int* taps, constant PoolValues& values, ulong position) {
+/// Where the tap of a window's maximum lies.
+template <class Offset>
+Offset tap_offset(thread const Pixel& pixel, int y, int x, constant PoolValues& values) {
+  const Offset channels = Offset(values.small_sizes[1]);
+  const Offset height = Offset(values.small_sizes[2]);
+  const Offset width = Offset(values.small_sizes[3]);
+  return values.taps_channels_last != 0
+             ? ((Offset(pixel.image) * height + Offset(y)) * width + Offset(x)) * channels + Offset(pixel.channel)
+             : ((Offset(pixel.image) * channels + Offset(pixel.channel)) * height + Offset(y)) * width + Offset(x);
+}
+
+/// The tap of each window's first maximum, or -1.
+template <class Window, uint LANES, class Offset, class Source, class Tap>
+void find_maxima(thread const Source& large, device Tap* taps, constant PoolValues& values, ulong position) {
   Pixel pixel;
-  find_pixel(pixel, values.small_sizes, values.channels_last != 0, position);
+  find_pixel<LANES>(pixel, values.small_sizes, values.channels_last != 0, position);
   if (!pixel.inside) return;
-  const long to =
-      ((long(pixel.image) * long(values.small_sizes[1]) + long(pixel.channel)) * long(values.small_sizes[2]) +
-       long(pixel.y)) *
-          long(values.small_sizes[3]) +
-      long(pixel.x);
-  taps[to] = first_maximum(large, plane_offset(values.large_start, values.large_strides, pixel), pixel.y, pixel.x, values);
+  typename Source::Key largest[LANES];
+  int found[LANES];
+  find_maximum<Window, LANES, Offset>(largest, found, large,
+                                      plane_offset<Offset>(values.large_start, values.large_strides, pixel), pixel,
+                                      values);
+  const Offset to = tap_offset<Offset>(pixel, pixel.y, pixel.x, values);
+  for (uint lane = 0; lane < LANES; ++lane) taps[to + Offset(lane)] = Tap(found[lane]);
 }
 
 /// Adds each element of `small` (strides value_strides) to the position of its window's first maximum. `taps` is what
 /// find_maxima found.
-template <class U>
-void max_unpool(device const int* taps, device const U* small, device U* result, constant PoolValues& values,
+template <class Window, uint LANES, class Offset, class U, class Tap>
+void max_unpool(device const Tap* taps, device const U* small, device U* result, constant PoolValues& values,
                 ulong position) {
   typedef typename SumOf<U>::type Sum;
   Pixel pixel;
-  find_pixel(pixel, values.large_sizes, values.channels_last != 0, position);
+  find_pixel<LANES>(pixel, values.large_sizes, values.channels_last != 0, position);
   if (!pixel.inside) return;
-  const long plane = plane_offset(values.value_start, values.value_strides, pixel);
-  const long tap_plane = (long(pixel.image) * long(values.small_sizes[1]) + long(pixel.channel)) *
-                         long(values.small_sizes[2]) * long(values.small_sizes[3]);
-  Sum sum = 0;
-  for (int i = values.window[0]; i-- > 0;) {
-    const int y = window_of(pixel.y, i, values.padding[0], values.dilation[0], values.stride[0], values.small_sizes[2]);
+  const Offset plane = plane_offset<Offset>(values.value_start, values.value_strides, pixel);
+  Sum sums[LANES];
+  for (uint lane = 0; lane < LANES; ++lane) sums[lane] = 0;
+  for (int i = Window::taps_y; i-- > 0;) {
+    const int y = Window::window_y(pixel.y, i, values.small_sizes[2]);
     if (y < 0) continue;
-    for (int j = values.window[1]; j-- > 0;) {
-      const int x =
-          window_of(pixel.x, j, values.padding[1], values.dilation[1], values.stride[1], values.small_sizes[3]);
+    for (int j = Window::taps_x; j-- > 0;) {
+      const int x = Window::window_x(pixel.x, j, values.small_sizes[3]);
       if (x < 0) continue;
-      if (taps[tap_plane + long(y) * long(values.small_sizes[3]) + long(x)] != i * values.window[1] + j) continue;
-      sum += read_element<Sum>(small, plane + long(y) * values.value_strides[2] + long(x) * values.value_strides[3]);
+      const Offset tap = tap_offset<Offset>(pixel, y, x, values);
+      const Offset from = plane + Offset(y) * Offset(values.value_strides[2]) + Offset(x) * Offset(values.value_strides[3]);
+      for (uint lane = 0; lane < LANES; ++lane) {
+        if (taps[tap + Offset(lane)] != Tap(i * Window::taps_x + j)) continue;
+        sums[lane] += read_element<Sum>(small, long(from + Offset(lane)));
+      }
     }
   }
-  write_element(result, pixel_offset(values.large_start, values.large_strides, pixel), sum);
+  write_lanes<LANES>(result, pixel_offset<Offset>(values.large_start, values.large_strides, pixel), sums);
 }

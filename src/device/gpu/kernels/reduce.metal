@@ -39,6 +39,28 @@ inline void add_deviation(thread float& squares, thread float& mean, thread floa
   settle_mean(mean, rest);
 }
 
+/// The same for several elements at once, whose distances from the mean so far are added up first; before there is one,
+/// from the first element.
+inline void add_distance(thread float& sum, thread float& sum_of_squares, thread float& mean, float rest, float x,
+                         bool is_first) {
+  mean = is_first ? x : mean;
+  const float distance = (x - mean) - rest;
+  sum += distance;
+  sum_of_squares = fma(distance, distance, sum_of_squares);
+}
+/// `added` elements have these sums, which begin anew: squares about the new mean are those about the old one less what
+/// its move is worth (Chan, Golub and LeVeque, as below).
+inline void add_distances(thread float& squares, thread float& mean, thread float& rest, thread float& count,
+                          thread float& sum, thread float& sum_of_squares, float added) {
+  count += added;
+  const float move = sum / count;
+  squares += sum_of_squares - sum * move;
+  rest += move;
+  settle_mean(mean, rest);
+  sum = 0.0f;
+  sum_of_squares = 0.0f;
+}
+
 /// Adds what is known of other elements: Chan, Golub and LeVeque (1979), "Updating formulae and a pairwise algorithm
 /// for computing sample variances". Without branches, for barriers may follow.
 inline void merge_deviations(thread float& squares, thread float& mean, thread float& rest, thread float& count,

@@ -26,6 +26,7 @@ struct Contraction {
   /// Batch axes, neighbours merged: sizes and strides in left, right and result.
   Shape batch;
   Strides left_batch, right_batch, result_batch;
+  bool in_pairs = false;             // kernels read two neighbouring channels at a time, the first an even one
   bool channels_last_batch = false;  // neighbouring batches lie side by side (groups of channels)
   WindowSide window = WindowSide::none;
   std::int64_t y_stride = 0, x_stride = 0, height = 0, width = 0;
@@ -36,5 +37,7 @@ struct Contraction {
 
 /// matmul, convolution, convolution_input, convolution_weight, with everything flat that can be.
 Contraction describe_contraction(const compile::Primitive& primitive);
+/// A convolution, or one of its gradients, whose pixels and taps keep their axes: only those of the result may be flat.
+Contraction describe_windows(const compile::Primitive& primitive);
 
 }  // namespace russet::gpu

@@ -171,7 +171,7 @@ bool without_padding(const Window& window) {
          window.padding_after[1] == 0;
 }
 
-Contraction convolution(const Primitive& primitive) {
+Contraction convolution(const Primitive& primitive, bool folds_windows) {
   const auto& window = attribute<Window>(primitive);
   const bool forward = primitive.op == Op::convolution;
   const bool to_weight = primitive.op == Op::convolution_weight;
@@ -202,7 +202,7 @@ Contraction convolution(const Primitive& primitive) {
     c.row = pixels(y, false);
     c.column.strides[2] = ys[1];
     open_window(c, WindowSide::left, window, x, false);
-    if (without_padding(window)) fold_window(c, c.left_line, c.left_step);
+    if (folds_windows && without_padding(window)) fold_window(c, c.left_line, c.left_step);
     add_batch_axis(c, groups, x_group, weight_group, y_group);
   } else if (to_weight) {
     c.left_input = 1;
@@ -218,7 +218,7 @@ Contraction convolution(const Primitive& primitive) {
     c.row.strides[2] = ws[0];
     c.column = taps(weight.sizes, inputs, ws[2], ws[3], ws[1]);
     open_window(c, WindowSide::right, window, x, false);
-    if (without_padding(window)) fold_window(c, c.right_step, c.right_line);
+    if (folds_windows && without_padding(window)) fold_window(c, c.right_step, c.right_line);
     add_batch_axis(c, groups, y_group, x_group, weight_group);
   } else {
     c.rows = x.sizes[0] * x.sizes[2] * x.sizes[3];
@@ -233,7 +233,7 @@ Contraction convolution(const Primitive& primitive) {
     c.column.strides[2] = xs[1];
     open_window(c, WindowSide::left, window, y, true);
     const bool same_pixels = area == 1 && window.stride[0] == 1 && window.stride[1] == 1 && without_padding(window);
-    if (same_pixels) fold_window(c, c.left_line, c.left_step);
+    if (folds_windows && same_pixels) fold_window(c, c.left_line, c.left_step);
     add_batch_axis(c, groups, y_group, weight_group, x_group);
   }
   return c;
@@ -242,8 +242,16 @@ Contraction convolution(const Primitive& primitive) {
 }  // namespace
 
 Contraction describe_contraction(const Primitive& primitive) {
-  Contraction c = primitive.op == Op::matmul ? matrix_product(primitive) : convolution(primitive);
+  Contraction c = primitive.op == Op::matmul ? matrix_product(primitive) : convolution(primitive, true);
   flatten_all(c);
+  return c;
+}
+
+Contraction describe_windows(const Primitive& primitive) {
+  Contraction c = convolution(primitive, false);
+  c.in_pairs = true;
+  flatten(c.row, c.rows);
+  flatten(c.column, c.columns);
   return c;
 }
 

@@ -13,11 +13,11 @@ using compile::Primitive;
 
 namespace {
 
-SourceText memory_source(std::string_view name, std::string_view element, std::string_view offset_type,
+SourceText memory_source(std::string_view name, std::string_view element, std::string_view offset_type, bool paired,
                          const Region& region) {
   SourceText source;
   source.name = name;
-  source.type = fmt::format("Memory<{}, {}>", element, offset_type);
+  source.type = fmt::format("Memory<{}, {}{}>", element, offset_type, paired ? ", true" : "");
   source.bind(element, name, "data", region);
   return source;
 }
@@ -61,6 +61,7 @@ struct {name}_source_@ {{
   void store_elements(bool {set}
   void start(long offset) {{ first = {item}(offset); }}
   float at({offset} offset) const {{ return {name}_element_@(first + {item}(offset), {arguments}{pass}*values); }}
+  float2 pair({offset} offset) const {{ return make_float2(at(offset), at(offset + {offset}(1))); }}
   float key({offset} offset) const {{ return at(offset); }}
 }};
 )",
@@ -76,11 +77,23 @@ struct {name}_source_@ {{
 }  // namespace
 
 SourceText source_of(const Primitive& primitive, int input, std::string_view name, std::string_view offset_type,
-                     std::size_t first) {
+                     std::size_t first, bool in_pairs) {
   const Group& prologue = primitive.prologues[static_cast<std::size_t>(input)];
   if (!prologue.code.empty()) return prologue_source(name, prologue, offset_type, first);
   const compile::Operand& operand = primitive.inputs[static_cast<std::size_t>(input)];
-  return memory_source(name, element_type(operand.access.dtype), offset_type, place(operand, false).region);
+  return memory_source(name, element_type(operand.access.dtype), offset_type, in_pairs && lies_in_pairs(operand),
+                       place(operand, false).region);
+}
+
+bool lies_in_pairs(const compile::Operand& operand) {
+  const Placed placed = place(operand, false);
+  const auto pair = 2 * static_cast<std::int64_t>(size_of(operand.access.dtype));
+  bool even = placed.first % 2 == 0 && placed.region.offset % pair == 0 && placed.region.scale % pair == 0;
+  for (int axis = 0; axis < operand.sizes.rank(); ++axis) {
+    const std::int64_t stride = operand.access.strides[axis];
+    even = even && (operand.sizes[axis] == 1 || stride == 1 || stride % 2 == 0);
+  }
+  return even;
 }
 
 std::int64_t source_start(const compile::Operand& input) {

@@ -6,7 +6,13 @@ namespace russet::gpu {
 
 /// Contractions of floating types by tiles, each through threadgroup memory and the matrices of simdgroups.
 Verdict judge_tiles(const compile::Primitive& primitive, const GpuContext& context);
-/// Contractions of any type, an element (or a part of its sum) a thread: integers, depthwise, a few rows or columns.
+/// Whether a convolution, or a gradient of one, is of the kind that judge_depthwise() takes if its operands lie well: a
+/// channel of the result for each of the input's, an even number of them, and windows that registers hold.
+bool is_depthwise(const compile::Primitive& primitive);
+/// Depthwise convolutions and their gradients, where neighbouring channels lie side by side.
+Verdict judge_depthwise(const compile::Primitive& primitive, const GpuContext& context);
+/// Contractions of any type, an element (or a part of its sum) a thread: integers, groups of few channels, a few rows
+/// or columns.
 Verdict judge_elements(const compile::Primitive& primitive, const GpuContext& context);
 /// max_pool, max_unpool, sum_pool, sum_unpool.
 Verdict judge_windows(const compile::Primitive& primitive, const GpuContext& context);

@@ -19,7 +19,16 @@ struct Pool {
   const Operand& value;
 };
 
-Values values_of(const ops::Window& window, const Pool& pool, bool channels_last) {
+/// How a kernel of a pool counts: in which order its threads go through their array, and in which one the taps of
+/// maxima lie.
+struct Order {
+  bool threads_channels_last = false;
+  bool taps_channels_last = false;
+};
+
+bool is_channels_last(const Operand& operand) { return operand.access.strides[1] == 1 && operand.sizes[1] > 1; }
+
+Values values_of(const Pool& pool, const Order& order) {
   Values values;
   for (const Operand* operand : {&pool.large, &pool.small, &pool.value}) values.add(source_start(*operand));
   for (const Operand* operand : {&pool.large, &pool.small, &pool.value}) {
@@ -28,64 +37,85 @@ Values values_of(const ops::Window& window, const Pool& pool, bool channels_last
   for (const Operand* operand : {&pool.large, &pool.small}) {
     for (const std::int64_t size : operand->sizes) values.add(static_cast<std::uint32_t>(size));
   }
-  for (const auto* pair : {&window.kernel, &window.stride, &window.padding, &window.dilation}) {
-    for (const std::int32_t number : *pair) values.add(number);
-  }
-  values.add(std::uint32_t{channels_last ? 1U : 0U});
-  values.add(std::uint32_t{0});
+  values.add(std::uint32_t{order.threads_channels_last ? 1U : 0U});
+  values.add(std::uint32_t{order.taps_channels_last ? 1U : 0U});
   return values;
 }
 
+/// What a kernel binds after its sources.
+struct Bound {
+  Piece::Argument argument;
+  Region region;
+};
+
 class Writer {
  public:
-  Writer(const Primitive& primitive, const GpuContext& context) : primitive_(primitive), context_(context) {}
+  Writer(const Primitive& primitive, const GpuContext& context)
+      : primitive_(primitive), context_(context), window_(attribute<ops::Window>(primitive)) {}
 
   KernelPtr make() const {
-    const Operand& first = primitive_.inputs[0];
-    const Operand& output = primitive_.output;
-    const std::string result(element_type(output.access.dtype));
     std::vector<Call> calls;
     std::size_t scratch = 0;
     switch (primitive_.op) {
       case Op::sum_pool: calls.push_back(sum_pool()); break;
-      case Op::sum_unpool:
-        calls.push_back(call({output, first, first}, output, {&first}, output_region(),
-                             {{result, "small"}, {result, "large", true}},
-                             "sum_unpool(small, large, values, position)"));
-        break;
+      case Op::sum_unpool: calls.push_back(sum_unpool()); break;
       case Op::max_pool: calls.push_back(max_pool()); break;
-      default: scratch = unpool_maxima(calls);
+      default: scratch = max_unpool(calls);
     }
     return std::make_unique<GpuKernel>(context_, std::string(ops::row(primitive_.op).name), std::move(calls), scratch);
   }
 
  private:
-  Region output_region() const { return place(primitive_.output, true).region; }
+  const Operand& first() const { return primitive_.inputs[0]; }
+  const Operand& output() const { return primitive_.output; }
+  Region output_region() const { return place(output(), true).region; }
+  static std::string type_of(const Operand& operand) { return std::string(element_type(operand.access.dtype)); }
 
-  /// Stores sums, or runs the epilogue on them.
-  VisitorText sum_visitor(std::string_view type) const {
-    if (!primitive_.epilogue.code.empty()) return epilogue_visitor(primitive_, 1);
-    VisitorText visitor;
-    visitor.type = fmt::format("StorePixel<{}>", type);
-    visitor.values_type = "PoolValues";
-    visitor.bind(type, "small", "small", output_region());
-    return visitor;
+  /// PoolWindow of pool.metal.
+  std::string window() const {
+    std::string text;
+    for (const auto* pair : {&window_.kernel, &window_.stride, &window_.padding, &window_.dilation}) {
+      for (const std::int32_t number : *pair) text += fmt::format("{}{}", text.empty() ? "" : ", ", number);
+    }
+    return fmt::format("PoolWindow<{}>", text);
+  }
+
+  /// "int" where all elements lie within 2^31 bytes of where their arrays begin, else "long".
+  std::string_view offset() const {
+    bool fits = place(output(), true).region.bytes < (std::size_t{1} << 31);
+    for (const Operand& input : primitive_.inputs) {
+      fits = fits && place(input, false).region.bytes < (std::size_t{1} << 31);
+    }
+    return fits ? "int" : "long";
   }
 
   Call sum_pool() const {
-    const Operand& large = primitive_.inputs[0];
-    const std::string_view type = element_type(large.access.dtype);
-    const VisitorText visitor = sum_visitor(type);
+    VisitorText visitor;
+    if (!primitive_.epilogue.code.empty()) {
+      visitor = epilogue_visitor(primitive_, 1);
+    } else {
+      visitor.type = fmt::format("StorePixel<{}, {}>", type_of(first()), offset());
+      visitor.values_type = "PoolValues";
+      visitor.bind(type_of(first()), "small", "small", output_region());
+    }
     Piece piece = this->piece();
-    piece.body += fmt::format("  sum_pool(large, visitor, {}, position);\n", visitor.product);
-    piece.arguments = {{std::string(type), "large"}};
+    piece.body +=
+        fmt::format("  sum_pool<{}, {}>(large, visitor, {}, position);\n", window(), offset(), visitor.product);
+    piece.arguments = {{type_of(first()), "large"}};
     add_visitor(piece, visitor);
-    std::vector<Region> regions{place(large, false).region};
+    std::vector<Region> regions{place(first(), false).region};
     regions.insert(regions.end(), visitor.regions.begin(), visitor.regions.end());
-    Values values = pool_values({large, primitive_.output, large}, primitive_.output);
+    Values values = values_of({first(), output(), first()}, {is_channels_last(output()), false});
     values.append(visitor.values);
-    return make_call(std::move(piece), {groups_for(numel(primitive_.output.sizes)), 1, 1}, std::move(regions),
-                     std::move(values), context_);
+    return call(std::move(piece), numel(output().sizes), std::move(regions), std::move(values));
+  }
+
+  Call sum_unpool() const {
+    Piece piece = this->piece();
+    piece.body += fmt::format("  sum_unpool<{}, {}>(small, large, values, position);\n", window(), offset());
+    piece.arguments = {{type_of(first()), "small"}, {type_of(output()), "large", true}};
+    return call(std::move(piece), numel(output().sizes), {place(first(), false).region, output_region()},
+                values_of({output(), first(), first()}, {is_channels_last(output()), false}));
   }
 
   /// A piece whose body knows the thread's position in the grid.
@@ -100,46 +130,63 @@ class Writer {
     return piece;
   }
 
-  Values pool_values(const Pool& pool, const Operand& threads) const {
-    const bool channels_last = threads.access.strides[1] == 1 && threads.sizes[1] > 1;
-    return values_of(attribute<ops::Window>(primitive_), pool, channels_last);
+  Call call(Piece piece, std::int64_t threads, std::vector<Region> regions, Values values) const {
+    return make_call(std::move(piece), {groups_for(threads), 1, 1}, std::move(regions), std::move(values), context_);
   }
 
-  /// The first launch finds the tap of each window's maximum, the second one adds up what each position receives.
-  std::size_t unpool_maxima(std::vector<Call>& calls) const {
-    const Operand& large = primitive_.inputs[0];
-    const Operand& small = primitive_.inputs[1];
-    const std::size_t bytes = static_cast<std::size_t>(numel(small.sizes)) * sizeof(std::int32_t);
-    calls.push_back(sourced_call({large, small, small}, small, {source_of(primitive_, 0, "large", "long", 0)},
-                                 scratch_region(0, bytes, true), {"int", "taps", true},
-                                 "find_maxima(large_source, taps"));
-    const Pool pool{primitive_.output, small, small};
-    const std::string type(element_type(small.access.dtype));
-    Call second = call(pool, primitive_.output, {&small}, output_region(),
-                       {{"int", "taps"}, {type, "small"}, {type, "result", true}},
-                       "max_unpool(taps, small, result, values, position)");
-    second.regions.insert(second.regions.begin(), scratch_region(0, bytes, false));
-    calls.push_back(std::move(second));
-    return bytes;
+  /// Neighbouring channels that a thread takes of these arrays.
+  int lanes(std::initializer_list<const Operand*> operands) const {
+    for (const Operand* operand : operands) {
+      const bool fits = is_channels_last(*operand) && operand->sizes[1] % 2 == 0 && lies_in_pairs(*operand);
+      if (!fits || !is_floating(operand->access.dtype)) return 1;
+    }
+    return 2;
   }
 
   /// Maxima are found in one input and taken from the other; usually both are the same tensor.
   Call max_pool() const {
-    const Operand& large = primitive_.inputs[0];
     const Operand& chosen = primitive_.inputs[1];
-    const Operand& output = primitive_.output;
-    const bool same = large == chosen && primitive_.prologues[0] == primitive_.prologues[1];
-    std::vector<SourceText> sources{source_of(primitive_, 0, "large", "long", 0)};
-    if (!same) sources.push_back(source_of(primitive_, 1, "chosen", "long", sources[0].regions.size()));
-    return sourced_call(
-        {large, output, chosen}, output, sources, output_region(),
-        {std::string(element_type(output.access.dtype)), "small", true},
-        same ? "max_pool(large_source, large_source, small" : "max_pool(large_source, chosen_source, small");
+    const Bound small{{type_of(output()), "small", true}, output_region()};
+    const Order order{is_channels_last(output()), false};
+    if (first() == chosen && primitive_.prologues[0] == primitive_.prologues[1]) {
+      const int lanes = this->lanes({&first(), &output()});
+      return sourced_call({first(), output(), chosen}, order, lanes,
+                          {source_of(primitive_, 0, "large", offset(), 0, lanes == 2)}, small,
+                          fmt::format("max_pool<{}, {}, {}>(large_source, small", window(), lanes, offset()));
+    }
+    std::vector<SourceText> sources{source_of(primitive_, 0, "large", offset(), 0)};
+    sources.push_back(source_of(primitive_, 1, "chosen", offset(), sources[0].regions.size()));
+    return sourced_call({first(), output(), chosen}, order, 1, sources, small,
+                        fmt::format("max_pool_chosen<{}, {}>(large_source, chosen_source, small", window(), offset()));
   }
 
-  /// A thread an element of `threads`, of what sources give.
-  Call sourced_call(const Pool& pool, const Operand& threads, const std::vector<SourceText>& sources, Region result,
-                    Piece::Argument argument, std::string_view body) const {
+  /// The first launch finds the tap of each window's maximum, the second one adds up what each position receives.
+  std::size_t max_unpool(std::vector<Call>& calls) const {
+    const Operand& large = first();
+    const Operand& small = primitive_.inputs[1];
+    const bool narrow = window_.kernel[0] * window_.kernel[1] < 256;
+    const std::size_t bytes = static_cast<std::size_t>(numel(small.sizes)) * (narrow ? 1 : sizeof(std::int32_t));
+    const Piece::Argument taps{narrow ? "uchar" : "int", "taps", true};
+    const bool last = is_channels_last(small);
+    const int read = lanes({&large, &small});
+    calls.push_back(sourced_call({large, small, small}, {last, last}, read,
+                                 {source_of(primitive_, 0, "large", offset(), 0, read == 2)},
+                                 {taps, scratch_region(0, bytes, true)},
+                                 fmt::format("find_maxima<{}, {}, {}>(large_source, taps", window(), read, offset())));
+    const int written = lanes({&small, &output()});
+    Piece piece = this->piece();
+    piece.body +=
+        fmt::format("  max_unpool<{}, {}, {}>(taps, small, result, values, position);\n", window(), written, offset());
+    piece.arguments = {{taps.type, "taps"}, {type_of(small), "small"}, {type_of(output()), "result", true}};
+    calls.push_back(call(std::move(piece), numel(output().sizes) / written,
+                         {scratch_region(0, bytes, false), place(small, false).region, output_region()},
+                         values_of({output(), small, small}, {is_channels_last(output()), last})));
+    return bytes;
+  }
+
+  /// A thread for so many elements of the small array, of what sources give.
+  Call sourced_call(const Pool& pool, const Order& order, int lanes, const std::vector<SourceText>& sources,
+                    const Bound& result, std::string_view body) const {
     const bool computed = compile::has_prologue(primitive_);
     Piece piece = this->piece();
     std::vector<Region> regions;
@@ -149,35 +196,21 @@ class Writer {
       regions.insert(regions.end(), source.regions.begin(), source.regions.end());
     }
     piece.body += fmt::format("  {}, values{}, position);\n", body, computed ? ".rest" : "");
-    piece.arguments.push_back(std::move(argument));
-    regions.push_back(result);
-    Values values = pool_values(pool, threads);
+    piece.arguments.push_back(result.argument);
+    regions.push_back(result.region);
+    Values values = values_of(pool, order);
     if (computed) {
       std::vector<const SourceText*> all;
       all.reserve(sources.size());
       for (const SourceText& source : sources) all.push_back(&source);
       add_source_values(piece, values, all);
     }
-    return make_call(std::move(piece), {groups_for(numel(threads.sizes)), 1, 1}, std::move(regions), std::move(values),
-                     context_);
-  }
-
-  /// A thread an element of `threads`.
-  Call call(const Pool& pool, const Operand& threads, const std::vector<const Operand*>& inputs, Region result,
-            std::vector<Piece::Argument> arguments, std::string_view body) const {
-    Piece piece = this->piece();
-    piece.body += fmt::format("  {};\n", body);
-    piece.arguments = std::move(arguments);
-    std::vector<Region> regions;
-    regions.reserve(inputs.size() + 1);
-    for (const Operand* input : inputs) regions.push_back(place(*input, false).region);
-    regions.push_back(result);
-    return make_call(std::move(piece), {groups_for(numel(threads.sizes)), 1, 1}, std::move(regions),
-                     pool_values(pool, threads), context_);
+    return call(std::move(piece), numel(pool.small.sizes) / lanes, std::move(regions), std::move(values));
   }
 
   const Primitive& primitive_;
   const GpuContext& context_;
+  const ops::Window& window_;
 };
 
 /// Prologues apply only where maxima are searched; the values that are added up are read from memory.

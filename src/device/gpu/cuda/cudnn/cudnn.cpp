@@ -5,6 +5,7 @@
 #include "compile/layouts.h"
 #include "device/gpu/cuda/questions.h"
 #include "device/gpu/cuda/vendor_libraries.h"
+#include "device/gpu/templates/templates.h"
 #include "device/gpu/templates/text.h"
 
 namespace russet::cuda {
@@ -25,6 +26,7 @@ std::string question_of(const Primitive& convolution, std::uint32_t alignment) {
 std::string why_no_convolution(const Primitive& primitive) {
   if (std::string reason = why_not_asked(primitive); !reason.empty()) return reason;
   if (primitive.op == ops::Op::matmul) return "it is no convolution";
+  if (gpu::is_depthwise(primitive)) return "our own depthwise kernels are faster";
   const bool is_float32 = primitive.inputs[0].access.dtype == DType::float32;
   if (is_float32 && is_pointwise(primitive)) return "a product is faster";
   return "";

@@ -1,0 +1,145 @@
+// Launches of depthwise convolutions.
+#include "compile/layouts.h"
+#include "device/gpu/emitter/emit.h"
+#include "device/gpu/templates/contraction_writer.h"
+#include "device/gpu/templates/templates.h"
+#include "device/gpu/templates/text.h"
+
+namespace russet::gpu {
+namespace {
+
+using compile::Operand;
+using compile::Primitive;
+using ops::Op;
+using ops::Window;
+
+constexpr std::uint32_t line_threads = 256;
+
+/// Pairs of channels that a threadgroup takes side by side: 32, or 16 where the last 32 would be mostly idle.
+std::int64_t pairs_of(std::int64_t channels) {
+  const std::int64_t wide = divide_up(channels, 64) * 64;
+  const std::int64_t narrow = divide_up(channels, 32) * 32;
+  return wide * 8 > narrow * 9 ? 16 : 32;
+}
+
+class Writer {
+ public:
+  Writer(const Primitive& primitive, const GpuContext& context)
+      : shared_(primitive, context, describe_windows(primitive)),
+        window_(attribute<Window>(primitive)),
+        kernel_{compile::operand_of(primitive, weight()).sizes[2], compile::operand_of(primitive, weight()).sizes[3]},
+        pairs_(pairs_of(c_.batches())) {}
+
+  KernelPtr make() const { return shared_.primitive().op == Op::convolution_weight ? weight_gradient() : lines(); }
+
+ private:
+  int weight() const { return shared_.primitive().op == Op::convolution_weight ? -1 : 1; }
+
+  KernelPtr lines() const {
+    Division division;
+    const std::int64_t count = c_.rows / c_.left_line.sizes[1];
+    division.row_tiles = divide_up(count, line_threads / pairs_);
+    division.column_tiles = divide_up(c_.batches(), 2 * pairs_);
+    const bool transposed = shared_.primitive().op == Op::convolution_input;
+    std::vector<Call> calls = shared_.calls(division, true, [&](const VisitorText& visitor) {
+      const std::string body = fmt::format(
+          "  depthwise_lines<{}, {}, {}, {}u, {}u>(left_source, right_source, visitor, {}, memory, "
+          "group_id.x, thread_id);\n",
+          axis(0, transposed), axis(1, transposed), shared_.offset_type(), pairs_, line_threads,
+          shared_.product_of(visitor));
+      return call(body, line_threads, kernel_[0] * kernel_[1], visitor, division);
+    });
+    return std::make_unique<GpuKernel>(shared_.context(), "depthwise", std::move(calls));
+  }
+
+  KernelPtr weight_gradient() const {
+    const std::int64_t row = pairs_ * kernel_[0];
+    std::int64_t slices = std::max<std::int64_t>(line_threads / row, 1);
+    while (row * slices % 32 != 0) ++slices;
+    const auto threads = static_cast<std::uint32_t>(row * slices);
+    const Division division = divide_lines(slices);
+    std::vector<Call> calls = shared_.calls(division, false, [&](const VisitorText& visitor) {
+      const std::string body = fmt::format(
+          "  depthwise_weight<{}, {}, {}, {}u, {}u>(left_source, right_source, visitor, {}, memory, "
+          "group_id.x, thread_id);\n",
+          axis(0, false), axis(1, false), shared_.offset_type(), pairs_, slices, shared_.product_of(visitor));
+      return call(body, threads, std::max<std::int64_t>(slices - 1, 1) * kernel_[0] * kernel_[1], visitor, division);
+    });
+    return std::make_unique<GpuKernel>(shared_.context(), fmt::format("depthwise, lines in {} parts", division.splits),
+                                       std::move(calls), shared_.partial_bytes(division));
+  }
+
+  /// Parts of the lines, so that about `wanted` threadgroups exist; at most `most`, which one thread has to add up.
+  Division divide_lines(std::int64_t slices) const {
+    constexpr std::int64_t wanted = 1024;
+    constexpr std::int64_t most = 128;
+    Division division;
+    division.column_tiles = divide_up(c_.batches(), 2 * pairs_);
+    const std::int64_t count = c_.depth / c_.right_step.sizes[1];
+    const std::int64_t parts = std::clamp<std::int64_t>(divide_up(wanted, division.column_tiles), 1, most);
+    division.chunk = std::max(divide_up(count, parts), 2 * slices);
+    division.splits = divide_up(count, division.chunk);
+    division.row_tiles = division.splits;
+    return division;
+  }
+
+  Call call(std::string body, std::uint32_t threads, std::int64_t taps, const VisitorText& visitor,
+            const Division& division) const {
+    const Piece::Array memory{"float", "memory", fmt::format("{}", taps * 2 * pairs_)};
+    return shared_.product_call({"depthwise",
+                                 threads,
+                                 std::move(body),
+                                 {memory},
+                                 division.row_tiles * division.column_tiles,
+                                 "depthwise.metal"},
+                                visitor, division);
+  }
+
+  std::string axis(std::size_t which, bool transposed) const {
+    return fmt::format("DepthwiseAxis<{}, {}, {}, {}, {}>", kernel_[which], window_.stride[which],
+                       window_.padding[which], window_.dilation[which], transposed);
+  }
+
+  ContractionWriter shared_;
+  const Contraction& c_ = shared_.contraction();
+  const Window& window_;
+  std::array<std::int64_t, 2> kernel_;
+  std::int64_t pairs_;
+};
+
+/// Why the kernels do not take the operands as they lie.
+std::string why_no_layout(const Primitive& primitive) {
+  for (const int operand : {0, 1, -1}) {
+    if (compile::is_weight(primitive, operand)) continue;
+    if (compile::operand_of(primitive, operand).access.strides[1] != 1) return "channels lie apart";
+  }
+  return "";
+}
+
+}  // namespace
+
+bool is_depthwise(const Primitive& primitive) {
+  const auto* window = std::get_if<Window>(&primitive.attributes);
+  if (window == nullptr || ops::row(primitive.op).family != ops::Family::contraction) return false;
+  const Operand& weight = compile::operand_of(primitive, primitive.op == Op::convolution_weight ? -1 : 1);
+  if (window->groups != weight.sizes[0] || weight.sizes[1] != 1 || window->groups % 2 != 0) return false;
+  constexpr std::int64_t widest_strip = 24;  // pixels of a window's eight neighbours
+  constexpr std::int64_t most_taps = 121;
+  for (std::size_t axis = 0; axis < 2; ++axis) {
+    const int stride = window->stride[axis];
+    if (stride != 1 && stride != 2) return false;
+    const std::int64_t reach = (weight.sizes[static_cast<int>(axis) + 2] - 1) * window->dilation[axis];
+    if (7 * stride + reach + 1 > widest_strip) return false;
+  }
+  return weight.sizes[2] * weight.sizes[3] <= most_taps && is_floating(primitive.inputs[0].access.dtype);
+}
+
+Verdict judge_depthwise(const Primitive& primitive, const GpuContext& context) {
+  if (!is_depthwise(primitive)) return decline("not depthwise");
+  if (std::string reason = why_no_contraction(primitive); !reason.empty()) return decline(reason);
+  if (std::string reason = why_no_layout(primitive); !reason.empty()) return decline(reason);
+  if (std::string reason = why_only_tiles(primitive); !reason.empty()) return decline(reason);
+  return accept([&primitive, &context] { return Writer(primitive, context).make(); });
+}
+
+}  // namespace russet::gpu
