@@ -216,6 +216,25 @@ TEST(Kernels, AttentionOfEveryType) {
   expect_right(cases);
 }
 
+TEST(Kernels, AttentionOnTensorCores) {
+  std::vector<Case> cases;
+  for (const DType type : {DType::float16, DType::bfloat16}) {
+    add_attentions(cases, type, {{2, 3}, 33, 40, 16, 16});
+    add_attentions(cases, type, {{1, 2}, 70, 75, 64, 64, true, {}, false, 0.1});
+    add_attentions(cases, type, {{2}, 18, 70, 24, 40, false, Shape{2, 1, 70}, false, 0.25});
+    add_attentions(cases, type, {{1, 2}, 130, 33, 5, 7, false, Shape{130, 33}, true, 0.2, false});
+    add_attentions(cases, type, {{2}, 66, 35, 48, 64}, Layout::reversed);
+    add_attentions(cases, type, {{}, 1, 1, 1, 1});
+    add_attentions(cases, type, {{2}, 0, 5, 8, 8});
+  }
+  for (Case& one : cases) {
+    one.fragments = true;
+    one.tolerance *= 2;  // probabilities and slopes are rounded, too
+  }
+  for (const Outcome& outcome : run(cases)) EXPECT_EQ(outcome.kernel.find("fragments"), 0U) << outcome.name;
+  expect_right(cases);
+}
+
 TEST(Kernels, AttentionOfEveryLayoutAndLength) {
   std::vector<Case> cases;
   for (const Layout layout : {Layout::reversed, Layout::spaced, Layout::flipped}) {

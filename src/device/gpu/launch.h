@@ -74,6 +74,8 @@ struct Properties {
   std::size_t most_shared_bytes = std::numeric_limits<std::size_t>::max();
   /// Whether contractions and pools compute what they read: less memory moves, but an element may be computed often.
   bool takes_prologues = true;
+  /// Whether fragments of matrices (kernels/fragments.metal) are multiplied by tensor cores.
+  bool has_fragments = false;
   std::string name{};    // "Apple M2 Pro"; empty: what is found out of this GPU is not kept
   std::string system{};  // version and build of the system that compiles its kernels
 };

@@ -165,8 +165,10 @@ class Target final : public compile::Target {
 
   bool has_attention(DType dtype) const override { return has_type(dtype); }
 
-  /// A library's products make up for scores that go through memory, unless these are too many to be kept.
+  /// A library's products make up for scores that go through memory, unless these are too many to be kept, or are
+  /// multiplied in registers.
   bool prefers_attention(const Primitive& attention) const override {
+    if (judge_attention_fragments(attention, context()).accepted()) return true;
     constexpr std::int64_t longest = 1024;
     const compile::Operand& key = attention.inputs[1];
     if (key.sizes[key.sizes.rank() - 2] > longest) return true;

@@ -41,25 +41,28 @@ void find_channels(thread DepthwisePlace& place, constant ContractionValues& val
   place.channel = (group - place.line_group * values.column_tiles) * PAIRS * 2u + place.lane;
 }
 
-/// COUNT neighbouring pixels of a line from `first` on, zeros outside of the line.
-template <int COUNT, class Source, class Offset>
-void read_strip(thread float2* pixels, thread const Source& source, Offset line, int first, int width, Offset stride) {
+/// COUNT neighbouring pixels of a line from `first` on, zeros outside of the line. STRIDE: from one to the next, known
+/// when the kernel is compiled, so that they are read by constant offsets.
+template <int COUNT, int STRIDE, class Source, class Offset>
+void read_strip(thread float2* pixels, thread const Source& source, Offset line, int first, int width) {
+  const Offset start = line + Offset(first) * Offset(STRIDE);
   if (first >= 0 && first + COUNT <= width) {
-    UNROLL for (int i = 0; i < COUNT; ++i) pixels[i] = source.pair(line + Offset(first + i) * stride);
+    UNROLL for (int i = 0; i < COUNT; ++i) pixels[i] = source.pair(start + Offset(i * STRIDE));
   } else {
     UNROLL for (int i = 0; i < COUNT; ++i) {
-      const int x = first + i;
-      pixels[i] = x >= 0 && x < width ? source.pair(line + Offset(x) * stride) : make_float2(0.0f, 0.0f);
+      const bool inside = first + i >= 0 && first + i < width;
+      pixels[i] = inside ? source.pair(start + Offset(i * STRIDE)) : make_float2(0.0f, 0.0f);
     }
   }
 }
 
 /// The result, or the gradient for the input. A threadgroup of THREADS has the weights of its channels in `memory`:
-/// [taps][2 * PAIRS].
-template <class Y, class X, class Offset, uint PAIRS, uint THREADS, class Source, class Weight, class Visitor>
+/// [taps][PAIRS]. STRIDE: of the pixels that are read.
+template <class Y, class X, class Offset, int STRIDE, uint PAIRS, uint THREADS, class Source, class Weight, class Visitor>
 void depthwise_lines(thread Source& source, thread Weight& weight, thread const Visitor& visitor,
-                     constant ContractionValues& values, threadgroup float* memory, uint group, uint thread_id) {
+                     constant ContractionValues& values, threadgroup float2* memory, uint group, uint thread_id) {
   enum : uint { taps = uint(Y::taps) * uint(X::taps), width = 2 * PAIRS };
+  threadgroup float* const floats = (threadgroup float*)memory;
   DepthwisePlace place;
   find_channels<PAIRS>(place, values, group, thread_id);
   weight.start(values.right_start);
@@ -68,7 +71,7 @@ void depthwise_lines(thread Source& source, thread Weight& weight, thread const 
     const uint channel = i / taps;
     const uint tap = i - channel * taps;
     if (first_channel + channel >= values.batches) continue;
-    memory[tap * width + channel] = weight.at(Offset(first_channel + channel) * Offset(values.right_batch[0]) +
+    floats[tap * width + channel] = weight.at(Offset(first_channel + channel) * Offset(values.right_batch[0]) +
                                               Offset(tap / uint(X::taps)) * Offset(values.right_step.strides[0]) +
                                               Offset(tap % uint(X::taps)) * Offset(values.right_step.strides[1]));
   }
@@ -85,7 +88,6 @@ void depthwise_lines(thread Source& source, thread Weight& weight, thread const 
   first.start(place.channel, 0u);
   second.start(place.channel + 1u, 0u);
   const Offset plane = Offset(image) * Offset(values.left_line.strides[0]);
-  const Offset stride = Offset(values.x_stride);
   for (int x = 0; x < line_length; x += X::strip) {
     float2 sums[X::strip];
     UNROLL for (int j = 0; j < X::strip; ++j) sums[j] = make_float2(0.0f, 0.0f);
@@ -93,17 +95,16 @@ void depthwise_lines(thread Source& source, thread Weight& weight, thread const 
       const int from = Y::find(y, ky);
       if (from < 0 || from >= values.height) continue;
       float2 pixels[X::count];
-      read_strip<X::count>(pixels, source, plane + Offset(from) * Offset(values.y_stride), X::place(x), values.width,
-                           stride);
-      threadgroup const float* const weights = memory + uint(ky * X::taps) * width + place.lane;
+      read_strip<X::count, STRIDE>(pixels, source, plane + Offset(from) * Offset(values.y_stride), X::place(x),
+                                   values.width);
+      threadgroup const float2* const weights = memory + uint(ky * X::taps) * PAIRS + place.lane / 2u;
       UNROLL for (int kx = 0; kx < X::taps; ++kx) {
-        const float a = weights[uint(kx) * width];
-        const float b = weights[uint(kx) * width + 1u];
+        const float2 factor = weights[uint(kx) * PAIRS];
         UNROLL for (int j = 0; j < X::strip; ++j) {
           if (!X::hits(j, kx)) continue;
           const float2 pixel = pixels[X::which(j, kx)];
-          sums[j].x = fma(pixel.x, a, sums[j].x);
-          sums[j].y = fma(pixel.y, b, sums[j].y);
+          sums[j].x = fma(pixel.x, factor.x, sums[j].x);
+          sums[j].y = fma(pixel.y, factor.y, sums[j].y);
         }
       }
     }
@@ -118,11 +119,12 @@ void depthwise_lines(thread Source& source, thread Weight& weight, thread const 
 
 /// The gradient for the weight: a thread has one row of taps, and every SLICES-th line of a part of the lines
 /// (values.chunk of them), whose sums the first of the slices adds up in their order. `memory`: SLICES - 1 times
-/// [taps][2 * PAIRS].
-template <class Y, class X, class Offset, uint PAIRS, uint SLICES, class Gradient, class Source, class Visitor>
+/// [taps][PAIRS].
+template <class Y, class X, class Offset, int GRADIENT_STRIDE, int STRIDE, uint PAIRS, uint SLICES, class Gradient,
+          class Source, class Visitor>
 void depthwise_weight(thread Gradient& gradient, thread Source& source, thread const Visitor& visitor,
-                      constant ContractionValues& values, threadgroup float* memory, uint group, uint thread_id) {
-  enum : uint { row = uint(X::taps), width = 2 * PAIRS, all = uint(Y::taps) * uint(X::taps) * 2 * PAIRS };
+                      constant ContractionValues& values, threadgroup float2* memory, uint group, uint thread_id) {
+  enum : uint { row = uint(X::taps), all = uint(Y::taps) * uint(X::taps) * PAIRS };
   DepthwisePlace place;
   find_channels<PAIRS>(place, values, group, thread_id);
   const uint ky = thread_id / PAIRS % uint(Y::taps);
@@ -148,8 +150,8 @@ void depthwise_weight(thread Gradient& gradient, thread Source& source, thread c
     for (int x = 0; x < line_length; x += X::strip) {
       float2 slopes[X::strip];
       float2 pixels[X::count];
-      read_strip<X::strip>(slopes, gradient, gradients, x, line_length, Offset(values.left_step.strides[2]));
-      read_strip<X::count>(pixels, source, pixels_line, X::place(x), values.width, Offset(values.x_stride));
+      read_strip<X::strip, GRADIENT_STRIDE>(slopes, gradient, gradients, x, line_length);
+      read_strip<X::count, STRIDE>(pixels, source, pixels_line, X::place(x), values.width);
       UNROLL for (int kx = 0; kx < X::taps; ++kx) {
         UNROLL for (int j = 0; j < X::strip; ++j) {
           const float2 pixel = pixels[X::which(j, kx)];
@@ -159,22 +161,16 @@ void depthwise_weight(thread Gradient& gradient, thread Source& source, thread c
       }
     }
   }
-  const uint own = ky * row * width + place.lane;
+  const uint own = ky * row * PAIRS + place.lane / 2u;
   if constexpr (SLICES > 1) {
     if (slice > 0u) {
-      UNROLL for (uint kx = 0; kx < row; ++kx) {
-        memory[(slice - 1u) * all + own + kx * width] = sums[kx].x;
-        memory[(slice - 1u) * all + own + kx * width + 1u] = sums[kx].y;
-      }
+      UNROLL for (uint kx = 0; kx < row; ++kx) memory[(slice - 1u) * all + own + kx * PAIRS] = sums[kx];
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
   }
   if (!inside || slice > 0u) return;
   for (uint other = 0; other + 1u < SLICES; ++other) {
-    UNROLL for (uint kx = 0; kx < row; ++kx) {
-      sums[kx].x += memory[other * all + own + kx * width];
-      sums[kx].y += memory[other * all + own + kx * width + 1u];
-    }
+    UNROLL for (uint kx = 0; kx < row; ++kx) sums[kx] = sums[kx] + memory[other * all + own + kx * PAIRS];
   }
   Visitor first = visitor;
   Visitor second = visitor;

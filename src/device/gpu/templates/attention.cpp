@@ -79,6 +79,23 @@ struct Blocks {
   std::string text() const { return fmt::format("AttentionBlocks<{}, {}, {}>", rows, inner, width); }
 };
 
+/// What a threadgroup shares.
+using Arrays = std::vector<Piece::Array>;
+
+/// Whether rows of the operand are whole vectors of eight elements.
+bool in_vectors(const Operand& operand) {
+  constexpr std::int64_t vector = 8;
+  const Placed placed = place(operand, false);
+  const std::int64_t bytes = vector * static_cast<std::int64_t>(size_of(operand.access.dtype));
+  const int last = operand.sizes.rank() - 1;
+  bool whole = placed.first % vector == 0 && placed.region.offset % bytes == 0 && placed.region.scale % bytes == 0 &&
+               operand.sizes[last] % vector == 0 && operand.access.strides[last] == 1;
+  for (int axis = 0; axis < last; ++axis) {
+    whole = whole && (operand.sizes[axis] == 1 || operand.access.strides[axis] % vector == 0);
+  }
+  return whole;
+}
+
 class Writer {
  public:
   Writer(const Primitive& primitive, const GpuContext& context)
@@ -95,13 +112,35 @@ class Writer {
     std::string body = fmt::format("  typedef {} Blocks;\n", blocks.text());
     body += "  TileThread self;\n  self.thread_id = thread_id;\n  self.lane_id = lane_id;\n";
     body += "  self.simdgroup_id = simdgroup_id;\n";
-    body += fmt::format("  {}(at, rules, values, memory, group_id.x, self);\n", function_of_blocks());
-    const std::string memory = fmt::format("({}::{})", blocks.text(), is_forward() ? "forward" : "backward");
+    body += fmt::format("  {}(at, rules, values, memory, group_id.x, self);\n", function_of(""));
+    const Piece::Array memory{"float", "memory",
+                              fmt::format("({}::{})", blocks.text(), is_forward() ? "forward" : "backward")};
     std::vector<Call> calls;
-    calls.push_back(call("", static_cast<std::uint32_t>(blocks.rows * 4), memory, body, tiles,
+    calls.push_back(call("", static_cast<std::uint32_t>(blocks.rows * 4), {memory}, body, tiles,
                          grid_size(tiles * sizes_.batches())));
     return std::make_unique<GpuKernel>(
         context_, fmt::format("blocks {}x{} of {}", blocks.rows, blocks.inner, blocks.width), std::move(calls));
+  }
+
+  KernelPtr fragments() const {
+    constexpr std::int64_t rows = 64;  // FragmentBlocks of attention_fragments.metal
+    const std::int64_t inner = is_forward() ? 64 : 32;
+    const std::int64_t width = std::max(sizes_.width, sizes_.values) > 32 ? 64 : 32;
+    const std::int64_t tiles = divide_up(rows_that_stay(), rows);
+    const std::string blocks =
+        fmt::format("FragmentBlocks<{}, {}u, {}u, {}>", element_type(type_), inner, width, is_in_vectors());
+    Arrays arrays{{"uint4", "memory", fmt::format("({}::memory)", blocks)}};
+    const bool to_keys = !is_forward() && primitive_.op != Op::attention_query_gradient;
+    if (to_keys) arrays.push_back({"float", "statistics", fmt::format("{}", 2 * inner)});
+    std::string body = fmt::format("  typedef {} Blocks;\n", blocks);
+    body += "  TileThread self;\n  self.thread_id = thread_id;\n  self.lane_id = lane_id;\n";
+    body += "  self.simdgroup_id = simdgroup_id;\n";
+    body += fmt::format("  {}(at, rules, values, memory, {}group_id.x, self);\n", function_of("_fragments"),
+                        to_keys ? "statistics, " : "");
+    std::vector<Call> calls;
+    calls.push_back(call("_fragments", 128, std::move(arrays), body, tiles, grid_size(tiles * sizes_.batches())));
+    return std::make_unique<GpuKernel>(context_, fmt::format("fragments {}x{} of {}", rows, inner, width),
+                                       std::move(calls));
   }
 
   KernelPtr elements() const {
@@ -109,7 +148,7 @@ class Writer {
     const auto add = [&](const char* function, std::int64_t rows, std::int64_t columns) {
       const std::string body =
           fmt::format("  {}(at, rules, values, ulong(group_id.x) * 256u + thread_id);\n", function);
-      calls.push_back(call("_elements", 256, "", body, 0, groups_for(sizes_.batches() * rows * columns)));
+      calls.push_back(call("_elements", 256, {}, body, 0, groups_for(sizes_.batches() * rows * columns)));
     };
     if (is_forward()) {
       if (at_.result != nullptr) add("attend_element<true>", sizes_.rows, sizes_.values);
@@ -130,10 +169,18 @@ class Writer {
     return keys ? sizes_.columns : sizes_.rows;
   }
 
-  std::string function_of_blocks() const {
-    if (primitive_.op == Op::attention_query_gradient) return "query_gradient<Blocks>";
-    return fmt::format("{}<Blocks, {}, {}>", is_forward() ? "attend" : "key_value_gradient", at_.result != nullptr,
-                       at_.second != nullptr);
+  /// `suffix`: of the functions' names.
+  std::string function_of(std::string_view suffix) const {
+    if (primitive_.op == Op::attention_query_gradient) return fmt::format("query_gradient{}<Blocks>", suffix);
+    return fmt::format("{}{}<Blocks, {}, {}>", is_forward() ? "attend" : "key_value_gradient", suffix,
+                       at_.result != nullptr, at_.second != nullptr);
+  }
+
+  bool is_in_vectors() const {
+    for (const Operand* operand : {at_.query, at_.key, at_.value, at_.gradient, at_.result}) {
+      if (operand != nullptr && !in_vectors(*operand)) return false;
+    }
+    return is_forward() || at_.second == nullptr || in_vectors(*at_.second);
   }
 
   bool draws() const { return at_.uniform != nullptr && at_.uniform->access.slot < 0; }
@@ -147,10 +194,9 @@ class Writer {
     return fmt::format("AttentionRules<{}, {}>", mask, keep);
   }
 
-  /// A kernel of all operands, which come to `body` as `at` and `rules`. `memory`: the floats that a threadgroup
-  /// shares.
-  Call call(const char* suffix, std::uint32_t threads, const std::string& memory, const std::string& body,
-            std::int64_t tiles, std::uint32_t groups) const {
+  /// A kernel of all operands, which come to `body` as `at` and `rules`.
+  Call call(const char* suffix, std::uint32_t threads, Arrays arrays, const std::string& body, std::int64_t tiles,
+            std::uint32_t groups) const {
     Piece piece;
     std::vector<Region> regions;
     std::string set_up = fmt::format("  AttentionPointers<{}> at;\n  {} rules = {{}};\n", element_type(type_), rules());
@@ -174,9 +220,9 @@ class Writer {
     piece.threads = threads;
     piece.values_type = "AttentionValues";
     piece.values_are_wide = true;
-    if (!memory.empty()) piece.arrays.push_back({"float", "memory", memory});
+    piece.arrays = std::move(arrays);
     piece.body = set_up + body;
-    piece.files = {"attention.metal"};
+    piece.files = {std::string_view(suffix) == "_fragments" ? "attention_fragments.metal" : "attention.metal"};
     return make_call(std::move(piece), {groups, 1, 1}, std::move(regions), values(tiles), context_);
   }
 
@@ -243,6 +289,20 @@ std::string why_not(const Primitive& primitive) {
 }
 
 }  // namespace
+
+Verdict judge_attention_fragments(const Primitive& primitive, const GpuContext& context) {
+  if (!context.properties.has_fragments) return decline("tensor cores multiply no fragments here");
+  if (std::string reason = why_not(primitive); !reason.empty()) return decline(reason);
+  const DType type = primitive.inputs[0].access.dtype;
+  if (type != DType::float16 && type != DType::bfloat16) return decline("fragments are of float16 and bfloat16");
+  const Sizes sizes{Operands(primitive)};
+  constexpr std::int64_t widest = 64;
+  if (std::max(sizes.width, sizes.values) > widest) {
+    return decline(fmt::format("heads of {} and {}: fragments hold at most {}", sizes.width, sizes.values, widest));
+  }
+  if (sizes.columns == 0) return decline("there are no keys");
+  return accept([&primitive, &context] { return Writer(primitive, context).fragments(); });
+}
 
 Verdict judge_attention_blocks(const Primitive& primitive, const GpuContext& context) {
   if (std::string reason = why_not(primitive); !reason.empty()) return decline(reason);

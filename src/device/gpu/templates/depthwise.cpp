@@ -43,10 +43,10 @@ class Writer {
     const bool transposed = shared_.primitive().op == Op::convolution_input;
     std::vector<Call> calls = shared_.calls(division, true, [&](const VisitorText& visitor) {
       const std::string body = fmt::format(
-          "  depthwise_lines<{}, {}, {}, {}u, {}u>(left_source, right_source, visitor, {}, memory, "
+          "  depthwise_lines<{}, {}, {}, {}, {}u, {}u>(left_source, right_source, visitor, {}, memory, "
           "group_id.x, thread_id);\n",
-          axis(0, transposed), axis(1, transposed), shared_.offset_type(), pairs_, line_threads,
-          shared_.product_of(visitor));
+          axis(0, transposed), axis(1, transposed), shared_.offset_type(), pixel_stride(shared_.left()), pairs_,
+          line_threads, shared_.product_of(visitor));
       return call(body, line_threads, kernel_[0] * kernel_[1], visitor, division);
     });
     return std::make_unique<GpuKernel>(shared_.context(), "depthwise", std::move(calls));
@@ -60,9 +60,10 @@ class Writer {
     const Division division = divide_lines(slices);
     std::vector<Call> calls = shared_.calls(division, false, [&](const VisitorText& visitor) {
       const std::string body = fmt::format(
-          "  depthwise_weight<{}, {}, {}, {}u, {}u>(left_source, right_source, visitor, {}, memory, "
+          "  depthwise_weight<{}, {}, {}, {}, {}, {}u, {}u>(left_source, right_source, visitor, {}, memory, "
           "group_id.x, thread_id);\n",
-          axis(0, false), axis(1, false), shared_.offset_type(), pairs_, slices, shared_.product_of(visitor));
+          axis(0, false), axis(1, false), shared_.offset_type(), pixel_stride(shared_.left()),
+          pixel_stride(shared_.right()), pairs_, slices, shared_.product_of(visitor));
       return call(body, threads, std::max<std::int64_t>(slices - 1, 1) * kernel_[0] * kernel_[1], visitor, division);
     });
     return std::make_unique<GpuKernel>(shared_.context(), fmt::format("depthwise, lines in {} parts", division.splits),
@@ -85,7 +86,7 @@ class Writer {
 
   Call call(std::string body, std::uint32_t threads, std::int64_t taps, const VisitorText& visitor,
             const Division& division) const {
-    const Piece::Array memory{"float", "memory", fmt::format("{}", taps * 2 * pairs_)};
+    const Piece::Array memory{"float2", "memory", fmt::format("{}", taps * pairs_)};
     return shared_.product_call({"depthwise",
                                  threads,
                                  std::move(body),
@@ -94,6 +95,8 @@ class Writer {
                                  "depthwise.metal"},
                                 visitor, division);
   }
+
+  static std::int64_t pixel_stride(const Operand& image) { return image.access.strides[3]; }
 
   std::string axis(std::size_t which, bool transposed) const {
     return fmt::format("DepthwiseAxis<{}, {}, {}, {}, {}>", kernel_[which], window_.stride[which],
@@ -112,6 +115,10 @@ std::string why_no_layout(const Primitive& primitive) {
   for (const int operand : {0, 1, -1}) {
     if (compile::is_weight(primitive, operand)) continue;
     if (compile::operand_of(primitive, operand).access.strides[1] != 1) return "channels lie apart";
+  }
+  for (const int operand : {0, 1, -1}) {
+    const std::int64_t stride = compile::operand_of(primitive, operand).access.strides[3];
+    if (std::abs(stride) >= std::int64_t{1} << 24) return "pixels lie far apart";
   }
   return "";
 }

@@ -15,7 +15,9 @@ constexpr Implementation linalgs[] = {{"lapack", [](const compile::Primitive&, c
                                          return compile::decline("factorisations are the CPU's LAPACK's");
                                        }}};
 
-constexpr Implementation attentions[] = {{"blocks", judge_attention_blocks}, {"elements", judge_attention_elements}};
+constexpr Implementation attentions[] = {{"fragments", judge_attention_fragments},
+                                         {"blocks", judge_attention_blocks},
+                                         {"elements", judge_attention_elements}};
 
 }  // namespace
 

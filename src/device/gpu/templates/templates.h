@@ -22,7 +22,9 @@ Verdict judge_indexing(const compile::Primitive& primitive, const GpuContext& co
 Verdict judge_sort(const compile::Primitive& primitive, const GpuContext& context);
 Verdict judge_scan(const compile::Primitive& primitive, const GpuContext& context);
 
-/// Attention and its gradients in blocks, for heads of at most 128; and an element a thread, for all.
+/// Attention and its gradients on tensor cores, for float16 and bfloat16 and heads of at most 64; in blocks, for heads
+/// of at most 128; and an element a thread, for all.
+Verdict judge_attention_fragments(const compile::Primitive& primitive, const GpuContext& context);
 Verdict judge_attention_blocks(const compile::Primitive& primitive, const GpuContext& context);
 Verdict judge_attention_elements(const compile::Primitive& primitive, const GpuContext& context);
 

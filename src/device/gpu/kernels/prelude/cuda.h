@@ -14,6 +14,7 @@
 #include "cuda/simdgroup.h"
 #include "cuda/matrix.h"
 #include "cuda/tile.h"
+#include "cuda/fragments.h"
 #include "cuda/atomics.h"
 #include "shared/each.h"
 #include "cuda/entry.h"

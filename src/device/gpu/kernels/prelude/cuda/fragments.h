@@ -1,0 +1,59 @@
+#pragma once
+// Fragments of matrices on tensor cores: mma.sync and ldmatrix (PTX ISA 9.7.14). The rest is in fragments.metal, which
+// declares the types after this.
+#define RUSSET_OWN_FRAGMENTS
+
+namespace russet_cuda {
+
+inline uint shared_address(const void* memory) {
+  uint address;
+  asm("{ .reg .u64 shared; cvta.to.shared.u64 shared, %1; cvt.u32.u64 %0, shared; }" : "=r"(address) : "l"(memory));
+  return address;
+}
+
+/// Four matrices of 8 x 8, the rows of which eight lanes each point to.
+inline void load_matrices(uint* pairs, const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(pairs[0]), "=r"(pairs[1]), "=r"(pairs[2]), "=r"(pairs[3])
+               : "r"(shared_address(row))
+               : "memory");
+}
+inline void load_transposed_matrices(uint* pairs, const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(pairs[0]), "=r"(pairs[1]), "=r"(pairs[2]), "=r"(pairs[3])
+               : "r"(shared_address(row))
+               : "memory");
+}
+
+inline void multiply(half, float* sum, const uint* left, const uint* right) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
+      "%3};"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+      : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]), "r"(right[1]));
+}
+inline void multiply(bfloat, float* sum, const uint* left, const uint* right) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+      : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]), "r"(right[1]));
+}
+
+}  // namespace russet_cuda
+
+template <class Left, class T>
+inline void load_left(Left& left, const T* memory, uint stride, uint lane_id) {
+  russet_cuda::load_matrices(left.pairs, memory + lane_id % 16u * stride + lane_id / 16u * 8u);
+}
+template <class Right, class T>
+inline void load_right_columns(Right& right, const T* memory, uint stride, uint lane_id) {
+  russet_cuda::load_matrices(right.pairs,
+                             memory + (lane_id / 16u * 8u + lane_id % 8u) * stride + lane_id / 8u % 2u * 8u);
+}
+template <class Right, class T>
+inline void load_right_rows(Right& right, const T* memory, uint stride, uint lane_id) {
+  russet_cuda::load_transposed_matrices(right.pairs, memory + lane_id % 16u * stride + lane_id / 16u * 8u);
+}
+template <class T, uint WHICH, class Sum, class Left, class Right>
+inline void multiply_fragments(Sum& sum, const Left& left, const Right& right, uint) {
+  russet_cuda::multiply(T(), sum.at, left.pairs, right.pairs + WHICH * 2u);
+}
