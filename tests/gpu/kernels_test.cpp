@@ -224,6 +224,7 @@ TEST(Kernels, AttentionOnTensorCores) {
     add_attentions(cases, type, {{2}, 18, 70, 24, 40, false, Shape{2, 1, 70}, false, 0.25});
     add_attentions(cases, type, {{1, 2}, 130, 33, 5, 7, false, Shape{130, 33}, true, 0.2, false});
     add_attentions(cases, type, {{2}, 66, 35, 48, 64}, Layout::reversed);
+    add_attentions(cases, type, {{3}, 37, 76, 32, 32, false, {}, false, 0.3});  // four numbers of a row at a time
     add_attentions(cases, type, {{}, 1, 1, 1, 1});
     add_attentions(cases, type, {{2}, 0, 5, 8, 8});
   }

@@ -76,6 +76,9 @@ struct Properties {
   bool takes_prologues = true;
   /// Whether fragments of matrices (kernels/fragments.metal) are multiplied by tensor cores.
   bool has_fragments = false;
+  /// Elements of a row that a thread takes in registers, and values of them that it keeps from one sweep to the next.
+  int row_elements = 16;
+  int kept_values = 64;
   std::string name{};    // "Apple M2 Pro"; empty: what is found out of this GPU is not kept
   std::string system{};  // version and build of the system that compiles its kernels
 };

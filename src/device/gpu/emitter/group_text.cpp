@@ -397,6 +397,7 @@ std::string GroupText::compute(int position) const {
       const std::string_view draw = in.op == Op::uniform  ? "uniform_at"
                                     : in.op == Op::normal ? "normal_at"
                                                           : "random_bits_at";
+      if (draws_vectors(in)) return fmt::format("uniform_of(w{}[k])", position);
       return fmt::format("{}(values.seed{}, values.draw{}, ulong({}))", draw, position, position, input(0));
     }
     case Kind::compute: {
@@ -410,7 +411,24 @@ std::string GroupText::compute(int position) const {
   }
 }
 
+/// Whether the numbers of a vector are the four words of one block of Philox.
+bool GroupText::draws_vectors(const Instruction& in) const {
+  if (in.kind != Kind::random || in.op != Op::uniform || walk_.width != 4 || in.inputs[0] < 0) return false;
+  const Instruction& position = at(in.inputs[0]);
+  if (position.kind != Kind::index || !is_full(position)) return false;
+  Access access = group_.accesses[index_of(position.access)];
+  access.dtype = in.dtype;  // positions do not lie in memory
+  return is_aligned(access, walk_.inner, walk_.width);
+}
+
 void GroupText::open_lanes(const Phase& phase) {
+  for (const int position : phase.full) {
+    const Instruction& in = at(position);
+    if (!draws_vectors(in)) continue;
+    kernel_.line("const uint4 d{0} = philox(values.seed{0}, values.draw{0}, ulong(o{1}) >> 2ul);", position,
+                 offset_of_access_[index_of(at(in.inputs[0]).access)]);
+    kernel_.line("const uint w{0}[4] = {{d{0}.x, d{0}.y, d{0}.z, d{0}.w}};", position);
+  }
   for (const int position : phase.full) {
     const Instruction& in = at(position);
     if (in.kind != Kind::load || !is_vector(in.access)) continue;

@@ -76,6 +76,7 @@ class GroupText {
 
   void find_offsets(GroupPart part);
   std::vector<bool> used_accesses(GroupPart part) const;
+  bool draws_vectors(const compile::Instruction& in) const;
   void open_lanes(const Phase& phase);
   void close_lanes(const Phase& phase);
   void bind_uniform(int position);

@@ -21,9 +21,6 @@ struct Division {
   std::int64_t chunk = 0;  // elements
 };
 
-/// Values that a thread keeps at most.
-constexpr int most_kept = 64;
-
 int power_of_two_from(std::int64_t count) {
   int power = 1;
   while (power < count) power *= 2;
@@ -68,7 +65,9 @@ class RowEmitter {
     const std::int64_t items = divide_up(columns_, walk_.width);
     const std::uint32_t most = context_.properties.max_threads;
     const int per_item = walk_.width * std::max(kept.kept_count, 1);
-    const int room = std::max(1, std::min(16 / walk_.width, most_kept / per_item));  // items of a thread
+    const Properties& gpu = context_.properties;
+    const int room =
+        std::max(1, std::min(gpu.row_elements / walk_.width, gpu.kept_values / per_item));  // items of a thread
     const bool several = kept.list.size() > 1 && kept.kept_count > 0;
     if (columns_ <= 8 && rows_ >= 2048) {
       division_.lanes = 1;
@@ -124,6 +123,12 @@ class RowEmitter {
   void sweep(KernelText& kernel, GroupText& text, const Phase& phase, const std::vector<Reduction>& reductions) const {
     const int width = walk_.width;
     const std::string first = division_.lanes == 1 ? "0u" : lane();
+    const bool in_blocks = division_.items > 0 && std::any_of(reductions.begin(), reductions.end(),
+                                                              [](const Reduction& one) { return one.has_blocks(); });
+    for (const Reduction& reduction : reductions) {
+      if (in_blocks && reduction.has_blocks()) reduction.define_block(kernel, 1);
+    }
+    if (in_blocks) kernel.line("float added = 0.0f;");
     if (division_.items > 0) {
       kernel.line("#pragma unroll");
       kernel.line("for (uint j = 0u; j < {}u; ++j) {{", division_.items);
@@ -138,12 +143,20 @@ class RowEmitter {
     text.define_places(group_.split, group_.space.rank(), item, true);
     text.run_full(phase, [&] {
       for (const Reduction& reduction : reductions) {
-        const std::int16_t input = text.at(reduction.position()).inputs[0];
-        reduction.add(kernel, reduction.element(text.value(input)), width > 1 ? "(at + k)" : "at");
+        const std::string value = reduction.element(text.value(text.at(reduction.position()).inputs[0]));
+        if (in_blocks && reduction.has_blocks()) {
+          reduction.add_to_block(kernel, value, width > 1 ? "j == 0u && k == 0u" : "j == 0u", "");
+        } else {
+          reduction.add(kernel, value, width > 1 ? "(at + k)" : "at");
+        }
       }
     });
+    if (in_blocks) kernel.line("added += {}.0f;", width);
     kernel.line("}");
     if (division_.items > 0) kernel.line("}");
+    for (const Reduction& reduction : reductions) {
+      if (in_blocks && reduction.has_blocks()) reduction.end_block(kernel, "added", "");
+    }
   }
 
   void combine(KernelText& kernel, const Reduction& reduction) const {

@@ -106,7 +106,7 @@ struct ReadMask {
 struct KeepDrawn {
   ulong seed, offset, first, block;
   uint4 words;
-  uint columns;
+  uint columns, threshold;  // of the upper 24 bits of a word
   float dropout, kept;
 
   void start(constant AttentionValues& values, uint batch) {
@@ -116,8 +116,10 @@ struct KeepDrawn {
     block = 0xfffffffffffffffful;
     columns = values.columns;
     dropout = values.dropout;
+    threshold = uint(precise::ceil(values.dropout * 16777216.0f));
     kept = values.kept;
   }
+  float factor_of(uint word) const { return word >> 8u >= threshold ? kept : 0.0f; }
   float factor(uint row, uint column) {
     if (dropout == 0.0f) return 1.0f;
     const ulong position = first + ulong(row) * ulong(columns) + ulong(column);
@@ -128,7 +130,7 @@ struct KeepDrawn {
     const uint which = uint(position) & 3u;
     const uint low = which == 0u ? words.x : words.y;
     const uint high = which == 2u ? words.z : words.w;
-    return float((which < 2u ? low : high) >> 8u) * 5.9604644775390625e-8f >= dropout ? kept : 0.0f;
+    return factor_of(which < 2u ? low : high);
   }
 };
 
@@ -137,10 +139,13 @@ template <class U>
 struct KeepRead {
   device const U* uniform;
   AttentionMatrix<U> matrix;
+  uint rows, columns;
   float dropout, kept;
 
   void start(constant AttentionValues& values, uint batch) {
     matrix.start(uniform, values.uniform, values, batch);
+    rows = values.rows;
+    columns = values.columns;
     dropout = values.dropout;
     kept = values.kept;
   }
@@ -171,6 +176,9 @@ struct AttentionRules {
     return sees(row, column) ? mask.apply(product * scale, row, column) : -INFINITY;
   }
   float kept(uint row, uint column) { return sees(row, column) ? keep.factor(row, column) : 0.0f; }
+  /// Whether all rows and columns up to these are seen, which holds for most blocks.
+  bool sees_all(uint last_row, uint last_column) const { return !causal && last_row < rows && last_column < columns; }
+  float seen_score(float product, uint row, uint column) const { return mask.apply(product * scale, row, column); }
 };
 
 /// Blocks of ROWS rows that stay and INNER rows that pass, of at most WIDTH columns.

@@ -114,6 +114,98 @@ void write_fragments(thread const SumFragment* sums, thread const AttentionVisit
   }
 }
 
+// What four elements of a lane are multiplied by for dropout: of a fragment of scores whose first element is at
+// (row, column), or, TRANSPOSED, of one whose rows are columns of the scores.
+
+template <bool TRANSPOSED, class Keep>
+void keep_each(thread float* factors, thread Keep& keep, uint row, uint column, uint lane_id) {
+  UNROLL for (uint i = 0; i < 4u; ++i) {
+    const uint down = fragment_row(lane_id, i);
+    const uint across = fragment_column(lane_id, i);
+    factors[i] = keep.factor(row + (TRANSPOSED ? across : down), column + (TRANSPOSED ? down : across));
+  }
+}
+
+template <bool TRANSPOSED, class U>
+void keep_fragment(thread float* factors, thread KeepRead<U>& keep, uint row, uint column, bool whole, uint lane_id) {
+  if (whole) {
+    keep_each<TRANSPOSED>(factors, keep, row, column, lane_id);
+    return;
+  }
+  UNROLL for (uint i = 0; i < 4u; ++i) {
+    const uint down = fragment_row(lane_id, i);
+    const uint across = fragment_column(lane_id, i);
+    const uint at_row = row + (TRANSPOSED ? across : down);
+    const uint at_column = column + (TRANSPOSED ? down : across);
+    factors[i] = at_row < keep.rows && at_column < keep.columns ? keep.factor(at_row, at_column) : 0.0f;
+  }
+}
+
+/// Two lanes share the four numbers of a block of Philox: each computes one of their two rows.
+inline void keep_pairs(thread float* factors, thread const KeepDrawn& keep, uint row, uint column, uint lane_id) {
+  const bool odd = (lane_id & 1u) != 0u;
+  const uint own_row = row + lane_id / 4u + (odd ? 8u : 0u);
+  const ulong position = keep.first + ulong(own_row) * ulong(keep.columns) + ulong(column + lane_id % 4u / 2u * 4u);
+  const uint4 words = philox(keep.seed, keep.offset, position >> 2ul);
+  const uint first = simd_shuffle_xor(odd ? words.x : words.z, 1);
+  const uint second = simd_shuffle_xor(odd ? words.y : words.w, 1);
+  factors[0] = keep.factor_of(odd ? first : words.x);
+  factors[1] = keep.factor_of(odd ? second : words.y);
+  factors[2] = keep.factor_of(odd ? words.z : first);
+  factors[3] = keep.factor_of(odd ? words.w : second);
+}
+
+/// Four lanes, each with four blocks of Philox in common with the others: each computes one, then they are transposed.
+inline void keep_quads(thread float* factors, thread const KeepDrawn& keep, uint row, uint column, uint lane_id) {
+  const uint own = lane_id / 4u % 4u;
+  const uint own_row = row + lane_id % 4u * 2u + own % 2u;
+  const uint own_column = column + lane_id / 16u * 4u + own / 2u * 8u;
+  const ulong position = keep.first + ulong(own_row) * ulong(keep.columns) + ulong(own_column);
+  const uint4 words = philox(keep.seed, keep.offset, position >> 2ul);
+  const bool odd = (own & 1u) != 0u;
+  const uint a = simd_shuffle_xor(odd ? words.x : words.y, 4);
+  const uint b = simd_shuffle_xor(odd ? words.z : words.w, 4);
+  // Of the lanes of one pair: word own % 2 of both, then word 2 + own % 2 of both.
+  const uint low_first = odd ? a : words.x;
+  const uint low_second = odd ? words.y : a;
+  const uint high_first = odd ? b : words.z;
+  const uint high_second = odd ? words.w : b;
+  const bool upper = own >= 2u;
+  const uint c = simd_shuffle_xor(upper ? low_first : high_first, 8);
+  const uint d = simd_shuffle_xor(upper ? low_second : high_second, 8);
+  factors[0] = keep.factor_of(upper ? c : low_first);
+  factors[1] = keep.factor_of(upper ? d : low_second);
+  factors[2] = keep.factor_of(upper ? high_first : c);
+  factors[3] = keep.factor_of(upper ? high_second : d);
+}
+
+template <bool TRANSPOSED>
+void keep_fragment(thread float* factors, thread KeepDrawn& keep, uint row, uint column, bool, uint lane_id) {
+  if (keep.dropout == 0.0f) {
+    UNROLL for (uint i = 0; i < 4u; ++i) factors[i] = 1.0f;
+  } else if (keep.columns % 4u != 0u) {
+    keep_each<TRANSPOSED>(factors, keep, row, column, lane_id);
+  } else if constexpr (TRANSPOSED) {
+    keep_quads(factors, keep, row, column, lane_id);
+  } else {
+    keep_pairs(factors, keep, row, column, lane_id);
+  }
+}
+
+/// Scores of products, at (row, column) and on. `whole`: all of them are seen.
+template <bool TRANSPOSED, class Rules>
+void score_fragment(thread SumFragment& products, thread const Rules& rules, uint row, uint column, bool whole,
+                    uint lane_id) {
+  UNROLL for (uint i = 0; i < 4u; ++i) {
+    const uint down = fragment_row(lane_id, i);
+    const uint across = fragment_column(lane_id, i);
+    const uint at_row = row + (TRANSPOSED ? across : down);
+    const uint at_column = column + (TRANSPOSED ? down : across);
+    products.at[i] = whole ? rules.seen_score(products.at[i], at_row, at_column)
+                           : rules.score(products.at[i], at_row, at_column);
+  }
+}
+
 struct FragmentPlace {
   uint batch, first;  // the block's first row
   uint own;           // the simdgroup's
@@ -157,15 +249,14 @@ void attend_fragments(thread const AttentionPointers<T>& at, thread Rules& rules
                                                 self.thread_id);
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (place.own >= values.rows) continue;
+    const bool whole = rules.sees_all(place.own + Blocks::own_rows - 1u, first + Blocks::inner - 1u);
     SumFragment scores[Blocks::inner / 8];
     multiply_by_columns<Blocks>(scores, queries, keys, self.lane_id);
     float next[2] = {largest[0], largest[1]};
     UNROLL for (uint j = 0; j < Blocks::inner / 8; ++j) {
-      UNROLL for (uint i = 0; i < 4u; ++i) {
-        scores[j].at[i] = rules.score(scores[j].at[i], place.own + fragment_row(self.lane_id, i),
-                                      first + j * 8u + fragment_column(self.lane_id, i));
-        next[i / 2u] = max(next[i / 2u], scores[j].at[i]);
-      }
+      score_fragment<false>(scores[j], rules, place.own, first + j * 8u, whole, self.lane_id);
+      UNROLL for (uint i = 0; i < 4u; ++i) next[i / 2u] = max(next[i / 2u], scores[j].at[i]);
     }
     float base[2];
     float factor[2];
@@ -178,13 +269,12 @@ void attend_fragments(thread const AttentionPointers<T>& at, thread Rules& rules
       total[i] *= factor[i];
     }
     UNROLL for (uint j = 0; j < Blocks::inner / 8; ++j) {
+      float kept[4];
+      if constexpr (RESULT) keep_fragment<false>(kept, rules.keep, place.own, first + j * 8u, whole, self.lane_id);
       UNROLL for (uint i = 0; i < 4u; ++i) {
         const float p = precise::exp(scores[j].at[i] - base[i / 2u]);
         total[i / 2u] += p;
-        if constexpr (RESULT) {
-          scores[j].at[i] = p * rules.kept(place.own + fragment_row(self.lane_id, i),
-                                           first + j * 8u + fragment_column(self.lane_id, i));
-        }
+        if constexpr (RESULT) scores[j].at[i] = p * kept[i];
       }
     }
     if constexpr (RESULT) {
@@ -255,16 +345,19 @@ void query_gradient_fragments(thread const AttentionPointers<T>& at, thread Rule
     load_fragment_rows<Blocks, Blocks::inner>(keys, key, first, values.columns, values.width, self.thread_id);
     load_fragment_rows<Blocks, Blocks::inner>(value_rows, value, first, values.columns, values.values, self.thread_id);
     threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (place.own >= values.rows) continue;
+    const bool whole = rules.sees_all(place.own + Blocks::own_rows - 1u, first + Blocks::inner - 1u);
     SumFragment scores[Blocks::inner / 8];
     SumFragment slopes[Blocks::inner / 8];
     multiply_by_columns<Blocks>(scores, queries, keys, self.lane_id);
     multiply_by_columns<Blocks>(slopes, gradients, value_rows, self.lane_id);
     UNROLL for (uint j = 0; j < Blocks::inner / 8; ++j) {
+      float kept[4];
+      score_fragment<false>(scores[j], rules, place.own, first + j * 8u, whole, self.lane_id);
+      keep_fragment<false>(kept, rules.keep, place.own, first + j * 8u, whole, self.lane_id);
       UNROLL for (uint i = 0; i < 4u; ++i) {
-        const uint row = place.own + fragment_row(self.lane_id, i);
-        const uint column = first + j * 8u + fragment_column(self.lane_id, i);
-        const float p = precise::exp(rules.score(scores[j].at[i], row, column) - logsumexp[i / 2u]);
-        slopes[j].at[i] = p * (slopes[j].at[i] * rules.kept(row, column) - delta[i / 2u]);
+        const float p = precise::exp(scores[j].at[i] - logsumexp[i / 2u]);
+        slopes[j].at[i] = p * (slopes[j].at[i] * kept[i] - delta[i / 2u]);
       }
     }
     multiply_by_rows<Blocks>(sums, slopes, keys, self.lane_id);
@@ -321,19 +414,21 @@ void key_value_gradient_fragments(thread const AttentionPointers<T>& at, thread 
       if constexpr (KEY) statistics[Blocks::inner + self.thread_id] = row < values.rows ? delta.at(row, 0u) : 0.0f;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (place.own >= values.columns) continue;
+    const bool whole = rules.sees_all(first + Blocks::inner - 1u, place.own + Blocks::own_rows - 1u);
     SumFragment scores[Blocks::inner / 8];
     SumFragment slopes[Blocks::inner / 8];
     multiply_by_columns<Blocks>(scores, keys, queries, self.lane_id);
     if constexpr (KEY) multiply_by_columns<Blocks>(slopes, value_rows, gradients, self.lane_id);
     UNROLL for (uint j = 0; j < Blocks::inner / 8; ++j) {
+      float kept[4];
+      score_fragment<true>(scores[j], rules, first + j * 8u, place.own, whole, self.lane_id);
+      keep_fragment<true>(kept, rules.keep, first + j * 8u, place.own, whole, self.lane_id);
       UNROLL for (uint i = 0; i < 4u; ++i) {
-        const uint inner_row = j * 8u + fragment_column(self.lane_id, i);
-        const uint row = first + inner_row;
-        const uint column = place.own + fragment_row(self.lane_id, i);
-        const float p = precise::exp(rules.score(scores[j].at[i], row, column) - statistics[inner_row]);
-        const float kept = rules.kept(row, column);
-        scores[j].at[i] = p * kept;
-        if constexpr (KEY) slopes[j].at[i] = p * (slopes[j].at[i] * kept - statistics[Blocks::inner + inner_row]);
+        const uint row = j * 8u + fragment_column(self.lane_id, i);
+        const float p = precise::exp(scores[j].at[i] - statistics[row]);
+        scores[j].at[i] = p * kept[i];
+        if constexpr (KEY) slopes[j].at[i] = p * (slopes[j].at[i] * kept[i] - statistics[Blocks::inner + row]);
       }
     }
     if constexpr (VALUE) multiply_by_rows<Blocks>(value_sums, scores, gradients, self.lane_id);

@@ -30,12 +30,15 @@ inline uint2 random_pair(ulong seed, ulong offset, ulong position) {
   return (position & 1ul) != 0ul ? make_uint2(words.z, words.w) : make_uint2(words.x, words.y);
 }
 
+/// In [0, 1): the upper 24 bits.
+inline float uniform_of(uint word) { return float(word >> 8u) * 5.9604644775390625e-8f; }
+
 inline float uniform_at(ulong seed, ulong offset, ulong position) {
   const uint4 words = philox(seed, offset, position >> 2ul);
   const uint which = uint(position) & 3u;
   const uint low = which == 0u ? words.x : words.y;
   const uint high = which == 2u ? words.z : words.w;
-  return float((which < 2u ? low : high) >> 8u) * 5.9604644775390625e-8f;
+  return uniform_of(which < 2u ? low : high);
 }
 
 inline long random_bits_at(ulong seed, ulong offset, ulong position) {

@@ -53,7 +53,7 @@ inline void add_distance(thread float& sum, thread float& sum_of_squares, thread
 inline void add_distances(thread float& squares, thread float& mean, thread float& rest, thread float& count,
                           thread float& sum, thread float& sum_of_squares, float added) {
   count += added;
-  const float move = sum / count;
+  const float move = count > 0.0f ? sum / count : 0.0f;
   squares += sum_of_squares - sum * move;
   rest += move;
   settle_mean(mean, rest);
