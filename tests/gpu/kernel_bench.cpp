@@ -73,12 +73,12 @@ Bench& bench() {
   return bench;
 }
 
-constexpr std::int64_t margin = 5;  // elements before and after those of an operand
+constexpr std::int64_t margin = Array{}.margin;  // of what prologues read
 
 /// Strides of a layout, offset of element (0, 0, ...), and the elements of the whole allocation.
 Operand lay_out(const Array& array, std::int32_t slot, std::int64_t& elements) {
   const int rank = array.sizes.rank();
-  Operand operand{{slot, array.dtype, margin, -1, contiguous_strides(array.sizes)}, array.sizes};
+  Operand operand{{slot, array.dtype, array.margin, -1, contiguous_strides(array.sizes)}, array.sizes};
   Strides& strides = operand.access.strides;
   std::vector<int> order;  // axes from the outermost in memory
   for (int axis = 0; axis < rank; ++axis) order.push_back(axis);
@@ -90,7 +90,7 @@ Operand lay_out(const Array& array, std::int32_t slot, std::int64_t& elements) {
     stride *= std::max<std::int64_t>(array.sizes[order[static_cast<std::size_t>(i)]], 1);
     if (array.layout == Layout::spaced) stride += 3;
   }
-  elements = stride + 2 * margin;
+  elements = stride + 2 * array.margin;
   if (array.layout == Layout::flipped && rank > 0) {
     operand.access.offset += strides[rank - 1] * (std::max<std::int64_t>(array.sizes[rank - 1], 1) - 1);
     strides[rank - 1] = -strides[rank - 1];
@@ -125,6 +125,7 @@ std::vector<std::byte> filled(const Operand& operand, const Fill& fill, std::int
       const bool integral = fill.whole || !is_floating(operand.access.dtype);
       double value = integral ? static_cast<double>(whole(engine)) : real(engine);
       if (fill.nan_share > 0 && chance(engine) < fill.nan_share) value = std::nan("");
+      if (fill.infinity_share > 0 && chance(engine) < fill.infinity_share) value = HUGE_VAL;
       const auto element = convert_element<Element>(value);
       std::memcpy(bytes.data() + at * static_cast<std::int64_t>(sizeof(Element)), &element, sizeof(Element));
     });

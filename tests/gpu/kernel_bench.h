@@ -20,8 +20,9 @@ std::string name_of(Layout layout);
 struct Fill {
   double low = -2;
   double high = 2;
-  bool whole = false;    // whole numbers, high included
-  double nan_share = 0;  // of the elements
+  bool whole = false;         // whole numbers, high included
+  double nan_share = 0;       // of the elements
+  double infinity_share = 0;  // likewise
 };
 
 struct Array {
@@ -29,7 +30,8 @@ struct Array {
   Shape sizes;
   Layout layout = Layout::contiguous;
   Fill fill{};
-  unsigned seed = 0;  // of its numbers; 0: by its place among the inputs
+  unsigned seed = 0;        // of its numbers; 0: by its place among the inputs
+  std::int64_t margin = 5;  // elements before and after its own; without prologues, another one than 5 is possible
 };
 
 /// One application of a primitive. The output's layout is `output.layout`.

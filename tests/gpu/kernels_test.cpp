@@ -216,6 +216,47 @@ TEST(Kernels, AttentionOfEveryType) {
   expect_right(cases);
 }
 
+/// `aligned`: operands are read in vectors.
+void on_tensor_cores(Case& one, bool aligned) {
+  one.fragments = true;
+  for (Array& input : one.inputs) input.margin = aligned ? 16 : 5;
+  one.output.margin = aligned ? 16 : 5;
+  if (one.second) one.second->margin = aligned ? 16 : 5;
+}
+
+TEST(Kernels, ProductsOfFloat32OnTensorCores) {
+  std::vector<Case> cases;
+  const auto add = [&](const Shape& left, const Shape& right, const Shape& result, Layout left_layout,
+                       Layout right_layout) {
+    cases.push_back(product(DType::float32, left, right, result, left_layout, right_layout));
+  };
+  add({132, 48}, {48, 140}, {132, 140}, Layout::contiguous, Layout::contiguous);
+  add({132, 52}, {52, 20}, {132, 20}, Layout::contiguous, Layout::reversed);
+  add({20, 36}, {36, 132}, {20, 132}, Layout::reversed, Layout::contiguous);
+  add({4, 4}, {4, 4}, {4, 4}, Layout::reversed, Layout::reversed);
+  add({20, 1500}, {1500, 68}, {20, 68}, Layout::contiguous, Layout::contiguous);
+  add({2, 3, 12, 20}, {2, 3, 20, 8}, {2, 3, 12, 8}, Layout::contiguous, Layout::contiguous);
+  add({130, 48}, {48, 138}, {130, 138}, Layout::contiguous, Layout::reversed);
+  add_convolutions(cases, DType::float32, {2, 16, 5, 8, 72, 1, 1, {.kernel = {1, 1}}}, Layout::channels_last);
+  cases.push_back(cases.front());
+  cases.back().updates = true;
+  for (Case& one : cases) on_tensor_cores(one, true);
+  for (const Outcome& outcome : run(cases)) EXPECT_EQ(outcome.kernel.find("split product"), 0U) << outcome.name;
+  // What cannot be split sends a tile to fused multiply-add.
+  const auto with = [&](const Fill& left, const Fill& right) {
+    cases.push_back(cases.front());
+    cases.back().inputs[0].fill = left;
+    cases.back().inputs[1].fill = right;
+    cases.back().scale = 0;
+  };
+  with({-2, 2, false, 0.01}, {});
+  with({-2, 2, false, 0, 0.001}, {});
+  with({-3e38, 3e38}, {-0.01, 0.01});
+  with({-1e-36, 1e-36}, {});
+  with({-1e-20, 1e-20}, {-1e20, 1e20});
+  expect_right(cases);
+}
+
 TEST(Kernels, AttentionOnTensorCores) {
   std::vector<Case> cases;
   for (const DType type : {DType::float16, DType::bfloat16}) {
@@ -228,9 +269,12 @@ TEST(Kernels, AttentionOnTensorCores) {
     add_attentions(cases, type, {{}, 1, 1, 1, 1});
     add_attentions(cases, type, {{2}, 0, 5, 8, 8});
   }
-  for (Case& one : cases) {
-    one.fragments = true;
-    one.tolerance *= 2;  // probabilities and slopes are rounded, too
+  const std::size_t count = cases.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    cases[i].tolerance *= 2;  // probabilities and slopes are rounded, too
+    cases.push_back(cases[i]);
+    on_tensor_cores(cases[i], true);
+    on_tensor_cores(cases.back(), false);
   }
   for (const Outcome& outcome : run(cases)) EXPECT_EQ(outcome.kernel.find("fragments"), 0U) << outcome.name;
   expect_right(cases);

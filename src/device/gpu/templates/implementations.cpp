@@ -4,8 +4,10 @@
 namespace russet::gpu {
 namespace {
 
-constexpr Implementation contractions[] = {
-    {"depthwise", judge_depthwise}, {"tiles", judge_tiles}, {"elements", judge_elements}};
+constexpr Implementation contractions[] = {{"depthwise", judge_depthwise},
+                                           {"split product", judge_split_product},
+                                           {"tiles", judge_tiles},
+                                           {"elements", judge_elements}};
 constexpr Implementation windows[] = {{"windows", judge_windows}};
 constexpr Implementation indexing[] = {{"pieces", judge_indexing}};
 constexpr Implementation sorts[] = {{"sort", judge_sort}};
