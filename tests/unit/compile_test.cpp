@@ -604,6 +604,45 @@ TEST(Passes, BundlesHoldTemporariesWhereThePeakIsNot) {
   EXPECT_EQ(together.program.arena_bytes, alone.program.arena_bytes);
 }
 
+/// A device on which running sums may share a step, and sums of columns another one, but one bundle waits at a time.
+class OneWaits final : public compile::Target {
+ public:
+  std::unique_ptr<compile::Kernel> compile(const compile::Step&) const override { return std::make_unique<Nothing>(); }
+  compile::Sharing sharing(const compile::Step& step) const override {
+    const char* const kind = std::holds_alternative<compile::Group>(step) ? "sum" : "running sum";
+    return {kind, kind};
+  }
+  compile::BundleLimits bundle_limits() const override {
+    return {.members = 64, .codes = 1, .waiting = 1, .window = 64, .held_bytes = std::size_t{1} << 30};
+  }
+};
+
+/// How many steps read a temporary that no step before them wrote.
+int reads_too_early(const compile::Program& program) {
+  std::set<std::int32_t> written;
+  int count = 0;
+  for (const compile::Step& step : program.steps) {
+    bool early = false;
+    std::set<std::int32_t> writes;
+    compile::for_each_access(step, [&](std::int32_t slot, bool is_write) {
+      if (is_write) writes.insert(slot);
+      const bool temporary = program.slots[static_cast<std::size_t>(slot)].kind == compile::Slot::Kind::temporary;
+      early |= !is_write && temporary && !written.contains(slot);
+    });
+    count += early;
+    written.insert(writes.begin(), writes.end());
+  }
+  return count;
+}
+
+// The bundle that makes room for a step took in, from further down, a step that reads what this one writes.
+TEST(Passes, ABundleThatMakesRoomPullsNothingPastTheStepThatWantsIt) {
+  for (const int length : {2, 3, 6}) {
+    const compile::Plan plan = compile::make_plan(chain(length, 20000), OneWaits());
+    EXPECT_EQ(reads_too_early(plan.program), 0) << length;
+  }
+}
+
 /// A device whose kernels take few arrays.
 class FewAccesses final : public compile::Target {
  public:

@@ -77,9 +77,9 @@ class Bundler {
       done_.push_back(std::move(step));
       return;
     }
-    taken_[now_] = true;
-    const std::size_t place = place_for(sharing);
+    const std::size_t place = place_for(sharing);  // a bundle that makes room pulls steps, none past this one
     join(place, step, sharing, large && waits ? held : 0);
+    taken_[now_] = true;
     if (!waits || waiting_[place].members.size() == limits_.members) close(place);
   }
 

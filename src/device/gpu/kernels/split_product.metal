@@ -8,45 +8,49 @@
 
 /// Tiles of 128 x 128, in slices of 16: eight simdgroups, two by four, of 64 x 32 each.
 enum : uint {
-  split_side = 128,
+  split_rows = 128,
+  split_columns = 128,
   split_depth = 16,
+  split_groups_across = 4,  // simdgroups
   split_threads = 256,
-  split_down = 4,    // fragments of a simdgroup
+  split_down = 4,  // fragments of a simdgroup
   split_across = 4,
   split_line = split_depth + 4,  // where depths are neighbours: a line, so that its fragments lie in different banks
-  split_step = split_side + 8,   // where lines are neighbours
-  split_operand = split_side * split_line,
-  split_memory = 2 * split_operand  // floats of threadgroup memory
+  split_left = split_rows * split_line,  // floats of threadgroup memory
+  split_right = split_columns * split_line,
+  split_memory = split_left + split_right
 };
 
-/// What a thread brings of an operand: two vectors of four. ALONG_DEPTH: neighbours along the depth.
-template <bool ALONG_DEPTH>
+/// What a thread brings of an operand of SIDE lines: vectors of four. ALONG_DEPTH: neighbours along the depth.
+template <uint SIDE, bool ALONG_DEPTH>
 struct SplitLoader {
+  enum : uint { count = SIDE * split_depth / 4 / split_threads, step_stride = SIDE + 8 };
+
   static uint line(uint i, uint thread_id) {
     const uint at = i * split_threads + thread_id;
-    return ALONG_DEPTH ? at / 4u : at % 32u * 4u;
+    return ALONG_DEPTH ? at / (split_depth / 4) : at % (SIDE / 4) * 4u;
   }
   static uint step(uint i, uint thread_id) {
     const uint at = i * split_threads + thread_id;
-    return ALONG_DEPTH ? at % 4u * 4u : at / 32u;
+    return ALONG_DEPTH ? at % (split_depth / 4) * 4u : at / (SIDE / 4);
   }
-  static uint place(uint line, uint step) { return ALONG_DEPTH ? line * split_line + step : step * split_step + line; }
+  static uint place(uint line, uint step) { return ALONG_DEPTH ? line * split_line + step : step * step_stride + line; }
 
   template <class Source, class Offset>
-  static void read(thread float4* elements, thread const Source& source, Offset line_stride, Offset step_stride,
+  static void read(thread float4* elements, thread const Source& source, Offset line_stride, Offset depth_stride,
                    uint first_line, uint lines, uint first_step, uint end, uint thread_id) {
-    UNROLL for (uint i = 0; i < 2u; ++i) {
+    UNROLL for (uint i = 0; i < count; ++i) {
       const uint at_line = first_line + line(i, thread_id);
       const uint at_step = first_step + step(i, thread_id);
       elements[i] = at_line < lines && at_step < end
-                        ? source.quad(Offset(at_line) * line_stride + Offset(at_step) * step_stride)
+                        ? source.quad(Offset(at_line) * line_stride + Offset(at_step) * depth_stride)
                         : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     }
   }
 
   /// `largest`: of the magnitudes of what this thread brings, by place in a slice, as bits, which order NaN last.
   static void store(threadgroup float* memory, thread const float4* elements, thread uint* largest, uint thread_id) {
-    UNROLL for (uint i = 0; i < 2u; ++i) {
+    UNROLL for (uint i = 0; i < count; ++i) {
       *(threadgroup float4*)(memory + place(line(i, thread_id), step(i, thread_id))) = elements[i];
       note(largest[i * 4u], elements[i].x);
       note(largest[i * 4u + 1u], elements[i].y);
@@ -61,17 +65,16 @@ struct SplitLoader {
 /// 2^-113 where nothing larger than 2^-100 lies beside it.
 inline bool can_split(uint largest) { return largest < 0x7f000000u && (largest == 0u || largest >= 0x0d800000u); }
 
+/// `high` is rounded to eleven bits. Of `low`, which is exact, tensor cores drop what they cannot take.
 inline void split_float(float x, thread float& high, thread float& low) {
-  high = round_to_tf32(x);
-  low = round_to_tf32(x - high);
+  high = as_type<float>((as_type<uint>(x) + 0x1000u) & 0xffffe000u);
+  low = x - high;
 }
 
 /// Adds the products of a slice to the simdgroup's sums.
-template <bool LEFT_ALONG, bool RIGHT_ALONG>
+template <class Left, class Right>
 void multiply_split_slice(thread SumFragment* sums, threadgroup const float* left, threadgroup const float* right,
                           uint first_row, uint first_column, uint lane_id) {
-  typedef SplitLoader<LEFT_ALONG> Left;
-  typedef SplitLoader<RIGHT_ALONG> Right;
   SumFragment parts[split_down * split_across];
   UNROLL for (uint i = 0; i < split_down * split_across; ++i) clear_fragment(parts[i]);
   UNROLL for (uint k = 0; k < split_depth; k += 8u) {
@@ -90,12 +93,11 @@ void multiply_split_slice(thread SumFragment* sums, threadgroup const float* lef
       UNROLL for (uint part = 0; part < 4u; ++part) {
         split_float(left[Left::place(row + part % 2u * 8u, step + part / 2u * 4u)], left_high[part], left_low[part]);
       }
-      UNROLL for (uint j = 0; j < split_across; ++j) {
-        thread SumFragment& part = parts[i * split_across + j];
-        multiply_tf32(part, left_low, right_high[j], lane_id);
-        multiply_tf32(part, left_high, right_low[j], lane_id);
-        multiply_tf32(part, left_high, right_high[j], lane_id);
-      }
+      // Products that add to one sum wait for each other, so others stand between them.
+      thread SumFragment* const row_parts = parts + i * split_across;
+      UNROLL for (uint j = 0; j < split_across; ++j) multiply_tf32(row_parts[j], left_low, right_high[j], lane_id);
+      UNROLL for (uint j = 0; j < split_across; ++j) multiply_tf32(row_parts[j], left_high, right_low[j], lane_id);
+      UNROLL for (uint j = 0; j < split_across; ++j) multiply_tf32(row_parts[j], left_high, right_high[j], lane_id);
     }
   }
   UNROLL for (uint i = 0; i < split_down * split_across; ++i) {
@@ -122,16 +124,16 @@ template <class Offset, bool LEFT_ALONG, bool RIGHT_ALONG, class LeftSource, cla
 void split_product(thread LeftSource& left, thread RightSource& right, thread Visitor& visitor,
                    constant ContractionValues& values, threadgroup float4* memory, threadgroup uint* flags, uint group,
                    thread const TileThread& self) {
-  typedef SplitLoader<LEFT_ALONG> LeftLoader;
-  typedef SplitLoader<RIGHT_ALONG> RightLoader;
+  typedef SplitLoader<split_rows, LEFT_ALONG> LeftLoader;
+  typedef SplitLoader<split_columns, RIGHT_ALONG> RightLoader;
   const uint column_tile = group % values.column_tiles;
   group /= values.column_tiles;
   const uint row_tile = group % values.row_tiles;
   group /= values.row_tiles;
   const uint split = group % values.splits;
   const uint batch = group / values.splits;
-  const uint tile_row = row_tile * split_side;
-  const uint tile_column = column_tile * split_side;
+  const uint tile_row = row_tile * split_rows;
+  const uint tile_column = column_tile * split_columns;
   const uint begin = split * values.chunk;
   const uint end = min(begin + values.chunk, values.depth);
   left.start(batch_offset(values.left_start, values.left_batch, values, batch));
@@ -140,23 +142,24 @@ void split_product(thread LeftSource& left, thread RightSource& right, thread Vi
   const Offset left_step = Offset(values.left_step.strides[2]);
   const Offset right_line = Offset(values.right_line.strides[2]);
   const Offset right_step = Offset(values.right_step.strides[2]);
-  const uint first_row = self.simdgroup_id / 4u * (split_down * 16u);
-  const uint first_column = self.simdgroup_id % 4u * (split_across * 8u);
+  const uint first_row = self.simdgroup_id / split_groups_across * (split_down * 16u);
+  const uint first_column = self.simdgroup_id % split_groups_across * (split_across * 8u);
 
   SumFragment sums[split_down * split_across];
   UNROLL for (uint i = 0; i < split_down * split_across; ++i) clear_fragment(sums[i]);
-  uint largest[16];
-  UNROLL for (uint i = 0; i < 16u; ++i) largest[i] = 0u;
-  float4 from_left[2];
-  float4 from_right[2];
+  enum : uint { watched = 4 * (LeftLoader::count + RightLoader::count) };
+  uint largest[watched];
+  UNROLL for (uint i = 0; i < watched; ++i) largest[i] = 0u;
+  float4 from_left[LeftLoader::count];
+  float4 from_right[RightLoader::count];
   LeftLoader::read(from_left, left, left_line, left_step, tile_row, values.rows, begin, end, self.thread_id);
   RightLoader::read(from_right, right, right_line, right_step, tile_column, values.columns, begin, end, self.thread_id);
   threadgroup float* const left_memory = (threadgroup float*)memory;
-  threadgroup float* const right_memory = left_memory + split_operand;
+  threadgroup float* const right_memory = left_memory + split_left;
   for (uint k = begin; k < end; k += split_depth) {
     threadgroup_barrier(mem_flags::mem_threadgroup);
     LeftLoader::store(left_memory, from_left, largest, self.thread_id);
-    RightLoader::store(right_memory, from_right, largest + 8, self.thread_id);
+    RightLoader::store(right_memory, from_right, largest + 4 * LeftLoader::count, self.thread_id);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const uint next = k + split_depth;
     if (next < end) {
@@ -164,27 +167,35 @@ void split_product(thread LeftSource& left, thread RightSource& right, thread Vi
       RightLoader::read(from_right, right, right_line, right_step, tile_column, values.columns, next, end,
                         self.thread_id);
     }
-    multiply_split_slice<LEFT_ALONG, RIGHT_ALONG>(sums, left_memory, right_memory, first_row, first_column,
+    multiply_split_slice<LeftLoader, RightLoader>(sums, left_memory, right_memory, first_row, first_column,
                                                   self.lane_id);
   }
   bool splits = true;
-  UNROLL for (uint i = 0; i < 16u; ++i) splits = splits && can_split(largest[i]);
+  UNROLL for (uint i = 0; i < watched; ++i) splits = splits && can_split(largest[i]);
   const uint flag = simd_max(splits ? 0u : 1u);
   if (self.lane_id == 0u) flags[self.simdgroup_id] = flag;
   threadgroup_barrier(mem_flags::mem_threadgroup);
   bool plain = false;
   UNROLL for (uint i = 0; i < split_threads / 32; ++i) plain = plain || flags[i] != 0u;
   visitor.start(batch, split);
+  // Sixteen rows of a simdgroup at a time, so that neighbouring lanes have neighbouring columns.
+  enum : uint { width = split_across * 8 };
+  threadgroup float* const strip = (threadgroup float*)memory + self.simdgroup_id * (16u * width);
   UNROLL for (uint i = 0; i < split_down; ++i) {
     UNROLL for (uint j = 0; j < split_across; ++j) {
       UNROLL for (uint e = 0; e < 4u; ++e) {
-        const uint row = tile_row + first_row + i * 16u + fragment_row(self.lane_id, e);
-        const uint column = tile_column + first_column + j * 8u + fragment_column(self.lane_id, e);
-        if (row >= values.rows || column >= values.columns) continue;
-        const float sum = plain ? plain_product<Offset>(left, right, values, row, column, begin, end)
-                                : sums[i * split_across + j].at[e];
-        visitor.visit(row, column, sum);
+        strip[fragment_row(self.lane_id, e) * width + j * 8u + fragment_column(self.lane_id, e)] =
+            sums[i * split_across + j].at[e];
       }
     }
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint e = self.lane_id; e < 16u * width; e += 32u) {
+      const uint row = tile_row + first_row + i * 16u + e / width;
+      const uint column = tile_column + first_column + e % width;
+      if (row >= values.rows || column >= values.columns) continue;
+      visitor.visit(row, column,
+                    plain ? plain_product<Offset>(left, right, values, row, column, begin, end) : strip[e]);
+    }
+    simdgroup_barrier(mem_flags::mem_threadgroup);
   }
 }

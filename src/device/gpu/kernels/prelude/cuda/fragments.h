@@ -40,11 +40,6 @@ inline void multiply(bfloat, float* sum, const uint* left, const uint* right) {
 
 }  // namespace russet_cuda
 
-inline float round_to_tf32(float x) {
-  uint bits;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
-  return __uint_as_float(bits);
-}
 template <class Sum>
 inline void multiply_tf32(Sum& sum, const float* left, const float* right, uint) {
   asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
