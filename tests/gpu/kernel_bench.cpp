@@ -125,7 +125,6 @@ std::vector<std::byte> filled(const Operand& operand, const Fill& fill, std::int
       const bool integral = fill.whole || !is_floating(operand.access.dtype);
       double value = integral ? static_cast<double>(whole(engine)) : real(engine);
       if (fill.nan_share > 0 && chance(engine) < fill.nan_share) value = std::nan("");
-      if (fill.infinity_share > 0 && chance(engine) < fill.infinity_share) value = HUGE_VAL;
       const auto element = convert_element<Element>(value);
       std::memcpy(bytes.data() + at * static_cast<std::int64_t>(sizeof(Element)), &element, sizeof(Element));
     });

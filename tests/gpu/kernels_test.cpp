@@ -198,6 +198,19 @@ TEST(Kernels, PoolingOfEveryType) {
     add_pools(cases, DType::float32, {1, 5, 8, 8}, {.kernel = {2, 2}, .stride = {2, 2}}, layout, false);
     add_pools(cases, DType::float32, {2, 2, 9, 8}, {.kernel = {2, 3}, .dilation = {3, 2}}, layout, false);
   }
+  // Neighbouring channels, two or four a thread where they are aligned.
+  const std::size_t first = cases.size();
+  for (const DType type : floats) {
+    for (const std::int64_t channels : {4, 6, 12}) {
+      add_pools(cases, type, {2, channels, 9, 11},
+                {.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}, .padding_after = {1, 1}}, Layout::channels_last,
+                true);
+    }
+  }
+  for (std::size_t i = first; i < cases.size(); ++i) {
+    for (Array& input : cases[i].inputs) input.margin = 8;
+    cases[i].output.margin = 8;
+  }
   // Windows that hold padding alone.
   add_pools(cases, DType::float32, {1, 2, 2, 3},
             {.kernel = {2, 2}, .stride = {2, 2}, .padding = {2, 2}, .padding_after = {3, 2}}, Layout::contiguous,
@@ -222,39 +235,6 @@ void on_tensor_cores(Case& one, bool aligned) {
   for (Array& input : one.inputs) input.margin = aligned ? 16 : 5;
   one.output.margin = aligned ? 16 : 5;
   if (one.second) one.second->margin = aligned ? 16 : 5;
-}
-
-TEST(Kernels, ProductsOfFloat32OnTensorCores) {
-  std::vector<Case> cases;
-  const auto add = [&](const Shape& left, const Shape& right, const Shape& result, Layout left_layout,
-                       Layout right_layout) {
-    cases.push_back(product(DType::float32, left, right, result, left_layout, right_layout));
-  };
-  add({132, 48}, {48, 140}, {132, 140}, Layout::contiguous, Layout::contiguous);
-  add({132, 52}, {52, 20}, {132, 20}, Layout::contiguous, Layout::reversed);
-  add({20, 36}, {36, 132}, {20, 132}, Layout::reversed, Layout::contiguous);
-  add({4, 4}, {4, 4}, {4, 4}, Layout::reversed, Layout::reversed);
-  add({20, 1500}, {1500, 68}, {20, 68}, Layout::contiguous, Layout::contiguous);
-  add({2, 3, 12, 20}, {2, 3, 20, 8}, {2, 3, 12, 8}, Layout::contiguous, Layout::contiguous);
-  add({130, 48}, {48, 138}, {130, 138}, Layout::contiguous, Layout::reversed);
-  add_convolutions(cases, DType::float32, {2, 16, 5, 8, 72, 1, 1, {.kernel = {1, 1}}}, Layout::channels_last);
-  cases.push_back(cases.front());
-  cases.back().updates = true;
-  for (Case& one : cases) on_tensor_cores(one, true);
-  for (const Outcome& outcome : run(cases)) EXPECT_EQ(outcome.kernel.find("split product"), 0U) << outcome.name;
-  // What cannot be split sends a tile to fused multiply-add.
-  const auto with = [&](const Fill& left, const Fill& right) {
-    cases.push_back(cases.front());
-    cases.back().inputs[0].fill = left;
-    cases.back().inputs[1].fill = right;
-    cases.back().scale = 0;
-  };
-  with({-2, 2, false, 0.01}, {});
-  with({-2, 2, false, 0, 0.001}, {});
-  with({-3e38, 3e38}, {-0.01, 0.01});
-  with({-1e-36, 1e-36}, {});
-  with({-1e-20, 1e-20}, {-1e20, 1e20});
-  expect_right(cases);
 }
 
 TEST(Kernels, AttentionOnTensorCores) {

@@ -36,26 +36,7 @@ void round_to_left(thread LeftFragment& left, thread const SumFragment& first, t
   left.pairs[3] = pair_bits(T(second.at[2]), T(second.at[3]));
 }
 
-// Factors of float are 16 x 8 and 8 x 8: mma.m16n8k8. They are taken as TF32, of eleven bits: the others are dropped. A lane holds, of the left
-// one, row lane / 4 and that + 8 at depths lane % 4 and that + 4; of the right one, column lane / 4 at these depths.
-
 #ifndef RUSSET_OWN_FRAGMENTS
-/// left: (row, depth), (row + 8, depth), (row, depth + 4), (row + 8, depth + 4); right: depth, depth + 4.
-inline float as_tf32(float x) { return as_type<float>(as_type<uint>(x) & 0xffffe000u); }
-
-inline void multiply_tf32(thread SumFragment& sum, thread const float* left, thread const float* right, uint lane_id) {
-  UNROLL for (uint k = 0; k < 8u; ++k) {
-    const ushort from_row = ushort(lane_id / 4u * 4u + k % 4u);
-    const float upper = as_tf32(simd_shuffle(left[k / 4u * 2u], from_row));
-    const float lower = as_tf32(simd_shuffle(left[k / 4u * 2u + 1u], from_row));
-    UNROLL for (uint i = 0; i < 2u; ++i) {
-      const float column = as_tf32(simd_shuffle(right[k / 4u], ushort((lane_id % 4u * 2u + i) * 4u + k % 4u)));
-      sum.at[i] = fma(upper, column, sum.at[i]);
-      sum.at[i + 2u] = fma(lower, column, sum.at[i + 2u]);
-    }
-  }
-}
-
 inline float first_of_pair(half, uint bits) { return float(as_type<half2>(bits).x); }
 inline float second_of_pair(half, uint bits) { return float(as_type<half2>(bits).y); }
 inline float first_of_pair(bfloat, uint bits) { return float(as_type<bfloat2>(bits).x); }

@@ -134,16 +134,18 @@ void sum_unpool(device const T* small, device T* large, constant PoolValues& val
   write_element(large, pixel_offset<Offset>(values.large_start, values.large_strides, pixel), sum);
 }
 
-// Searching maxima, a thread has LANES neighbouring channels: one, or two of a floating type.
+// Searching maxima, a thread has LANES neighbouring channels: one, or two or four of a floating type.
 
 template <uint LANES, class Source, class Offset>
 void read_keys(thread typename Source::Key* keys, thread const Source& source, Offset offset) {
   if constexpr (LANES == 1) {
     keys[0] = source.key(offset);
   } else {
-    const float2 both = source.pair(offset);
-    keys[0] = both.x;
-    keys[1] = both.y;
+    UNROLL for (uint lane = 0; lane < LANES; lane += 2u) {
+      const float2 both = source.pair(offset + Offset(lane));
+      keys[lane] = both.x;
+      keys[lane + 1u] = both.y;
+    }
   }
 }
 
@@ -152,8 +154,24 @@ void write_lanes(device T* data, Offset offset, thread const S* values) {
   if constexpr (LANES == 1) {
     data[offset] = T(values[0]);
   } else {
-    write_pair(data, long(offset), make_float2(values[0], values[1]));
+    UNROLL for (uint lane = 0; lane < LANES; lane += 2u) {
+      write_pair(data, long(offset) + long(lane), make_float2(values[lane], values[lane + 1u]));
+    }
   }
+}
+
+/// The taps of LANES neighbouring windows: of four by one access.
+template <uint LANES, class Tap, class Offset>
+void read_taps(thread int* found, device const Tap* taps, Offset offset) {
+  UNROLL for (uint lane = 0; lane < LANES; ++lane) found[lane] = int(taps[offset + Offset(lane)]);
+}
+template <class Offset>
+void read_four_taps(thread int* found, device const uchar* taps, Offset offset) {
+  const uchar4 four = *(device const uchar4*)(taps + offset);
+  found[0] = int(four.x);
+  found[1] = int(four.y);
+  found[2] = int(four.z);
+  found[3] = int(four.w);
 }
 
 /// Of a window, for each lane: the first maximum, NaN counting as largest, and its tap; 0 and -1 if the window holds
@@ -266,9 +284,14 @@ void max_unpool(device const Tap* taps, device const U* small, device U* result,
       if (x < 0) continue;
       const Offset tap = tap_offset<Offset>(pixel, y, x, values);
       const Offset from = plane + Offset(y) * Offset(values.value_strides[2]) + Offset(x) * Offset(values.value_strides[3]);
-      for (uint lane = 0; lane < LANES; ++lane) {
-        if (taps[tap + Offset(lane)] != Tap(i * Window::taps_x + j)) continue;
-        sums[lane] += read_element<Sum>(small, long(from + Offset(lane)));
+      int found[LANES];
+      if constexpr (LANES == 4) {
+        read_four_taps(found, taps, tap);
+      } else {
+        read_taps<LANES>(found, taps, tap);
+      }
+      UNROLL for (uint lane = 0; lane < LANES; ++lane) {
+        if (found[lane] == int(Tap(i * Window::taps_x + j))) sums[lane] += read_element<Sum>(small, long(from + Offset(lane)));
       }
     }
   }

@@ -20,7 +20,5 @@ struct Memory {
       return make_float2(at(offset), at(offset + Offset(1)));
     }
   }
-  /// Four neighbours, the first of which lies at a multiple of four; of float.
-  float4 quad(Offset offset) const { return *(device const float4*)(data + offset); }
   Key key(Offset offset) const { return read_element<Key>(data, long(offset)); }
 };

@@ -4,10 +4,6 @@
 
 namespace russet::gpu {
 
-/// Products of float32 on tensor cores, where both factors are read in vectors.
-Verdict judge_split_product(const compile::Primitive& primitive, const GpuContext& context);
-/// Whether a GPU that has tensor cores is faster by them than by a library's float32: the product fills the GPU.
-bool prefers_split_product(const compile::Primitive& primitive);
 /// Contractions of floating types by tiles, each through threadgroup memory and the matrices of simdgroups.
 Verdict judge_tiles(const compile::Primitive& primitive, const GpuContext& context);
 /// Whether a convolution, or a gradient of one, is of the kind that judge_depthwise() takes if its operands lie well: a

@@ -136,12 +136,16 @@ class Writer {
 
   /// Neighbouring channels that a thread takes of these arrays.
   int lanes(std::initializer_list<const Operand*> operands) const {
+    bool fours = has_narrow_taps();
     for (const Operand* operand : operands) {
       const bool fits = is_channels_last(*operand) && operand->sizes[1] % 2 == 0 && lies_in_pairs(*operand);
       if (!fits || !is_floating(operand->access.dtype)) return 1;
+      fours = fours && operand->sizes[1] % 4 == 0;
     }
-    return 2;
+    return fours ? 4 : 2;
   }
+  /// Whether a byte holds a tap's number.
+  bool has_narrow_taps() const { return window_.kernel[0] * window_.kernel[1] < 256; }
 
   /// Maxima are found in one input and taken from the other; usually both are the same tensor.
   Call max_pool() const {
@@ -151,7 +155,7 @@ class Writer {
     if (first() == chosen && primitive_.prologues[0] == primitive_.prologues[1]) {
       const int lanes = this->lanes({&first(), &output()});
       return sourced_call({first(), output(), chosen}, order, lanes,
-                          {source_of(primitive_, 0, "large", offset(), 0, lanes == 2)}, small,
+                          {source_of(primitive_, 0, "large", offset(), 0, lanes > 1)}, small,
                           fmt::format("max_pool<{}, {}, {}>(large_source, small", window(), lanes, offset()));
     }
     std::vector<SourceText> sources{source_of(primitive_, 0, "large", offset(), 0)};
@@ -164,13 +168,13 @@ class Writer {
   std::size_t max_unpool(std::vector<Call>& calls) const {
     const Operand& large = first();
     const Operand& small = primitive_.inputs[1];
-    const bool narrow = window_.kernel[0] * window_.kernel[1] < 256;
+    const bool narrow = has_narrow_taps();
     const std::size_t bytes = static_cast<std::size_t>(numel(small.sizes)) * (narrow ? 1 : sizeof(std::int32_t));
     const Piece::Argument taps{narrow ? "uchar" : "int", "taps", true};
     const bool last = is_channels_last(small);
     const int read = lanes({&large, &small});
     calls.push_back(sourced_call({large, small, small}, {last, last}, read,
-                                 {source_of(primitive_, 0, "large", offset(), 0, read == 2)},
+                                 {source_of(primitive_, 0, "large", offset(), 0, read > 1)},
                                  {taps, scratch_region(0, bytes, true)},
                                  fmt::format("find_maxima<{}, {}, {}>(large_source, taps", window(), read, offset())));
     const int written = lanes({&small, &output()});

@@ -7,7 +7,6 @@
 #include "compile/layouts.h"
 #include "device/gpu/cuda/questions.h"
 #include "device/gpu/cuda/vendor_libraries.h"
-#include "device/gpu/templates/templates.h"
 #include "device/gpu/templates/text.h"
 
 namespace russet::cuda {
@@ -59,7 +58,6 @@ CublasLt::CublasLt(const Context& context) : context_(context) {
 
 gpu::Verdict CublasLt::judge(const Primitive& primitive, const gpu::GpuContext& context) const {
   if (std::string reason = why_not_asked(primitive); !reason.empty()) return gpu::decline(reason);
-  if (gpu::prefers_split_product(primitive)) return gpu::decline("tensor cores are faster");
   const gpu::Contraction contraction = gpu::describe_contraction(primitive);
   const auto product = column_major(contraction);
   if (!product) return gpu::decline("strides, windows or batches that are not a product's");

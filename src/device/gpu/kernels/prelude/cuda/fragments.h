@@ -40,15 +40,6 @@ inline void multiply(bfloat, float* sum, const uint* left, const uint* right) {
 
 }  // namespace russet_cuda
 
-template <class Sum>
-inline void multiply_tf32(Sum& sum, const float* left, const float* right, uint) {
-  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};"
-      : "+f"(sum.at[0]), "+f"(sum.at[1]), "+f"(sum.at[2]), "+f"(sum.at[3])
-      : "r"(__float_as_uint(left[0])), "r"(__float_as_uint(left[1])), "r"(__float_as_uint(left[2])),
-        "r"(__float_as_uint(left[3])), "r"(__float_as_uint(right[0])), "r"(__float_as_uint(right[1])));
-}
-
 template <class Left, class T>
 inline void load_left(Left& left, const T* memory, uint stride, uint lane_id) {
   russet_cuda::load_matrices(left.pairs, memory + lane_id % 16u * stride + lane_id / 16u * 8u);
