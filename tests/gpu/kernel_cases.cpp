@@ -253,4 +253,15 @@ Case along_axis(Op op, DType type, const Shape& x, int axis, Layout layout, bool
   return one;
 }
 
+void set_margin(Case& one, std::int64_t margin) {
+  for (Array& input : one.inputs) input.margin = margin;
+  one.output.margin = margin;
+  if (one.second) one.second->margin = margin;
+}
+
+void put_on_tensor_cores(Case& one) {
+  one.fragments = true;
+  one.tolerance *= 2;
+}
+
 }  // namespace russet::gputest

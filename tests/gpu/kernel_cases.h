@@ -55,4 +55,9 @@ void add_attentions(std::vector<Case>& cases, DType type, const AttentionShape& 
 Case along_axis(ops::Op op, DType type, const Shape& x, int axis, Layout layout, bool descending = false,
                 std::int64_t first = 0);
 
+/// Elements before and after those of each array: 8, where they are read and written in vectors.
+void set_margin(Case& one, std::int64_t margin);
+/// Attention on a GPU that has tensor cores: probabilities and slopes are rounded, too.
+void put_on_tensor_cores(Case& one);
+
 }  // namespace russet::gputest

@@ -39,6 +39,9 @@ TEST(KernelSamples, contraction) {
   cases.push_back(
       product(DType::float32, {2, 3, 9, 600}, {2, 1, 600, 11}, {2, 3, 9, 11}, Layout::contiguous, Layout::contiguous));
   cases.push_back(product(DType::int32, {2, 3, 5}, {2, 5, 4}, {2, 3, 4}, Layout::contiguous, Layout::contiguous));
+  // A depth in many parts.
+  cases.push_back(product(DType::float32, {5, 2600}, {2600, 7}, {5, 7}, Layout::contiguous, Layout::contiguous));
+  cases.push_back(product(DType::int32, {5, 2600}, {2600, 7}, {5, 7}, Layout::contiguous, Layout::contiguous));
   const ops::Window window{.stride = {2, 1}, .padding = {2, 1}, .padding_after = {1, 2}, .dilation = {1, 2}};
   add_convolutions(cases, DType::float32, {2, 9, 7, 8, 10, 3, 2, window}, Layout::channels_last);
   ops::Window grouped = window;
@@ -56,6 +59,23 @@ TEST(KernelSamples, pool) {
   add_pools(cases, DType::float32, {1, 2, 2, 3},
             {.kernel = {2, 2}, .stride = {2, 2}, .padding = {2, 2}, .padding_after = {3, 2}}, Layout::contiguous,
             false);
+  for (const std::int64_t channels : {4, 6}) {
+    add_pools(cases, DType::float32, {2, channels, 5, 7}, window, Layout::channels_last, true);
+    for (std::size_t i = cases.size() - 3; i < cases.size(); ++i) set_margin(cases[i], 8);
+  }
+  expect_right(cases);
+}
+
+TEST(KernelSamples, depthwise) {
+  std::vector<Case> cases;
+  ops::Window window{.padding = {1, 1}, .padding_after = {1, 1}, .groups = 6};
+  add_convolutions(cases, DType::float32, {2, 6, 7, 11, 6, 3, 3, window}, Layout::channels_last);
+  window.padding = window.padding_after = {0, 2};
+  window.stride = {2, 2};
+  add_convolutions(cases, DType::float32, {1, 6, 9, 20, 6, 2, 3, window}, Layout::channels_last);
+  // More channels than a threadgroup takes, and lines enough for several slices of several parts.
+  window = {.padding = {1, 1}, .padding_after = {1, 1}, .groups = 70};
+  add_convolutions(cases, DType::float32, {3, 70, 9, 5, 70, 3, 3, window}, Layout::channels_last);
   expect_right(cases);
 }
 
@@ -86,6 +106,20 @@ TEST(KernelSamples, attention) {
   // Keys that no row sees, more of them than a block has.
   add_attentions(cases, DType::float32, {{}, 9, 70, 8, 16, true, Shape{9, 70}, true});
   add_attentions(cases, DType::float32, {{2}, 5, 6, 130, 3, true, Shape{2, 5, 1}, false, 0.4, false});
+  expect_right(cases);
+}
+
+TEST(KernelSamples, attention_fragments) {
+  std::vector<Case> cases;
+  add_attentions(cases, DType::float16, {{1, 2}, 37, 76, 20, 40, false, Shape{1, 2, 1, 76}, false, 0.3});
+  add_attentions(cases, DType::float16, {{2}, 70, 67, 16, 7, true, {}, false, 0.3});
+  add_attentions(cases, DType::float16, {{}, 9, 70, 8, 16, true, Shape{9, 70}, true, 0.4, false});
+  const std::size_t count = cases.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    put_on_tensor_cores(cases[i]);
+    cases.push_back(cases[i]);
+    set_margin(cases[i], 8);
+  }
   expect_right(cases);
 }
 

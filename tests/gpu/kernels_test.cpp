@@ -207,10 +207,7 @@ TEST(Kernels, PoolingOfEveryType) {
                 true);
     }
   }
-  for (std::size_t i = first; i < cases.size(); ++i) {
-    for (Array& input : cases[i].inputs) input.margin = 8;
-    cases[i].output.margin = 8;
-  }
+  for (std::size_t i = first; i < cases.size(); ++i) set_margin(cases[i], 8);
   // Windows that hold padding alone.
   add_pools(cases, DType::float32, {1, 2, 2, 3},
             {.kernel = {2, 2}, .stride = {2, 2}, .padding = {2, 2}, .padding_after = {3, 2}}, Layout::contiguous,
@@ -229,14 +226,6 @@ TEST(Kernels, AttentionOfEveryType) {
   expect_right(cases);
 }
 
-/// `aligned`: operands are read in vectors.
-void on_tensor_cores(Case& one, bool aligned) {
-  one.fragments = true;
-  for (Array& input : one.inputs) input.margin = aligned ? 16 : 5;
-  one.output.margin = aligned ? 16 : 5;
-  if (one.second) one.second->margin = aligned ? 16 : 5;
-}
-
 TEST(Kernels, AttentionOnTensorCores) {
   std::vector<Case> cases;
   for (const DType type : {DType::float16, DType::bfloat16}) {
@@ -251,10 +240,9 @@ TEST(Kernels, AttentionOnTensorCores) {
   }
   const std::size_t count = cases.size();
   for (std::size_t i = 0; i < count; ++i) {
-    cases[i].tolerance *= 2;  // probabilities and slopes are rounded, too
+    put_on_tensor_cores(cases[i]);
     cases.push_back(cases[i]);
-    on_tensor_cores(cases[i], true);
-    on_tensor_cores(cases.back(), false);
+    set_margin(cases[i], 8);  // rows in whole vectors
   }
   for (const Outcome& outcome : run(cases)) EXPECT_EQ(outcome.kernel.find("fragments"), 0U) << outcome.name;
   expect_right(cases);

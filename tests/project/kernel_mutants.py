@@ -20,7 +20,8 @@ KERNELS = pathlib.Path(__file__).resolve().parents[2] / "src/device/gpu/kernels"
 # Functions of emitted kernels, which have tests of their own (gpu_math_test, gpu_group_fuzz_test) and no barriers.
 LEFT_OUT = {"math", "random", "reduce"}
 # Helpers that the samples of other files cover.
-SAMPLES = {"element": ["indexing", "pool", "sort", "scan"], "source": ["contraction", "pool"]}
+SAMPLES = {"element": ["indexing", "pool", "sort", "scan"], "source": ["contraction", "pool"],
+           "fragments": ["attention_fragments"]}
 
 # Mutants that behave as the original does, and why: (file, what was there, part of the line).
 EQUIVALENT = [
@@ -32,6 +33,10 @@ EQUIVALENT = [
     ("element", "> to >=", "axes.rank > 0", "axes that are not there have stride 0"),
     ("sort", "< to <=", "a_position < b_position", "positions are never equal"),
     ("contraction", "< to <=", "k < end", "factors beyond the end are zeros"),
+    ("depthwise", ">= to >", "first >= 0 && first + COUNT", "pixels that are all inside are looked at one by one"),
+    ("depthwise", "<= to <", "first + COUNT <= width", "pixels that are all inside are looked at one by one"),
+    ("depthwise", "< to <=", "x < line_length; x +=", "a strip beyond the end is zeros, or stores nothing"),
+    ("depthwise", "> to >=", "SLICES > 1", "of one slice nothing is added up"),
     ("scan", "< to <=", "first < values.length", "a round beyond the end stores nothing"),
     ("scan", "< to <=", "distance < THREADS", "adds nothing: no thread is that far on"),
     ("pool", "not initialised", "Key largest = 0", "is not read before a first element has set it"),

@@ -86,7 +86,7 @@ VisitedElement visited_element(const Primitive& primitive, std::string_view item
   const std::string row = pixels ? fmt::format("{0}(row) * {0}(values->product.batches) + {0}(batch)", item)
                                  : fmt::format("{0}(batch) * {0}(values->product.rows) + {0}(row)", item);
   return {"ContractionValues", "uint row, uint column",
-          "  uint batch;\n  void start(uint which, uint) {{\n    batch = which;\n{}  }}\n",
+          "  uint batch = 0u;\n  void start(uint which, uint) {{\n    batch = which;\n{}  }}\n",
           fmt::format("({}) * {}(values->product.columns) + {}(column)", row, item, item)};
 }
 
