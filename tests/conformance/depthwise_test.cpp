@@ -42,6 +42,7 @@ const Case cases[] = {
     {{2, 4, 10, 13}, 3, depthwise(4, 1, 2, 2)}, {{2, 4, 9, 9}, 3, depthwise(4, 1, 4)},
     {{2, 6, 8, 9}, 1, depthwise(6, 1, 0)},      {{2, 6, 8, 9}, 2, depthwise(6, 2, 0)},
     {{2, 5, 8, 9}, 3, depthwise(5, 1, 1)},      {{9, 8, 33, 5}, 3, depthwise(8, 1, 1)},
+    {{0, 6, 8, 9}, 3, depthwise(6, 1, 1)},      {{1, 6, 10, 9}, 9, depthwise(6, 1, 4)},
 };
 
 std::string name_of_case(const Case& one) { return fmt::format("{}, {} taps", to_string(one.x), one.kernel); }
@@ -92,6 +93,7 @@ TEST_P(Depthwise, HasItsOwnKernelsOnAGpu) {
 // activation, a normalisation, the update of the weight.
 TEST_P(Depthwise, WithWhatComesBeforeAndAfter) {
   for (const Case& one : cases) {
+    if (one.x[0] == 0) continue;  // of which there is no mean
     const auto run = [&](Device on) {
       restart();
       const Tensor x = numbers(one.x, on).requires_grad_();

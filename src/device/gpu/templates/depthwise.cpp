@@ -1,4 +1,6 @@
 // Launches of depthwise convolutions.
+#include <algorithm>
+
 #include "compile/layouts.h"
 #include "device/gpu/emitter/emit.h"
 #include "device/gpu/templates/contraction_writer.h"
@@ -13,13 +15,20 @@ using compile::Primitive;
 using ops::Op;
 using ops::Window;
 
-constexpr std::uint32_t line_threads = 256;
+constexpr std::int64_t line_threads = 256;
 
 /// Pairs of channels that a threadgroup takes side by side: 32, or 16 where the last 32 would be mostly idle.
 std::int64_t pairs_of(std::int64_t channels) {
   const std::int64_t wide = divide_up(channels, 64) * 64;
   const std::int64_t narrow = divide_up(channels, 32) * 32;
   return wide * 8 > narrow * 9 ? 16 : 32;
+}
+
+/// Slices of the lines that a threadgroup of a weight's gradient takes side by side: with `row` threads each, about as
+/// many threads as for lines, in whole simdgroups. `row` is a multiple of 16.
+std::int64_t slices_of(std::int64_t row) {
+  const std::int64_t step = row % 32 == 0 ? 1 : 2;
+  return std::max(line_threads / row / step * step, step);
 }
 
 class Writer {
@@ -47,15 +56,14 @@ class Writer {
           "group_id.x, thread_id);\n",
           axis(0, transposed), axis(1, transposed), shared_.offset_type(), pixel_stride(shared_.left()), pairs_,
           line_threads, shared_.product_of(visitor));
-      return call(body, line_threads, kernel_[0] * kernel_[1], visitor, division);
+      return call(body, static_cast<std::uint32_t>(line_threads), kernel_[0] * kernel_[1], visitor, division);
     });
     return std::make_unique<GpuKernel>(shared_.context(), "depthwise", std::move(calls));
   }
 
   KernelPtr weight_gradient() const {
     const std::int64_t row = pairs_ * kernel_[0];
-    std::int64_t slices = std::max<std::int64_t>(line_threads / row, 1);
-    while (row * slices % 32 != 0) ++slices;
+    const std::int64_t slices = slices_of(row);
     const auto threads = static_cast<std::uint32_t>(row * slices);
     const Division division = divide_lines(slices);
     std::vector<Call> calls = shared_.calls(division, false, [&](const VisitorText& visitor) {
@@ -79,7 +87,7 @@ class Writer {
     const std::int64_t count = c_.depth / c_.right_step.sizes[1];
     const std::int64_t parts = std::clamp<std::int64_t>(divide_up(wanted, division.column_tiles), 1, most);
     division.chunk = std::max(divide_up(count, parts), 2 * slices);
-    division.splits = divide_up(count, division.chunk);
+    division.splits = std::max<std::int64_t>(divide_up(count, division.chunk), 1);
     division.row_tiles = division.splits;
     return division;
   }
@@ -116,6 +124,7 @@ std::string why_no_layout(const Primitive& primitive) {
     if (compile::is_weight(primitive, operand)) continue;
     if (compile::operand_of(primitive, operand).access.strides[1] != 1) return "channels lie apart";
   }
+  // The text of a kernel has these strides.
   for (const int operand : {0, 1, -1}) {
     const std::int64_t stride = compile::operand_of(primitive, operand).access.strides[3];
     if (std::abs(stride) >= std::int64_t{1} << 24) return "pixels lie far apart";
@@ -146,6 +155,10 @@ Verdict judge_depthwise(const Primitive& primitive, const GpuContext& context) {
   if (std::string reason = why_no_contraction(primitive); !reason.empty()) return decline(reason);
   if (std::string reason = why_no_layout(primitive); !reason.empty()) return decline(reason);
   if (std::string reason = why_only_tiles(primitive); !reason.empty()) return decline(reason);
+  if (primitive.op == Op::convolution_weight) {
+    const std::int64_t row = pairs_of(primitive.output.sizes[0]) * primitive.output.sizes[2];
+    if (row * slices_of(row) > context.properties.max_threads) return decline("more rows of taps than threads");
+  }
   return accept([&primitive, &context] { return Writer(primitive, context).make(); });
 }
 
