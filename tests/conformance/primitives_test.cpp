@@ -396,5 +396,29 @@ TEST(Sources, AreTheSameOnEveryDevice) {
   }
 }
 
+/// A kernel that takes four elements of a row at a time draws them together where four neighbours come from one block
+/// of random numbers: not in slices that begin elsewhere, nor in every second column.
+TEST(Sources, AreDrawnAloneWhereNeighboursAreOfSeveralBlocks) {
+  const auto on = [&](Device device) {
+    manual_seed(11);
+    const Tensor x = ones({6, 8}, {.device = device});
+    flush();
+    std::vector<Tensor> results;
+    const auto drawn = [&](std::int64_t columns) { return rand({6, columns}, {.device = device}); };
+    results.push_back(drawn(8) + x);
+    results.push_back(drawn(12).slice(1, {1, 9}) + x);
+    results.push_back(drawn(10).slice(1, {0, 8}) + x);
+    results.push_back(drawn(16).slice(1, {4, 12}) + x);
+    results.push_back(drawn(8).flip({1}) + x);
+    flush();
+    return results;
+  };
+  const std::vector<Tensor> expected = on(reference);
+  for (const std::string& device : tested_devices()) {
+    const std::vector<Tensor> actual = on(Device(device));
+    for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(difference(actual[i], expected[i], 0), "") << i;
+  }
+}
+
 }  // namespace
 }  // namespace russet::conformance

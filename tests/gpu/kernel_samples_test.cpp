@@ -70,6 +70,7 @@ TEST(KernelSamples, depthwise) {
   std::vector<Case> cases;
   ops::Window window{.padding = {1, 1}, .padding_after = {1, 1}, .groups = 6};
   add_convolutions(cases, DType::float32, {2, 6, 7, 11, 6, 3, 3, window}, Layout::channels_last);
+  add_convolutions(cases, DType::float32, {1, 6, 5, 9, 6, 3, 3, window}, Layout::contiguous);  // by elements
   window.padding = window.padding_after = {0, 2};
   window.stride = {2, 2};
   add_convolutions(cases, DType::float32, {1, 6, 9, 20, 6, 2, 3, window}, Layout::channels_last);
