@@ -47,7 +47,8 @@ struct Divisor {
   }
 };
 
-/// Whether width neighbours of every item lie side by side in one aligned piece.
+}  // namespace
+
 bool is_aligned(const Access& access, int inner, int width) {
   if (access.strides[inner] != 1 || access.offset_argument >= 0 || size_of(access.dtype) > 4) return false;
   if (access.offset % width != 0) return false;
@@ -56,8 +57,6 @@ bool is_aligned(const Access& access, int inner, int width) {
   }
   return true;
 }
-
-}  // namespace
 
 bool needs_wide_index(const Group& group) {
   constexpr std::int64_t limit = std::int64_t{1} << 31;

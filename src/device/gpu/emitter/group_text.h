@@ -18,6 +18,8 @@ struct Walk {
   bool wide = false;  // positions need 64 bits
 };
 
+/// Whether vectors of `width` neighbours along an axis are aligned, wherever one begins at a multiple of it.
+bool is_aligned(const compile::Access& access, int inner, int width);
 /// Whether positions in every access, and in the space, fit 31 bits.
 bool needs_wide_index(const compile::Group& group);
 /// The width (1 or 4) in which a group can be walked along an axis: 4 where whatever varies along it is contiguous and

@@ -1,7 +1,7 @@
 // needs: element.metal
 // Sources give the elements of what a contraction or a pool reads: `start` adds to where they begin, `at` gives an
-// element by its offset, to be added up, `pair` it and its neighbour, `key` to be compared. Prologues are sources that a kernel's own text declares.
-// Some store what they compute for others to read, where `store_elements` says that no other threadgroup does.
+// element by its offset, to be added up, `pair` it and its neighbour, `key` to be compared. Prologues are sources that a
+// kernel's own text declares. Some store what they compute for others to read, where `store_elements` says that no other threadgroup does.
 
 /// Elements as they lie in memory. PAIRED: every pair that is asked for begins at an even place.
 template <class T, class Offset, bool PAIRED = false>

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "device/gpu/emitter/emit.h"
+#include "device/gpu/emitter/group_text.h"
 #include "device/gpu/templates/templates.h"
 #include "device/gpu/templates/text.h"
 
@@ -84,16 +85,9 @@ using Arrays = std::vector<Piece::Array>;
 
 /// Whether rows of the operand are whole vectors of eight elements.
 bool in_vectors(const Operand& operand) {
-  constexpr std::int64_t vector = 8;
-  const Placed placed = place(operand, false);
-  const std::int64_t bytes = vector * static_cast<std::int64_t>(size_of(operand.access.dtype));
+  constexpr int vector = 8;
   const int last = operand.sizes.rank() - 1;
-  bool whole = placed.first % vector == 0 && placed.region.offset % bytes == 0 && placed.region.scale % bytes == 0 &&
-               operand.sizes[last] % vector == 0 && operand.access.strides[last] == 1;
-  for (int axis = 0; axis < last; ++axis) {
-    whole = whole && (operand.sizes[axis] == 1 || operand.access.strides[axis] % vector == 0);
-  }
-  return whole;
+  return operand.sizes[last] % vector == 0 && is_aligned(operand.access, last, vector);
 }
 
 class Writer {

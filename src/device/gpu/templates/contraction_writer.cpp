@@ -170,8 +170,9 @@ std::string why_no_contraction(const Primitive& primitive) {
   if (primitive.epilogue.code.empty() && is_floating(type) != is_floating(primitive.output.access.dtype))
     return "a result of another kind of type";
   constexpr std::int64_t limit = std::int64_t{1} << 31;
+  constexpr std::int64_t slice = 16;  // by which a part of the depth may go beyond it
   const Contraction c = describe_contraction(primitive);
-  if (c.rows >= limit || c.columns >= limit || c.depth >= limit - 16 || c.batches() >= limit) {
+  if (c.rows >= limit || c.columns >= limit || c.depth >= limit - slice || c.batches() >= limit) {
     return "an index beyond 2^31";
   }
   return "";

@@ -81,19 +81,8 @@ SourceText source_of(const Primitive& primitive, int input, std::string_view nam
   const Group& prologue = primitive.prologues[static_cast<std::size_t>(input)];
   if (!prologue.code.empty()) return prologue_source(name, prologue, offset_type, first);
   const compile::Operand& operand = primitive.inputs[static_cast<std::size_t>(input)];
-  return memory_source(name, element_type(operand.access.dtype), offset_type, in_pairs && lies_in_pairs(operand),
-                       place(operand, false).region);
-}
-
-bool lies_in_pairs(const compile::Operand& operand) {
-  const Placed placed = place(operand, false);
-  const auto pair = 2 * static_cast<std::int64_t>(size_of(operand.access.dtype));
-  bool even = placed.first % 2 == 0 && placed.region.offset % pair == 0 && placed.region.scale % pair == 0;
-  for (int axis = 0; axis < operand.sizes.rank(); ++axis) {
-    const std::int64_t stride = operand.access.strides[axis];
-    even = even && (operand.sizes[axis] == 1 || stride == 1 || stride % 2 == 0);
-  }
-  return even;
+  return memory_source(name, element_type(operand.access.dtype), offset_type,
+                       in_pairs && is_aligned(operand.access, 1, 2), place(operand, false).region);
 }
 
 std::int64_t source_start(const compile::Operand& input) {

@@ -18,8 +18,6 @@ struct SourceText : SplicedText {
 /// numbered from `first`. `in_pairs`: the kernel reads two neighbours at a time, the first with an even number.
 SourceText source_of(const compile::Primitive& primitive, int input, std::string_view name,
                      std::string_view offset_type, std::size_t first, bool in_pairs = false);
-/// Whether pairs of neighbours along the axis of stride 1 are aligned: every other place on all axes is even.
-bool lies_in_pairs(const compile::Operand& operand);
 /// Where an input begins in what it is read from: the region that is bound, or the array that a prologue computes.
 std::int64_t source_start(const compile::Operand& input);
 /// Makes a source a variable of the piece's body, bound behind its arguments so far.

@@ -1,4 +1,5 @@
 // Launches of pooling.
+#include "device/gpu/emitter/group_text.h"
 #include "device/gpu/templates/epilogue.h"
 #include "device/gpu/templates/prologue.h"
 #include "device/gpu/templates/templates.h"
@@ -138,7 +139,7 @@ class Writer {
   int lanes(std::initializer_list<const Operand*> operands) const {
     bool fours = has_narrow_taps();
     for (const Operand* operand : operands) {
-      const bool fits = is_channels_last(*operand) && operand->sizes[1] % 2 == 0 && lies_in_pairs(*operand);
+      const bool fits = operand->sizes[1] % 2 == 0 && is_aligned(operand->access, 1, 2);
       if (!fits || !is_floating(operand->access.dtype)) return 1;
       fours = fours && operand->sizes[1] % 4 == 0;
     }
