@@ -10,6 +10,7 @@
 #include <russet/scalar.h>
 #include <russet/shape.h>
 #include <cstring>
+#include <functional>
 #include <initializer_list>
 #include <new>
 #include <optional>
@@ -101,6 +102,9 @@ class Tensor {
   std::vector<std::byte> to_bytes() const;
   /// As to_bytes, into memory of exactly numel() * size_of(dtype()) bytes.
   void copy_to(std::span<std::byte> bytes) const;
+  /// As to_bytes, but no copy of all is made: `take` is called with one piece after the other, each of at most
+  /// `most_bytes`. A tensor that is not contiguous is made so first. Throws ValueError if `most_bytes` is 0.
+  void visit_bytes(std::size_t most_bytes, const std::function<void(std::span<const std::byte>)>& take) const;
   /// The only element. Throws ShapeError if there is not exactly one.
   template <class T = double>
   T item() const {

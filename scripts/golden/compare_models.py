@@ -84,6 +84,7 @@ class Comparison:
         inputs = reference_models.sample(self.name, batch, size=image_size)
         if self.name != "simclr_resnet18":
             inputs["labels"] = reference_models.labels(self.name, batch)
+        reference_models.move_from_kinks(model, {key: value for key, value in widened(inputs).items() if key != "labels"})
         save(model.state_dict(), self.path("weights"))
         save(inputs, self.path("inputs"))
         loss, expected = self.step(model.double(), widened(inputs))

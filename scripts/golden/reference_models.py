@@ -106,6 +106,43 @@ def ranges(name, state):
     return []
 
 
+def move_from_kinks(model, inputs):
+    """Moves the biases of layers that a ReLU follows directly so that, for these inputs, no value lies near zero.
+
+    Of millions of values some lie closer to zero than float32 rounds: on which side is chance, and one of them on the
+    other side changes gradients by more than all roundings together (VGG-16's first by 2.9e-3 of its norm). A channel's
+    bias moves by at most a hundredth of the values' spread, into the middle of the widest gap there.
+    """
+    def move(layer, _, values):
+        of_channels = values.movedim(1, 0).flatten(1)
+        shifts = [gap_near_zero(channel) for channel in of_channels]
+        moved = (layer.bias - torch.stack(shifts)).float().to(values.dtype)
+        difference = (moved - layer.bias).reshape([-1] + [1] * (values.dim() - 2))
+        layer.bias.copy_(moved)
+        return values + difference
+
+    followed = [layer for part in model.modules() if isinstance(part, nn.Sequential)
+                for layer, next_layer in zip(part, list(part)[1:])
+                if isinstance(next_layer, nn.ReLU) and getattr(layer, "bias", None) is not None]
+    if not followed:
+        return
+    hooks = [layer.register_forward_hook(move) for layer in followed]
+    with torch.no_grad():
+        logits(model.double(), inputs)
+    for hook in hooks:
+        hook.remove()
+    model.float()
+
+
+def gap_near_zero(values):
+    """The middle of the widest gap between values within a hundredth of their root mean square around zero."""
+    reach = 0.01 * float(values.square().mean().sqrt())
+    inside = values[values.abs() < reach]
+    ends = torch.cat([values.new_tensor([-reach]), inside.sort().values, values.new_tensor([reach])])
+    widest = int(torch.argmax(ends.diff()))
+    return (ends[widest] + ends[widest + 1]) / 2
+
+
 def fill(model, seed=SEED, ranges=()):
     """Gives entry i of the state dict its values from the generator; answers [name, shape, low, high] of each.
 

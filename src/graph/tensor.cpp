@@ -3,6 +3,8 @@
 #include <russet/runtime.h>
 #include <russet/tensor.h>
 
+#include <algorithm>
+
 #include "graph/counters.h"
 #include "graph/executor.h"
 #include "graph/hoisting.h"
@@ -51,6 +53,10 @@ graph::NodeRef readable(const Tensor& tensor, std::int64_t& offset) {
   return copy;
 }
 
+std::size_t bytes_of(const Tensor& tensor) {
+  return static_cast<std::size_t>(tensor.numel()) * size_of(tensor.dtype());
+}
+
 }  // namespace
 
 Tensor Tensor::from_bytes(std::span<const std::byte> bytes, const Shape& shape, const TensorOptions& options) {
@@ -96,7 +102,7 @@ bool Tensor::shares_storage(const Tensor& other) const {
 void Tensor::copy_to(std::span<std::byte> bytes) const {
   std::int64_t offset = 0;
   const graph::NodeRef node = readable(*this, offset);
-  const std::size_t needed = static_cast<std::size_t>(numel()) * size_of(dtype());
+  const std::size_t needed = bytes_of(*this);
   if (bytes.size() != needed) {
     throw ShapeError(fmt::format("copy_to: {} bytes are needed, {} were given", needed, bytes.size()));
   }
@@ -104,8 +110,22 @@ void Tensor::copy_to(std::span<std::byte> bytes) const {
   graph::executor_of(device()).download(*node->buffer(), static_cast<std::size_t>(offset) * size_of(dtype()), bytes);
 }
 
+void Tensor::visit_bytes(std::size_t most_bytes, const std::function<void(std::span<const std::byte>)>& take) const {
+  if (most_bytes == 0) throw ValueError("visit_bytes: pieces of 0 bytes were asked for; ask for at least 1");
+  std::int64_t offset = 0;
+  const graph::NodeRef node = readable(*this, offset);
+  const std::size_t first = static_cast<std::size_t>(offset) * size_of(dtype());
+  const std::size_t all = bytes_of(*this);
+  auto memory = host_vector<std::byte>(std::min(most_bytes, all));
+  for (std::size_t begin = 0; begin < all; begin += memory.size()) {
+    const auto piece = std::span(memory).first(std::min(memory.size(), all - begin));
+    graph::executor_of(device()).download(*node->buffer(), first + begin, piece);
+    take(piece);
+  }
+}
+
 std::vector<std::byte> Tensor::to_bytes() const {
-  auto bytes = host_vector<std::byte>(static_cast<std::size_t>(numel()) * size_of(dtype()));
+  auto bytes = host_vector<std::byte>(bytes_of(*this));
   copy_to(bytes);
   return bytes;
 }

@@ -32,11 +32,10 @@ void save_checkpoint(const std::filesystem::path& path, const Checkpoint& checkp
   write_file_atomically(path, [&](FileWriter& writer) {
     writer.write(layout.header);
     std::uint32_t checksum = 0;
-    for (const std::size_t place : layout.order) {
-      const std::vector<std::byte> bytes = checkpoint.tensors[place].second.to_bytes();
-      checksum = add_to_checksum(checksum, bytes);
-      writer.write(bytes);
-    }
+    visit_data(layout, checkpoint.tensors, [&](std::span<const std::byte> piece) {
+      checksum = add_to_checksum(checksum, piece);
+      writer.write(piece);
+    });
     const std::string header = header_with(checksum).header;
     writer.rewrite(0, std::as_bytes(std::span(header)));
   });

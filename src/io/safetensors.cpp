@@ -96,11 +96,17 @@ SafetensorsLayout lay_out_safetensors(const StateDict& tensors, const Metadata& 
   return layout;
 }
 
+void visit_data(const SafetensorsLayout& layout, const StateDict& tensors,
+                const std::function<void(std::span<const std::byte>)>& take) {
+  constexpr std::size_t piece = std::size_t{4} << 20;
+  for (const std::size_t place : layout.order) tensors[place].second.visit_bytes(piece, take);
+}
+
 void save_safetensors(const std::filesystem::path& path, const StateDict& tensors, const Metadata& metadata) {
   const SafetensorsLayout layout = lay_out_safetensors(tensors, metadata);
   write_file_atomically(path, [&](FileWriter& writer) {
     writer.write(layout.header);
-    for (const std::size_t place : layout.order) writer.write(tensors[place].second.to_bytes());
+    visit_data(layout, tensors, [&](std::span<const std::byte> piece) { writer.write(piece); });
   });
 }
 

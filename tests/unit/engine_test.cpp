@@ -236,6 +236,26 @@ TEST(Replay, TheSameProgramGivesTheSameBits) {
   EXPECT_EQ(run(), run());
 }
 
+TEST(Memory, BytesAreVisitedInPieces) {
+  const auto pieces = [](const Tensor& x, std::size_t most) {
+    std::vector<std::size_t> sizes;
+    std::vector<std::byte> all;
+    x.visit_bytes(most, [&](std::span<const std::byte> piece) {
+      sizes.push_back(piece.size());
+      all.insert(all.end(), piece.begin(), piece.end());
+    });
+    EXPECT_EQ(all, x.to_bytes());
+    return sizes;
+  };
+  const Tensor x = numbers({5, 2});
+  EXPECT_EQ(pieces(x, 16), (std::vector<std::size_t>{16, 16, 8}));
+  EXPECT_EQ(pieces(x.t(), 20), (std::vector<std::size_t>{20, 20}));
+  EXPECT_EQ(pieces(x[3], 7), (std::vector<std::size_t>{7, 1}));
+  EXPECT_EQ(pieces(x * 2, 1 << 20), (std::vector<std::size_t>{40}));
+  EXPECT_TRUE(pieces(x.slice(0, {2, 2}), 4).empty());
+  EXPECT_THROW(pieces(x, 0), ValueError);
+}
+
 TEST(Failure, ALimitOfAScopeEndsWithIt) {
   const Device device = DeviceType::null;
   {

@@ -26,6 +26,7 @@ TEST(UndefinedTensors, AreRefusedByName) {
       {"version", [&] { static_cast<void>(none.version()); }},
       {"item", [&] { none.item(); }},
       {"to_bytes", [&] { none.to_bytes(); }},
+      {"visit_bytes", [&] { none.visit_bytes(1, [](std::span<const std::byte>) {}); }},
       {"data", [&] { none.data(); }},
       {"add", [&] { none + x; }},
       {"add", [&] { x + none; }},
