@@ -75,8 +75,8 @@ class Executor {
   virtual Ref<Buffer> borrow(Device device, const Ref<Buffer>& memory) = 0;
   /// Whether the device computes values, rather than plans alone.
   virtual bool runs() const = 0;
-  /// Where the host can read the first bytes of a value at once, without waiting for work that was started; nullptr if
-  /// it cannot.
+  /// Where the host can read the first bytes of a value: at once, or where a device has memory of its own after it
+  /// waited for them once; nullptr if it cannot.
   virtual std::shared_ptr<const std::byte> peek(const Buffer& memory, std::size_t bytes) const = 0;
   /// Whether the device has kernels for attention in this type. What has none is better recorded as what it consists
   /// of: then backward keeps the probabilities.

@@ -17,8 +17,8 @@ struct Stray {
 std::optional<Stray> find_stray(const std::byte* memory, DType dtype, const Geometry& geometry, std::int64_t low,
                                 std::int64_t high, std::optional<std::int64_t> except = {});
 
-/// What can be told of the elements of an integer value without computing anything or waiting: from the operators that
-/// it is made by, or from memory.
+/// What can be told of the elements of an integer value without computing anything: from the operators that it is made
+/// by, or from memory (Executor::peek).
 struct RangeCheck {
   bool is_known = false;         // whether all elements are known to lie within
   std::optional<Stray> stray{};  // the first that does not

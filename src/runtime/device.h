@@ -44,8 +44,8 @@ class DeviceDriver {
   /// Whether the host, and with it other devices, can read what lies in this memory of the device, in place: nothing
   /// that was started writes it when this returns. Throws DeviceError if what should lie there was lost.
   virtual bool lend(const std::byte* /*memory*/, std::size_t /*bytes*/) { return false; }
-  /// Where the host can read what lies in this memory at once, without waiting: the memory itself if nothing that was
-  /// started writes it, or a copy; nullptr if it cannot.
+  /// Where the host can read what lies in this memory: the memory itself if nothing that was started writes it, or a
+  /// copy, for which a device with memory of its own may wait once; nullptr if it cannot.
   virtual std::shared_ptr<const std::byte> peek(const std::byte* /*memory*/, std::size_t /*bytes*/) { return nullptr; }
   /// Whether this device can read another one's memory, above a page, in place, from now until end_borrowing().
   virtual bool borrow(std::byte* /*memory*/, std::size_t /*bytes*/) { return false; }

@@ -49,22 +49,32 @@ struct Talk {
   int submissions = 0;
   int barriers = 0;
   int restarts = 0;
+  int copies_to_device = 0;  // that the host waited for
+  int copies_to_host = 0;
   bool keeps_flushes_whole = false;
+  bool takes_uploads = false;
+};
+
+struct Upload {
+  std::byte* target;
+  std::vector<std::byte> content;
 };
 
 class Work final : public Submission {
  public:
-  Work(std::vector<std::vector<Binding>> launches, std::string failure)
-      : launches_(std::move(launches)), failure_(std::move(failure)) {}
+  Work(std::vector<Upload> uploads, std::vector<std::vector<Binding>> launches, std::string failure)
+      : uploads_(std::move(uploads)), launches_(std::move(launches)), failure_(std::move(failure)) {}
   bool is_done() const override { return done_; }
   void wait() const override {
     if (std::exchange(done_, true) || !failure_.empty()) return;
+    for (const Upload& upload : uploads_) std::ranges::copy(upload.content, upload.target);
     for (const std::vector<Binding>& buffers : launches_) AddOne::run(buffers);
   }
   double seconds() const override { return 1e-4; }
   std::string failure() const override { return failure_; }
 
  private:
+  std::vector<Upload> uploads_;
   std::vector<std::vector<Binding>> launches_;
   std::string failure_;
   mutable bool done_ = false;
@@ -77,16 +87,24 @@ class LazyQueue final : public Queue {
   void begin() override { EXPECT_TRUE(launches_.empty()); }
   void encode(const Launch& launch) override { launches_.emplace_back(launch.buffers.begin(), launch.buffers.end()); }
   void barrier() override { ++talk_.barriers; }
+  bool upload(std::byte* target, std::span<const std::byte> source) override {
+    if (talk_.takes_uploads) uploads_.push_back({target, {source.begin(), source.end()}});
+    return talk_.takes_uploads;
+  }
   std::unique_ptr<Submission> submit() override {
     const auto number = static_cast<std::size_t>(talk_.submissions++);
-    return std::make_unique<Work>(std::exchange(launches_, {}),
+    return std::make_unique<Work>(std::exchange(uploads_, {}), std::exchange(launches_, {}),
                                   number < talk_.failures.size() ? talk_.failures[number] : "");
   }
-  void drop() override { launches_.clear(); }
+  void drop() override {
+    uploads_.clear();
+    launches_.clear();
+  }
   void restart(const std::string& /*reason*/) override { ++talk_.restarts; }
 
  private:
   Talk& talk_;
+  std::vector<Upload> uploads_;
   std::vector<std::vector<Binding>> launches_;
 };
 
@@ -106,9 +124,11 @@ class HostBackend final : public Backend {
   }
   bool shares_memory_with_host() const override { return false; }
   void copy_to_device(std::byte* target, std::span<const std::byte> source) override {
+    ++talk_.copies_to_device;
     std::copy(source.begin(), source.end(), target);
   }
   void copy_to_host(std::span<std::byte> target, const std::byte* source) override {
+    ++talk_.copies_to_host;
     std::copy_n(source, target.size(), target.begin());
   }
 
@@ -202,36 +222,80 @@ TEST_F(GpuDriver, AFlushIsOneSubmissionWhereTheQueueWantsIt) {
   EXPECT_EQ(talk_.submissions, 1);
 }
 
-TEST_F(GpuDriver, TheHostSeesWhatItPutThereUntilSomethingElseLiesThere) {
+TEST_F(GpuDriver, TheHostCopiesWhatItLooksAtOnceUntilSomethingElseLiesThere) {
   const auto seen = [&](const std::byte* memory, std::size_t count = 8) {
     const auto content = driver_->peek(memory, count);
     return content ? std::to_integer<int>(content.get()[count - 1]) : -1;
   };
   std::byte* const x = bytes_of(3);
-  std::byte* const y = bytes_of(4);
+  std::byte* const y = bytes_of(0);
   EXPECT_EQ(seen(x), 3);
   EXPECT_EQ(seen(x, 5), 3);
-  EXPECT_EQ(seen(x, 9), -1);
-  EXPECT_EQ(seen(x + 1, 7), -1);
   add_one(x, y);
   EXPECT_EQ(seen(x), 3);
-  EXPECT_EQ(seen(y), -1);
+  EXPECT_EQ(talk_.copies_to_host, 0);
+  EXPECT_EQ(seen(y), 4);
+  EXPECT_EQ(seen(y), 4);
+  EXPECT_EQ(talk_.copies_to_host, 1);
   driver_->upload(y, std::vector<std::byte>(8, std::byte{5}));
   EXPECT_EQ(seen(y), 5);
+  EXPECT_EQ(talk_.copies_to_host, 1);
   add_one(x, y + 7, 1);
-  EXPECT_EQ(seen(y), -1);
+  EXPECT_EQ(seen(y), 4);
+  EXPECT_EQ(talk_.copies_to_host, 2);
   driver_->release(x, 8);
   EXPECT_EQ(driver_->allocate(8), x);
-  EXPECT_EQ(seen(x), -1);
+  x[7] = std::byte{77};
+  EXPECT_EQ(seen(x), 77);
 }
 
-TEST_F(GpuDriver, WhatTheHostSeesIsBounded) {
+TEST_F(GpuDriver, WhatTheHostKnowsIsBounded) {
   constexpr std::size_t mebibyte = std::size_t{1} << 20;
   std::vector<std::byte*> all;
   for (int i = 0; i < 20; ++i) all.push_back(bytes_of(1, mebibyte));
-  EXPECT_EQ(driver_->peek(all[3], mebibyte), nullptr);
+  EXPECT_NE(driver_->peek(all[19], mebibyte), nullptr);
   EXPECT_NE(driver_->peek(all[4], mebibyte), nullptr);
-  EXPECT_EQ(driver_->peek(bytes_of(1, mebibyte + 1), 8), nullptr);
+  EXPECT_EQ(talk_.copies_to_host, 0);
+  EXPECT_NE(driver_->peek(all[3], mebibyte), nullptr);
+  EXPECT_EQ(talk_.copies_to_host, 1);
+  EXPECT_EQ(driver_->peek(bytes_of(1, mebibyte + 1), mebibyte + 1), nullptr);
+}
+
+TEST_F(GpuDriver, TheHostDoesNotSeeWhatWasLost) {
+  talk_.failures = {"the watchdog bit"};
+  std::byte* const x = bytes_of(1);
+  std::byte* const y = bytes_of(0);
+  add_one(x, y);
+  EXPECT_EQ(driver_->peek(y, 8), nullptr);
+  EXPECT_NE(driver_->peek(x, 8), nullptr);
+}
+
+TEST_F(GpuDriver, UploadsKeepTheirPlaceAmongLaunches) {
+  talk_.takes_uploads = true;
+  talk_.keeps_flushes_whole = true;
+  std::byte* const x = bytes_of(1);
+  std::byte* const y = bytes_of(0);
+  std::byte* const z = bytes_of(0);
+  add_one(x, y);
+  driver_->upload(x, std::vector<std::byte>(8, std::byte{50}));
+  add_one(x, z);
+  driver_->upload(z, std::vector<std::byte>(4, std::byte{7}));
+  add_one(z, z, 4);
+  EXPECT_EQ(talk_.copies_to_device, 0);
+  EXPECT_EQ(read(y), 2);
+  EXPECT_EQ(read(x), 50);
+  EXPECT_EQ(std::to_integer<int>(driver_->peek(z, 8).get()[0]), 8);
+  EXPECT_EQ(std::to_integer<int>(driver_->peek(z, 8).get()[7]), 51);
+}
+
+TEST_F(GpuDriver, UploadsAreLostWithTheWorkThatTheyWentWith) {
+  talk_.takes_uploads = true;
+  talk_.failures = {"the watchdog bit"};
+  std::byte* const x = bytes_of(1);
+  driver_->commit();
+  EXPECT_NE(error_of([&] { read(x); }), "");
+  driver_->upload(x, std::vector<std::byte>(8, std::byte{3}));
+  EXPECT_EQ(read(x), 3);
 }
 
 TEST_F(GpuDriver, AFailureLosesWhatWasWrittenAndIsToldOnce) {

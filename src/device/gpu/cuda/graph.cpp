@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/bytes.h"
 #include "base/range_set.h"
 #include "device/gpu/cuda/handles.h"
 
@@ -81,7 +82,7 @@ void Graph::add_launches(CUgraph graph) {
 }
 
 bool Graph::wants(std::span<const std::byte> content) {
-  if (std::ranges::equal(content, sent_)) return false;
+  if (base::same_bytes(content, sent_)) return false;
   sent_.assign(content.begin(), content.end());
   return true;
 }

@@ -3,8 +3,11 @@
 #include <russet/error.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
+
+#include "base/bytes.h"
 
 namespace russet::cuda {
 namespace {
@@ -22,6 +25,21 @@ void mix(std::uint64_t& state, std::uint64_t word) {
   state = (state ^ state >> 33) * 0xFF51AFD7ED558CCDULL;
   state = (state ^ state >> 33) * 0xC4CEB9FE1A85EC53ULL;
   state ^= state >> 33;
+}
+
+/// Of whole words, in four sums that do not wait for each other.
+std::uint64_t digest_of(std::span<const std::byte> words) {
+  constexpr std::uint64_t factor = 0x9E3779B97F4A7C15ULL;  // odd: of 2^64 by the golden ratio
+  std::array<std::uint64_t, 4> sums{1, 2, 3, 4};
+  for (std::size_t at = 0; at < words.size(); at += sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, words.data() + at, sizeof(word));
+    std::uint64_t& sum = sums[at / sizeof(word) % sums.size()];
+    sum = (sum ^ word) * factor;
+  }
+  std::uint64_t state = words.size();
+  for (const std::uint64_t sum : sums) mix(state, sum);
+  return state;
 }
 
 }  // namespace
@@ -114,16 +132,12 @@ std::uint64_t LaunchList::digest() const {
     mix(state, std::uint64_t{item.grid.blocks[0]} << 32 | item.grid.blocks[1]);
   }
   for (const std::byte* const address : addresses_) mix(state, std::bit_cast<std::uintptr_t>(address));
-  for (std::size_t at = 0; at < values_.size(); at += sizeof(std::uint64_t)) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, values_.data() + at, sizeof(word));
-    mix(state, word);
-  }
+  mix(state, digest_of(values_));
   return state;
 }
 
 bool LaunchList::same_launches(const LaunchList& other) const {
-  return items_ == other.items_ && addresses_ == other.addresses_ && values_ == other.values_ &&
+  return items_ == other.items_ && addresses_ == other.addresses_ && base::same_bytes(values_, other.values_) &&
          changing_.size() == other.changing_.size();
 }
 

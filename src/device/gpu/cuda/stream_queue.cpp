@@ -11,6 +11,9 @@
 namespace russet::cuda {
 namespace {
 
+/// Of memory for uploads that are under way: pinned memory is the host's, which other programs want too.
+constexpr std::size_t most_staged = std::size_t{256} << 20;
+
 CUevent make_event() {
   CUevent event = nullptr;
   check(api().event_create(&event, CU_EVENT_DEFAULT), "making an event");
@@ -18,6 +21,11 @@ CUevent make_event() {
 }
 
 std::string words_of(CUresult result) { return fmt::format("{} (code {})", text_of(result), static_cast<int>(result)); }
+
+gpu::Chunks::Source pinned_memory(const Context& context) {
+  return {[&context](std::size_t bytes) { return allocate_pinned(context, bytes); },
+          [&context](std::byte* memory, std::size_t) { release_pinned(context, memory); }};
+}
 
 /// What lies between two events of a stream.
 class Work final : public gpu::Submission {
@@ -66,9 +74,9 @@ class Work final : public gpu::Submission {
 StreamQueue::StreamQueue(const Context& context, gpu::MemoryBlocks& blocks)
     : context_(context),
       blocks_(blocks),
-      pinned_({[&context](std::size_t bytes) { return allocate_pinned(context, bytes); },
-               [&context](std::byte* memory, std::size_t) { release_pinned(context, memory); }}),
+      pinned_(pinned_memory(context)),
       memory_(gpu::pieces_of(blocks)),
+      staging_(pinned_memory(context)),
       graphs_(context, blocks) {
   context_.enter();
   check(api().stream_create(&stream_, CU_STREAM_NON_BLOCKING), "making a stream");
@@ -82,6 +90,25 @@ void StreamQueue::note(CUresult result) {
   if (result != CUDA_SUCCESS && failure_.empty()) failure_ = words_of(result);
 }
 
+bool StreamQueue::upload(std::byte* target, std::span<const std::byte> source) {
+  if (staging_.bytes_in_use() + source.size() > most_staged) return false;
+  std::byte* staged = nullptr;
+  try {
+    staged = staging_.take(source.size(), staged_);
+  } catch (const OutOfMemoryError&) {
+    return false;
+  }
+  std::ranges::copy(source, staged);
+  uploads_.push_back({target, staged, source.size()});
+  return true;
+}
+
+void StreamQueue::drop() {
+  launches_.clear();
+  uploads_.clear();
+  staging_.give_back(staged_);
+}
+
 std::unique_ptr<gpu::Submission> StreamQueue::submit() {
   context_.enter();
   const CUevent began = make_event();
@@ -89,11 +116,14 @@ std::unique_ptr<gpu::Submission> StreamQueue::submit() {
   std::vector<gpu::Chunk> pinned;
   std::vector<gpu::Chunk> memory;
   note(api().event_record(began, stream_));
+  for (const Upload& upload : uploads_) copy(upload);
   if (failure_.empty()) start(pinned, memory);
   note(api().event_record(ended, stream_));
   auto work = std::make_unique<Work>(context_, began, ended, failure_);
   work->keep(pinned_, std::move(pinned));
   work->keep(memory_, std::move(memory));
+  work->keep(staging_, std::exchange(staged_, {}));
+  uploads_.clear();
   return work;
 }
 
@@ -126,7 +156,11 @@ void StreamQueue::send(std::byte* target, std::vector<gpu::Chunk>& pinned) {
   const std::span<const std::byte> changing = launches_.changing();
   std::byte* const source = pinned_.take(changing.size(), pinned);
   std::ranges::copy(changing, source);
-  note(api().memcpy_to_device_async(device_address(target), source, changing.size(), stream_));
+  copy({target, source, changing.size()});
+}
+
+void StreamQueue::copy(const Upload& upload) {
+  note(api().memcpy_to_device_async(device_address(upload.target), upload.source, upload.bytes, stream_));
 }
 
 void StreamQueue::restart(const std::string& reason) {

@@ -18,28 +18,41 @@ class StreamQueue final : public gpu::Queue {
 
   bool keeps_flushes_whole() const override { return true; }
   void begin() override { launches_.clear(); }
+  /// By way of memory that the GPU reads at full speed.
+  bool upload(std::byte* target, std::span<const std::byte> source) override;
   void encode(const gpu::Launch& launch) override { launches_.add(launch, blocks_); }
   /// Graphs order launches by what they touch, and a stream's never overlap.
   void barrier() override {}
   std::unique_ptr<gpu::Submission> submit() override;
-  void drop() override { launches_.clear(); }
+  void drop() override;
   /// CUDA gives up on all of a process' work after a fault. Throws DeviceError that says so.
   void restart(const std::string& reason) override;
 
  private:
+  struct Upload {
+    std::byte* target;
+    const std::byte* source;
+    std::size_t bytes;
+  };
+
   void start(std::vector<gpu::Chunk>& pinned, std::vector<gpu::Chunk>& memory);
   void start_one_by_one(const std::byte* changing);
   /// Copies what changes, by way of memory that the GPU reads at full speed.
   void send(std::byte* target, std::vector<gpu::Chunk>& pinned);
+  void copy(const Upload& upload);
   void note(CUresult result);
 
   const Context& context_;
   gpu::MemoryBlocks& blocks_;
   gpu::Chunks pinned_;
   gpu::Chunks memory_;
+  gpu::Chunks staging_;  // pinned, too, for uploads
   GraphCache graphs_;
   CUstream stream_ = nullptr;
-  LaunchList launches_;  // of the submission that is being written
+  // Of the submission that is being written.
+  LaunchList launches_;
+  std::vector<Upload> uploads_;
+  std::vector<gpu::Chunk> staged_;
   std::string failure_;  // the first one: CUDA has given up
 };
 

@@ -15,6 +15,14 @@ Chunks::~Chunks() {
   for (const Chunk& chunk : free_) source_.release(chunk.begin, chunk.bytes);
 }
 
+std::vector<Chunk>::iterator Chunks::smallest_of(std::size_t bytes) {
+  auto smallest = free_.end();
+  for (auto chunk = free_.begin(); chunk != free_.end(); ++chunk) {
+    if (chunk->bytes >= bytes && (smallest == free_.end() || chunk->bytes < smallest->bytes)) smallest = chunk;
+  }
+  return smallest;
+}
+
 std::byte* Chunks::take(std::size_t bytes, std::vector<Chunk>& chunks) {
   for (Chunk& chunk : chunks) {
     if (chunk.bytes - chunk.used < bytes) continue;
@@ -22,7 +30,7 @@ std::byte* Chunks::take(std::size_t bytes, std::vector<Chunk>& chunks) {
     chunk.used += std::min((bytes + alignment - 1) / alignment * alignment, chunk.bytes - chunk.used);
     return memory;
   }
-  const auto free = std::find_if(free_.begin(), free_.end(), [&](const Chunk& c) { return c.bytes >= bytes; });
+  const auto free = smallest_of(bytes);
   if (free != free_.end()) {
     chunks.push_back(*free);
     free_.erase(free);
@@ -30,12 +38,14 @@ std::byte* Chunks::take(std::size_t bytes, std::vector<Chunk>& chunks) {
     const std::size_t size = std::max(bytes, usual);
     chunks.push_back({source_.allocate(size), size, 0});
   }
+  bytes_in_use_ += chunks.back().bytes;
   return take(bytes, chunks);
 }
 
 void Chunks::give_back(std::vector<Chunk>& chunks) {
   for (Chunk& chunk : chunks) {
     chunk.used = 0;
+    bytes_in_use_ -= chunk.bytes;
     if (free_.size() < kept) {
       free_.push_back(chunk);
     } else {

@@ -31,10 +31,16 @@ class Chunks {
   std::byte* take(std::size_t bytes, std::vector<Chunk>& chunks);
   /// No work reads these any more.
   void give_back(std::vector<Chunk>& chunks);
+  /// Bytes of the chunks that submissions have.
+  std::size_t bytes_in_use() const { return bytes_in_use_; }
 
  private:
+  /// The smallest free chunk that has so many bytes.
+  std::vector<Chunk>::iterator smallest_of(std::size_t bytes);
+
   Source source_;
   std::vector<Chunk> free_;
+  std::size_t bytes_in_use_ = 0;
 };
 
 /// Chunks of the GPU's memory. `blocks` outlives them.

@@ -4,8 +4,8 @@
 #include <mutex>
 
 #include "device/gpu/driver/backend.h"
+#include "device/gpu/driver/host_copies.h"
 #include "device/gpu/driver/timeline.h"
-#include "device/gpu/driver/upload_copies.h"
 #include "device/gpu/target.h"
 
 namespace russet::gpu {
@@ -36,7 +36,7 @@ class BackendDriver final : public Driver {
     const std::lock_guard lock(mutex_);
     const base::ByteRange range = base::range_of(memory, bytes);
     timeline_->forget(range);
-    uploads_.forget(range);
+    host_copies_.forget(range);
     backend_->granted(range);
     return memory;
   }
@@ -53,10 +53,12 @@ class BackendDriver final : public Driver {
     if (source.empty()) return;
     const std::lock_guard lock(mutex_);
     const base::ByteRange range = base::range_of(target, source.size());
-    timeline_->wait_for(range, Timeline::HostAccess::write);
-    backend_->copy_to_device(target, source);
+    if (backend_->shares_memory_with_host() || !timeline_->upload(target, source)) {
+      timeline_->wait_for(range, Timeline::HostAccess::write);
+      backend_->copy_to_device(target, source);
+    }
     note_written_by_host(range);
-    if (!backend_->shares_memory_with_host()) uploads_.keep(target, source);
+    if (!backend_->shares_memory_with_host()) host_copies_.keep(target, source);
   }
 
   void download(std::span<std::byte> target, const std::byte* source) override {
@@ -66,6 +68,7 @@ class BackendDriver final : public Driver {
     timeline_->wait_for(range, Timeline::HostAccess::read);
     timeline_->check(range);
     backend_->copy_to_host(target, source);
+    if (!backend_->shares_memory_with_host()) host_copies_.keep(source, target);
   }
 
   bool lend(const std::byte* memory, std::size_t bytes) override {
@@ -80,7 +83,7 @@ class BackendDriver final : public Driver {
   std::shared_ptr<const std::byte> peek(const std::byte* memory, std::size_t bytes) override {
     const base::ByteRange range = base::range_of(memory, bytes);
     const std::lock_guard lock(mutex_);
-    if (!backend_->shares_memory_with_host()) return uploads_.find(range);
+    if (!backend_->shares_memory_with_host()) return copy_of(range, memory);
     return timeline_->is_idle(range) ? runtime::in_place(memory) : nullptr;
   }
 
@@ -127,7 +130,7 @@ class BackendDriver final : public Driver {
   void launch(const Launch& launch) override {
     const std::lock_guard lock(mutex_);
     for (const Binding& binding : launch.buffers) {
-      if (binding.writes) uploads_.forget(base::range_of(binding.address, binding.bytes));
+      if (binding.writes) host_copies_.forget(base::range_of(binding.address, binding.bytes));
     }
     timeline_->launch(launch);
   }
@@ -160,6 +163,18 @@ class BackendDriver final : public Driver {
   }
 
  private:
+  /// Waits and copies once: whoever does not get to see the memory waits whenever it is used.
+  std::shared_ptr<const std::byte> copy_of(base::ByteRange range, const std::byte* memory) {
+    if (auto known = host_copies_.find(range)) return known;
+    if (range.bytes() > HostCopies::most_of_one) return nullptr;
+    timeline_->wait_for(range, Timeline::HostAccess::read);
+    if (!timeline_->is_idle(range)) return nullptr;  // it is lost
+    std::vector<std::byte> content(range.bytes());
+    backend_->copy_to_host(content, memory);
+    host_copies_.keep(memory, content);
+    return host_copies_.find(range);
+  }
+
   void note_written_by_host(base::ByteRange range) {
     timeline_->forget(range);
     backend_->host_wrote(range);
@@ -176,7 +191,7 @@ class BackendDriver final : public Driver {
   MemoryBlocks memory_;
   KernelCache kernels_;
   mutable std::mutex mutex_;
-  UploadCopies uploads_;  // where the memory is not the host's
+  HostCopies host_copies_;  // where the memory is not the host's
   std::unique_ptr<Timeline> timeline_;
   mutable std::once_flag target_once_;
   mutable std::unique_ptr<const compile::Target> target_;

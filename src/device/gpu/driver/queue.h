@@ -1,6 +1,7 @@
 #pragma once
 // Queue: where a GPU's interface takes work. The timeline fills it, submission after submission.
 #include <memory>
+#include <span>
 #include <string>
 
 #include "base/range_set.h"
@@ -30,6 +31,9 @@ class Queue {
   virtual void begin() = 0;
   virtual void encode(const Launch& launch) = 0;
   virtual void barrier() = 0;
+  /// Copies to the GPU's memory after the submissions so far, before the launches of this one; `source` is free at
+  /// once. Says whether it will: not while too much is under way.
+  virtual bool upload(std::byte* /*target*/, std::span<const std::byte> /*source*/) { return false; }
   virtual std::unique_ptr<Submission> submit() = 0;
   /// What was encoded since begin() never runs.
   virtual void drop() = 0;

@@ -81,6 +81,15 @@ void Timeline::barrier() {
   launched_since_barrier_ = false;
 }
 
+bool Timeline::upload(std::byte* target, std::span<const std::byte> source) {
+  const base::ByteRange range = base::range_of(target, source.size());
+  if (open_ && conflicts(*open_, range, HostAccess::write)) submit();
+  if (!open_) begin();
+  if (!queue_->upload(target, source)) return false;
+  open_->writes.add(range);
+  return true;
+}
+
 void Timeline::submit() {
   if (!open_) return;
   open_->submission = queue_->submit();

@@ -5,6 +5,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,9 @@ class Timeline {
   /// work left undefined.
   void launch(const Launch& launch);
   void barrier();
+  /// Has the queue copy to the GPU's memory, in the order of the launches. Says whether it does; otherwise the host
+  /// waits for the range and copies.
+  bool upload(std::byte* target, std::span<const std::byte> source);
   void submit();
   /// See Queue::begin_value.
   void begin_value(base::ByteRange range) { queue_->begin_value(range); }

@@ -1,6 +1,6 @@
 #pragma once
-// UploadCopies: what the host put into a GPU's memory lately, as long as it lies there: so that the host can look at
-// indices and labels where the memory is not its own.
+// HostCopies: what the host put into a GPU's memory or read there lately, as long as it lies there: so that it can look
+// at indices and labels where the memory is not its own.
 #include <list>
 #include <map>
 #include <memory>
@@ -11,9 +11,12 @@
 namespace russet::gpu {
 
 /// Copies of at most a MiB, 16 MiB in all; those that came first go first. Not thread-safe.
-class UploadCopies {
+class HostCopies {
  public:
-  void keep(std::byte* target, std::span<const std::byte> content);
+  static constexpr std::size_t most_of_one = std::size_t{1} << 20;
+
+  /// What lies at an address of the GPU.
+  void keep(const std::byte* address, std::span<const std::byte> content);
   /// What lies in the range is something else from now on.
   void forget(base::ByteRange range);
   /// The content of a range that was put there as one; nullptr if it is not known.

@@ -1,17 +1,16 @@
-#include "device/gpu/driver/upload_copies.h"
+#include "device/gpu/driver/host_copies.h"
 
 #include <algorithm>
 
 namespace russet::gpu {
 namespace {
 
-constexpr std::size_t most_of_one = std::size_t{1} << 20;
 constexpr std::size_t most_of_all = std::size_t{16} << 20;
 
 }  // namespace
 
-void UploadCopies::keep(std::byte* target, std::span<const std::byte> content) {
-  const base::ByteRange range = base::range_of(target, content.size());
+void HostCopies::keep(const std::byte* address, std::span<const std::byte> content) {
+  const base::ByteRange range = base::range_of(address, content.size());
   forget(range);
   if (content.empty() || content.size() > most_of_one) return;
   while (bytes_ + content.size() > most_of_all) drop(copies_.find(ages_.front()));
@@ -22,19 +21,19 @@ void UploadCopies::keep(std::byte* target, std::span<const std::byte> content) {
   bytes_ += content.size();
 }
 
-void UploadCopies::forget(base::ByteRange range) {
+void HostCopies::forget(base::ByteRange range) {
   if (copies_.empty() || range.bytes() == 0) return;
   auto copy = copies_.lower_bound(range.begin);
   if (copy != copies_.begin() && std::prev(copy)->second.range.end > range.begin) --copy;
   while (copy != copies_.end() && copy->first < range.end) drop(copy++);
 }
 
-std::shared_ptr<const std::byte> UploadCopies::find(base::ByteRange range) const {
+std::shared_ptr<const std::byte> HostCopies::find(base::ByteRange range) const {
   const auto copy = copies_.find(range.begin);
   return copy != copies_.end() && range.end <= copy->second.range.end ? copy->second.content : nullptr;
 }
 
-void UploadCopies::drop(Copies::iterator copy) {
+void HostCopies::drop(Copies::iterator copy) {
   bytes_ -= copy->second.range.bytes();
   ages_.erase(copy->second.age);
   copies_.erase(copy);
