@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 60
 # The command that `make demo` ends with.
 DEMO = build/bin/russet train lenet5 --data shapes --batch 32 --epochs 5 --out demo
 
-.PHONY: help setup build demo test test-all bundle bench check asan tsan clang fuzz macos aarch64 clean
+.PHONY: help setup build demo test test-all bundle bench check asan tsan clang fuzz cuda macos aarch64 clean
 
 help:
 	@echo 'make demo      sets everything up, builds the command line, trains a small network on the embedded data set'
@@ -24,6 +24,7 @@ help:
 	@echo 'make tsan      all tests under the thread sanitizer'
 	@echo 'make clang     all tests, built with clang'
 	@echo 'make fuzz      each fuzz target for FUZZ_SECONDS=60'
+	@echo 'make cuda      builds with the device cuda where no toolkit is installed: fetches its headers first'
 	@echo 'make macos     on Linux: compiles and links the library and the command line for macOS; nothing runs'
 	@echo 'make aarch64   on Debian: builds for aarch64 Linux, runs unit and conformance tests of it under qemu'
 	@echo 'make clean     removes what was built'
@@ -47,6 +48,10 @@ test-all: build
 
 bundle: build
 	@scripts/bundle.sh
+
+cuda: setup
+	@scripts/fetch_cuda_headers.sh
+	@scripts/build.sh release $(JOBS) all $(CMAKE_FLAGS)
 
 macos: setup
 	@scripts/macos.sh $(JOBS)

@@ -1,10 +1,14 @@
 # The device cuda. Its driver (src/device/gpu/cuda) needs two headers of CUDA's toolkit when it is built, and NVIDIA's
 # libraries only where it runs: it loads them. Where a header is missing, russet is built without the device and says
-# why.
+# why (`make cuda` loads the headers).
 file(GLOB russet_cuda_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/device/gpu/cuda/*.cpp)
 set(russet_cuda_missing_source ${PROJECT_SOURCE_DIR}/src/device/gpu/cuda/missing/cuda.cpp)
 
-find_path(RUSSET_CUDA_INCLUDE nvrtc.h HINTS $ENV{CUDA_HOME} /usr/local/cuda PATH_SUFFIXES include
+file(STRINGS ${PROJECT_SOURCE_DIR}/scripts/cuda_headers.txt russet_cuda_headers REGEX "^nvidia-cuda-runtime==")
+string(REGEX REPLACE "^nvidia-cuda-runtime==([0-9.]+) .*" "\\1" russet_cuda_headers "${russet_cuda_headers}")
+find_path(RUSSET_CUDA_INCLUDE nvrtc.h
+          HINTS $ENV{CUDA_HOME} /usr/local/cuda ${russet_user_cache}/russet/cuda-headers-${russet_cuda_headers}
+          PATH_SUFFIXES include
           DOC "The folder of cuda.h and nvrtc.h")
 set(russet_cuda_missing "")
 if(NOT RUSSET_CUDA_INCLUDE OR NOT EXISTS ${RUSSET_CUDA_INCLUDE}/cuda.h)

@@ -23,6 +23,11 @@ Json describe(const DeviceInfo& info) {
   entry["cores"] = info.cores;
   entry["memory_bytes"] = info.memory_bytes;
   entry["instruction_sets"] = info.instruction_sets;
+  for (const LibraryInfo& library : info.libraries) {
+    Json described{{"name", library.name}, {"available", library.reason.empty()}};
+    if (!library.reason.empty()) described["reason"] = library.reason;
+    entry["libraries"].push_back(std::move(described));
+  }
   return entry;
 }
 
@@ -36,6 +41,13 @@ void print(const DeviceInfo& info) {
   if (info.memory_bytes > 0) fmt::print("{:<10} memory: {}\n", "", format_size(info.memory_bytes));
   if (!info.instruction_sets.empty()) fmt::print("{:<10} instruction sets: {}\n", "", join(info.instruction_sets, " "));
   fmt::print("{:<10} types: {}\n", "", join(type_names(info), " "));
+  for (const LibraryInfo& library : info.libraries) {
+    if (library.reason.empty()) {
+      fmt::print("{:<10} library: {}\n", "", library.name);
+    } else {
+      fmt::print("{:<10} without {}, kernels of russet's own do its work: {}\n", "", library.name, library.reason);
+    }
+  }
 }
 
 }  // namespace

@@ -247,7 +247,8 @@ inline constexpr OptionRow option_table[] = {
      {},
      any,
      plain,
-     "For --device mps: plan for the GPU of this chip (m1, m1-pro, ...), and model what each step takes at least"},
+     "For --device mps or cuda: plan for the GPU of this chip (m1, m1-pro, ..., h200, rtx-4090, ...), and model what "
+     "each step takes at least"},
     {"plan", "steps", Kind::flag, {}, any, plain, "List every step"},
     {"profile", "steps", Kind::integer, is("5"), within(1, 10'000), plain, "How many steps to profile"},
     {"profile", "top", Kind::integer, is("10"), at_least(1), plain, "How many of the dearest steps to print"},

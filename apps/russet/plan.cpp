@@ -30,10 +30,11 @@ constexpr double launch_microseconds = 2;
 void print_model(const train::Forecast& forecast, const Chip& chip) {
   double total = 0;
   int launches = 0;
-  fmt::print("\nA model of {} ({} GB/s, {} TFLOPS in float32, {} us a launch): lower bounds, never a measurement\n",
-             chip.name, chip.gigabytes_a_second, chip.teraflops, launch_microseconds);
+  const std::string half = chip.half_teraflops > 0 ? fmt::format(", {} by tensor cores", chip.half_teraflops) : "";
+  fmt::print("\nA model of {} ({} GB/s, {} TFLOPS in float32{}, {} us a launch): lower bounds, never a measurement\n",
+             chip.name, chip.gigabytes_a_second, chip.teraflops, half, launch_microseconds);
   for (const StepInfo& step : forecast.steps) {
-    const double work = modelled_seconds(static_cast<double>(step.bytes), step.operations, chip) * 1e6;
+    const double work = modelled_seconds(static_cast<double>(step.bytes), step.operations, chip, step.factors) * 1e6;
     const double time = work + launch_microseconds * step.launches;
     fmt::print("{:>10.1f} us {:>3} x {:<28} {:>12} B {:>10.4g} MFLOP  {}\n", time, step.launches, step.kernel,
                step.bytes, step.operations * 1e-6, step.detail);
@@ -106,7 +107,7 @@ void run_plan(const Arguments& arguments) {
     print_as_json(forecast, workload, arguments);
   } else {
     print(forecast, workload, arguments);
-    if (!chip.empty()) print_model(forecast, chip_of(chip));
+    if (!chip.empty()) print_model(forecast, chip_of(chip, device.type));
   }
 }
 

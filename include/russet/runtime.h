@@ -81,6 +81,12 @@ std::size_t peak_memory(Device device);
 void reset_peak_memory(Device device);
 
 /// What there is, what it can do, and why the others are not available.
+/// A library that a device gives work to where it is there.
+struct LibraryInfo {
+  std::string name;    // "cuDNN 9.19.0"; without the version where it is missing
+  std::string reason;  // why it is missing; empty if it is not
+};
+
 struct DeviceInfo {
   Device device;
   bool available = false;
@@ -90,6 +96,7 @@ struct DeviceInfo {
   int cores = 0;
   std::size_t memory_bytes = 0;
   std::vector<std::string> instruction_sets;
+  std::vector<LibraryInfo> libraries;
 };
 std::vector<DeviceInfo> devices();
 
@@ -106,8 +113,9 @@ struct StepInfo {
   double start_us = 0;
   double duration_us = 0;
   std::size_t bytes = 0;
-  double operations = 0;  // floating-point operations, two for a multiply-add
-  int launches = 1;       // kernels that a GPU launches for it
+  double operations = 0;           // floating-point operations, two for a multiply-add
+  int launches = 1;                // kernels that a GPU launches for it
+  std::optional<DType> factors{};  // of a contraction: their type
 };
 
 /// A plan as it is about to run.

@@ -9,6 +9,7 @@
 #include "compile/failure.h"
 #include "compile/passes/passes.h"
 #include "ops/cost.h"
+#include "ops/table.h"
 
 namespace russet::compile {
 namespace {
@@ -263,6 +264,20 @@ double operations_of(const Step& step) {
   std::vector<Shape> inputs;
   for (const Operand& input : p.inputs) inputs.push_back(input.sizes);
   return ops::operations(p.op, p.attributes, inputs, p.output.sizes, p.second.has_value());
+}
+
+std::optional<DType> factors_of(const Step& step) {
+  if (std::holds_alternative<Bundle>(step)) {
+    std::optional<DType> narrowest;
+    for_each_member(step, [&](const Step& member) {
+      const std::optional<DType> factors = factors_of(member);
+      if (factors && (!narrowest || size_of(*factors) < size_of(*narrowest))) narrowest = factors;
+    });
+    return narrowest;
+  }
+  const auto* const primitive = std::get_if<Primitive>(&step);
+  if (primitive == nullptr || ops::row(primitive->op).family != ops::Family::contraction) return std::nullopt;
+  return primitive->inputs[0].access.dtype;
 }
 
 }  // namespace russet::compile

@@ -43,5 +43,7 @@ void disable_pass(std::string name);
 /// Bytes read and written, and floating-point operations (two for a multiply-add), of a step.
 std::size_t bytes_of(const Step& step);
 double operations_of(const Step& step);
+/// Of a contraction: the type of what it multiplies. Of several steps: the narrowest.
+std::optional<DType> factors_of(const Step& step);
 
 }  // namespace russet::compile

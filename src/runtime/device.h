@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include <russet/runtime.h>
+
 #include "compile/step.h"
 #include "graph/buffer.h"
 
@@ -33,6 +35,8 @@ class DeviceDriver {
  public:
   virtual ~DeviceDriver() = default;
   virtual DeviceProperties properties() const = 0;
+  /// Libraries that are loaded when work for them first comes, or now.
+  virtual std::vector<LibraryInfo> libraries() const { return {}; }
   virtual const compile::Target& target() const = 0;
   /// Whether plans run, or are only made (null).
   virtual bool runs() const { return true; }

@@ -94,7 +94,7 @@ DeviceDriver& require_planner(Device device, std::string_view chip) {
     }
   }
   if (!chip.empty())
-    throw ValueError(fmt::format("of the device {} no chips are known; of mps they are", to_string(device)));
+    throw ValueError(fmt::format("of the device {} no chips are known; of mps and cuda they are", to_string(device)));
   return require_driver(device);
 }
 

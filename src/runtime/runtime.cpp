@@ -91,7 +91,7 @@ void observe_plans(Device device, std::function<void(const PlanSummary&)> observ
     for (std::size_t i = 0; i < plan.kernels.size(); ++i) {
       const compile::Step& step = plan.program.steps[i];
       summary.steps.push_back({plan.kernels[i]->name(), runtime::describe(step), 0, 0, plan.step_bytes[i],
-                               compile::operations_of(step), plan.kernels[i]->launches()});
+                               compile::operations_of(step), plan.kernels[i]->launches(), compile::factors_of(step)});
     }
     summary.arena_bytes = plan.program.arena_bytes;
     summary.output_bytes = plan.output_bytes;
@@ -113,6 +113,7 @@ std::vector<DeviceInfo> devices() {
       info.cores = properties.cores;
       info.memory_bytes = properties.memory_bytes;
       info.instruction_sets = properties.instruction_sets;
+      info.libraries = driver->libraries();
     } else {
       info.reason = runtime::unavailable_reason(type);
     }

@@ -1,5 +1,5 @@
 // Contractions as BLAS's products: each element of what BLAS would read and write is that of the contraction.
-#include "device/gpu/cuda/cublaslt/column_major.h"
+#include "device/gpu/cuda/planning/column_major.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What NVIDIA's libraries are asked, and with which addresses. No GPU is needed.
-#include "device/gpu/cuda/questions.h"
+#include "device/gpu/cuda/planning/questions.h"
 
 #include <gtest/gtest.h>
 

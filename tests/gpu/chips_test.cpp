@@ -52,6 +52,25 @@ TEST(Chips, ClocksAreThoseOfTheirGenerations) {
   }
 }
 
+TEST(Chips, OfNvidiaAreKnownForCudaAlone) {
+  EXPECT_EQ(chip_of("h200", DeviceType::cuda).family, "sm_90");
+  EXPECT_THROW((void)chip_of("h200"), ValueError);
+  EXPECT_THROW((void)chip_of("m1", DeviceType::cuda), ValueError);
+  EXPECT_TRUE(chips(DeviceType::cpu).empty());
+  for (const Chip& chip : chips(DeviceType::cuda)) {
+    EXPECT_GT(chip.half_teraflops, chip.teraflops) << chip.name;
+    EXPECT_EQ(chip.family.substr(0, 3), "sm_") << chip.name;
+  }
+}
+
+TEST(Chips, MultiplyHalvesByTensorCores) {
+  const Chip& chip = chip_of("h200", DeviceType::cuda);
+  EXPECT_DOUBLE_EQ(modelled_seconds(1, 989e12, chip, DType::bfloat16), 1);
+  EXPECT_DOUBLE_EQ(modelled_seconds(1, 67e12, chip, DType::float32), 1);
+  EXPECT_DOUBLE_EQ(modelled_seconds(1, 67e12, chip), 1);
+  EXPECT_DOUBLE_EQ(modelled_seconds(1, 2.6e12, chip_of("m1"), DType::float16), 1);
+}
+
 TEST(Chips, ModelTheTimeOfWork) {
   EXPECT_DOUBLE_EQ(modelled_seconds(68.25e9, 1, chip_of("m1")), 1);
   EXPECT_DOUBLE_EQ(modelled_seconds(1, 7.8e12, chip_of("m1")), 3);

@@ -19,6 +19,7 @@ class NoPipeline final : public gpu::Pipeline {};
 class Products final : public gpu::VendorLibrary {
  public:
   const char* name() const override { return "products"; }
+  std::string version() const override { return "1.0.0"; }
   gpu::Verdict judge(const Primitive& primitive, const gpu::GpuContext& context) const override {
     if (primitive.op != ops::Op::matmul) return gpu::decline("it is no product");
     if (primitive.inputs[0].access.dtype != DType::float32) return gpu::decline("types");

@@ -23,7 +23,7 @@ const Device null{DeviceType::null};
 constexpr std::string_view chip = "m3-max";
 
 gpu::Driver& planning_driver() {
-  static const std::unique_ptr<gpu::Driver> driver = gpu::make_planning_driver(chip);
+  static const std::unique_ptr<gpu::Driver> driver = gpu::make_mps_planner(chip);
   return *driver;
 }
 

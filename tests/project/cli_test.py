@@ -62,6 +62,15 @@ class Help(Case):
         (line,) = self.lines("plan", "lenet5", "--device", "mps")
         self.assertGreater(line["launches"], 0)
         self.mistake("plan", "lenet5", "--device", "mps", "--chip", "z80", says="m3-max")
+        self.mistake("plan", "lenet5", "--device", "mps", "--chip", "h200", says="m3-max")
+        plans = {chip: self.good("plan", "resnet18_cifar", "--device", "cuda", "--chip", chip) for chip in ("a100", "h200")}
+        for chip, text in plans.items():
+            self.assertIn(f"A model of {chip}", text)
+            self.assertIn("cudnn", text)
+        self.assertNotEqual(plans["a100"], plans["h200"])
+        (line,) = self.lines("plan", "mlp", "--device", "cuda", "--batch", "1024")
+        self.assertEqual(line["kernels"]["cublaslt"], 8)
+        self.mistake("plan", "lenet5", "--device", "cuda", "--chip", "m1", says="h200")
         self.mistake("plan", "lenet5", "--chip", "m1", says="mps")
         self.mistake("plan", "lenet5", "--device", "abacus", says="abacus")
 

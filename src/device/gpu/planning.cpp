@@ -13,14 +13,13 @@ constexpr std::uint32_t group_memory = 32768;
 
 class PlanningDriver final : public Driver {
  public:
-  explicit PlanningDriver(const Chip& chip) : chip_(chip), target_(make_target(*this, DeviceType::mps)) {}
+  PlanningDriver(DeviceType device, Properties properties, std::vector<std::unique_ptr<const VendorLibrary>> libraries)
+      : properties_(std::move(properties)), libraries_(std::move(libraries)), target_(make_target(*this, device)) {}
   runtime::DeviceProperties properties() const override { return {}; }
   const compile::Target& target() const override { return *target_; }
   bool runs() const override { return false; }
-  Properties gpu_properties() const override {
-    return {
-        .family = std::string(chip_.family), .max_threads = max_threads, .group_memory = group_memory, .chip = chip_};
-  }
+  Properties gpu_properties() const override { return properties_; }
+  std::span<const std::unique_ptr<const VendorLibrary>> vendor_libraries() const override { return libraries_; }
   std::byte* allocate(std::size_t) override { throw InternalError("a GPU that only plans has no memory"); }
   void release(std::byte*, std::size_t) override {}
   void upload(std::byte*, std::span<const std::byte>) override {}
@@ -32,19 +31,28 @@ class PlanningDriver final : public Driver {
   void commit() override {}
 
  private:
-  Chip chip_;
+  Properties properties_;
+  std::vector<std::unique_ptr<const VendorLibrary>> libraries_;
   std::unique_ptr<compile::Target> target_;
 };
 
 const bool registered = [] {
-  runtime::register_planner(DeviceType::mps, make_planning_driver);
+  runtime::register_planner(DeviceType::mps, make_mps_planner);
   return true;
 }();
 
 }  // namespace
 
-std::unique_ptr<Driver> make_planning_driver(std::string_view chip) {
-  return std::make_unique<PlanningDriver>(chip.empty() ? chips().front() : chip_of(chip));
+std::unique_ptr<Driver> make_planning_driver(DeviceType device, Properties properties,
+                                             std::vector<std::unique_ptr<const VendorLibrary>> libraries) {
+  return std::make_unique<PlanningDriver>(device, std::move(properties), std::move(libraries));
+}
+
+std::unique_ptr<Driver> make_mps_planner(std::string_view name) {
+  const Chip& chip = name.empty() ? chips().front() : chip_of(name);
+  return make_planning_driver(
+      DeviceType::mps,
+      {.family = std::string(chip.family), .max_threads = max_threads, .group_memory = group_memory, .chip = chip});
 }
 
 }  // namespace russet::gpu

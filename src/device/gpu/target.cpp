@@ -264,7 +264,8 @@ class Target final : public compile::Target {
 
   double modelled_seconds(const Step& step) const {
     const auto bytes = static_cast<double>(compile::bytes_of(step));
-    return russet::modelled_seconds(bytes, compile::operations_of(step), context().properties.chip);
+    return russet::modelled_seconds(bytes, compile::operations_of(step), context().properties.chip,
+                                    compile::factors_of(step));
   }
 
   /// The step's kernel with its launches cut where they are too long.

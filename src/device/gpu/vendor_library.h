@@ -12,6 +12,8 @@ class VendorLibrary {
   virtual ~VendorLibrary() = default;
   /// "cublaslt", as in the log.
   virtual const char* name() const = 0;
+  /// "9.19.0".
+  virtual std::string version() const = 0;
   /// As an implementation judges: see compile/implementation.h. What it accepts is deterministic.
   virtual Verdict judge(const compile::Primitive& primitive, const GpuContext& context) const = 0;
   /// Whether it takes products of the type that have so many operations.

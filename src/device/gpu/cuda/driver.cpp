@@ -8,18 +8,13 @@
 #include "base/log.h"
 #include "device/gpu/cuda/compiler.h"
 #include "device/gpu/cuda/memory.h"
+#include "device/gpu/cuda/planning/properties.h"
 #include "device/gpu/cuda/stream_queue.h"
 #include "device/gpu/cuda/vendor_libraries.h"
 #include "device/gpu/driver/backend.h"
 
 namespace russet::cuda {
 namespace {
-
-/// No watchdog ends long launches of a GPU that shows no picture; on one that does, others shall still get their turn.
-constexpr double longest_launch = 0.5;
-/// Measured on an H200: training resnet50 took 39 ms where all steps may share launches, 30 where none may. A launch
-/// less saves what moving this much takes.
-constexpr std::size_t most_shared_bytes = std::size_t{1} << 20;
 
 class Cuda final : public gpu::Backend {
  public:
@@ -35,23 +30,15 @@ class Cuda final : public gpu::Backend {
     }
     properties.cores = cores();
     properties.memory_bytes = context_.memory_bytes();
-    properties.instruction_sets = {family()};
+    properties.instruction_sets = {family_};
     return properties;
   }
 
   gpu::Properties gpu_properties() const override {
-    gpu::Properties properties;
-    properties.family = family();
+    gpu::Properties properties = properties_of(chip());
     properties.max_threads = static_cast<std::uint32_t>(context_.attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK));
     properties.group_memory =
         static_cast<std::uint32_t>(context_.attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK));
-    properties.chip = chip();
-    properties.longest_launch = longest_launch;
-    properties.takes_prologues = false;  // they cost resnet50's training 1 ms of 28, lenet5's 0.1 of 0.37
-    properties.most_shared_bytes = most_shared_bytes;
-    properties.has_fragments = true;
-    properties.row_elements = 32;
-    properties.kept_values = 128;
     properties.name = context_.name();
     properties.system = fmt::format("driver {}, {}", context_.driver_version(), compiler_.name());
     return properties;
@@ -65,10 +52,14 @@ class Cuda final : public gpu::Backend {
 
   std::span<const std::unique_ptr<const gpu::VendorLibrary>> vendor_libraries() const override {
     std::call_once(asked_for_libraries_, [this] {
-      add_library(make_cudnn);
-      add_library(make_cublaslt);
+      add_library("cuDNN", make_cudnn);
+      add_library("cuBLASLt", make_cublaslt);
     });
     return libraries_;
+  }
+  std::vector<LibraryInfo> libraries() const override {
+    vendor_libraries();
+    return library_infos_;
   }
 
   bool shares_memory_with_host() const override { return false; }
@@ -81,16 +72,17 @@ class Cuda final : public gpu::Backend {
 
  private:
   /// Without it, our own kernels do the work.
-  void add_library(std::unique_ptr<const gpu::VendorLibrary> (*make)(const Context&)) const {
+  void add_library(const char* name, std::unique_ptr<const gpu::VendorLibrary> (*make)(const Context&)) const {
     try {
       libraries_.push_back(make(context_));
+      library_infos_.push_back({fmt::format("{} {}", name, libraries_.back()->version()), ""});
     } catch (const DeviceError& error) {
       static const base::Log log("kernels");
       log("cuda: {}", error.what());
+      library_infos_.push_back({name, error.what()});
     }
   }
 
-  std::string family() const { return fmt::format("sm_{}", context_.capability()); }
   int cores() const { return context_.attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT); }
 
   /// By what the GPU says of its clocks: two transfers a clock of the memory, 128 multiply-adds a core and clock.
@@ -103,15 +95,17 @@ class Cuda final : public gpu::Backend {
     chip.cores = cores();
     chip.gigabytes_a_second = 2 * memory_clock * attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH) / 8 * 1e-9;
     chip.teraflops = 2 * 128 * clock * chip.cores * 1e-12;
-    chip.family = chip.name;
+    chip.family = family_;
     return chip;
   }
 
   Context context_;
+  std::string family_ = fmt::format("sm_{}", context_.capability());
   Memory memory_;
   Compiler compiler_;
   mutable std::once_flag asked_for_libraries_;
   mutable std::vector<std::unique_ptr<const gpu::VendorLibrary>> libraries_;
+  mutable std::vector<LibraryInfo> library_infos_;
 };
 
 }  // namespace

@@ -25,6 +25,8 @@ class Backend {
   virtual std::vector<PipelinePtr> compile(const CompilationUnit& unit) = 0;
   /// See Driver::vendor_libraries.
   virtual std::span<const std::unique_ptr<const VendorLibrary>> vendor_libraries() const { return {}; }
+  /// Those that there are, and why there are no others.
+  virtual std::vector<LibraryInfo> libraries() const { return {}; }
 
   /// Whether the host reads and writes the GPU's memory in place, and lends it its own.
   virtual bool shares_memory_with_host() const = 0;

@@ -21,6 +21,7 @@ class BackendDriver final : public Driver {
         timeline_(make_timeline()) {}
 
   runtime::DeviceProperties properties() const override { return backend_->properties(); }
+  std::vector<LibraryInfo> libraries() const override { return backend_->libraries(); }
   Properties gpu_properties() const override { return backend_->gpu_properties(); }
   bool shares_memory_with_host() const override { return backend_->shares_memory_with_host(); }
 

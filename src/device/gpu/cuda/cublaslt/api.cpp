@@ -15,6 +15,7 @@ CublasLtApi load() {
   CublasLtApi api{};
   library.load(api.create, "cublasLtCreate");
   library.load(api.get_status_string, "cublasLtGetStatusString");
+  library.load(api.get_version, "cublasLtGetVersion");
   library.load(api.matmul, "cublasLtMatmul");
   library.load(api.matmul_algo_get_heuristic, "cublasLtMatmulAlgoGetHeuristic");
   library.load(api.matmul_desc_create, "cublasLtMatmulDescCreate");

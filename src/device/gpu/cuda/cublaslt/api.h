@@ -11,6 +11,7 @@ namespace russet::cuda {
 struct CublasLtApi {
   decltype(&::cublasLtCreate) create;
   decltype(&::cublasLtGetStatusString) get_status_string;
+  decltype(&::cublasLtGetVersion) get_version;
   decltype(&::cublasLtMatmul) matmul;
   decltype(&::cublasLtMatmulAlgoGetHeuristic) matmul_algo_get_heuristic;
   decltype(&::cublasLtMatmulDescCreate) matmul_desc_create;

@@ -2,18 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
-#include "compile/layouts.h"
-#include "device/gpu/cuda/questions.h"
 #include "device/gpu/cuda/vendor_libraries.h"
-#include "device/gpu/templates/text.h"
 
 namespace russet::cuda {
 namespace {
-
-using compile::Primitive;
-using gpu::Region;
 
 std::string to_string(const StoredMatrix& matrix) {
   return fmt::format("{}x{} by {}{} batch {}", matrix.rows, matrix.columns, matrix.leading,
@@ -28,27 +20,6 @@ std::string to_string(const MatmulQuestion& question) {
                      to_string(product.result), product.batches, question.alignment);
 }
 
-/// Dense strides with which all batches of the matrix are evenly spaced; nothing if they are, as it lies.
-std::optional<Strides> with_even_batches(const compile::Operand& matrix) {
-  const int rank = matrix.sizes.rank();
-  const Strides& strides = matrix.access.strides;
-  std::int64_t inner = -1;  // the last batch axis that has more than one element
-  bool is_even = true;
-  for (int axis = rank - 3; axis >= 0; --axis) {
-    if (matrix.sizes[axis] == 1) continue;
-    is_even &= inner < 0 || strides[axis] == strides[static_cast<int>(inner)] * matrix.sizes[static_cast<int>(inner)];
-    inner = axis;
-  }
-  if (is_even) return std::nullopt;
-  Strides dense = contiguous_strides(matrix.sizes);
-  // Neighbours in a column stay neighbours.
-  if (strides[rank - 2] == 1 && strides[rank - 1] != 1) {
-    dense[rank - 2] = 1;
-    dense[rank - 1] = matrix.sizes[rank - 2];
-  }
-  return dense;
-}
-
 }  // namespace
 
 CublasLt::CublasLt(const Context& context) : context_(context) {
@@ -56,29 +27,13 @@ CublasLt::CublasLt(const Context& context) : context_(context) {
   check(cublaslt().create(&handle_), "starting cuBLASLt");
 }
 
-gpu::Verdict CublasLt::judge(const Primitive& primitive, const gpu::GpuContext& context) const {
-  if (std::string reason = why_not_asked(primitive); !reason.empty()) return gpu::decline(reason);
-  const gpu::Contraction contraction = gpu::describe_contraction(primitive);
-  const auto product = column_major(contraction);
-  if (!product) return gpu::decline("strides, windows or batches that are not a product's");
-  std::vector<Region> regions = regions_of(primitive);
-  if (regions.empty()) return gpu::decline("an operand that lies backwards");
-  const MatmulQuestion question{*product, primitive.inputs[0].access.dtype, primitive.output.access.dtype,
-                                alignment_of(regions)};
+gpu::Verdict CublasLt::answer(const MatmulQuestion& question, std::vector<gpu::Region> regions,
+                              const gpu::GpuContext& context) const {
   const Answer<MatmulCall> answer = answers_.find(to_string(question), [&] {
     context_.enter();
     return std::make_shared<const MatmulCall>(handle_, question);
   });
-  if ((product->swapped ? contraction.right_input : contraction.left_input) == 1) std::swap(regions[0], regions[1]);
   return verdict_of(answer, *this, std::move(regions), context);
-}
-
-std::optional<Strides> CublasLt::required_strides(const Primitive& contraction, int operand) const {
-  if (!why_not_asked(contraction).empty()) return std::nullopt;
-  const compile::Operand& one = compile::operand_of(contraction, operand);
-  if (contraction.op == ops::Op::matmul) return with_even_batches(one);
-  if (!is_pointwise(contraction)) return std::nullopt;
-  return compile::is_weight(contraction, operand) ? contiguous_strides(one.sizes) : compile::channels_last(one.sizes);
 }
 
 std::unique_ptr<const gpu::VendorLibrary> make_cublaslt(const Context& context) {

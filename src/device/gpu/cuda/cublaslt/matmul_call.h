@@ -3,17 +3,10 @@
 #include <memory>
 
 #include "device/gpu/cuda/cublaslt/api.h"
-#include "device/gpu/cuda/cublaslt/column_major.h"
 #include "device/gpu/cuda/pipeline.h"
+#include "device/gpu/cuda/planning/products.h"
 
 namespace russet::cuda {
-
-/// What cuBLASLt is asked. `alignment`: of all addresses, in bytes.
-struct MatmulQuestion {
-  ColumnMajorProduct product;
-  DType factors = DType::float32, result = DType::float32;
-  std::uint32_t alignment = 16;
-};
 
 /// Its buffers: the first factor, the second, the result, and a workspace if it has one.
 class MatmulCall final : public LibraryCall {

@@ -16,6 +16,7 @@ CudnnApi load() {
   library.load(api.create, "cudnnCreate");
   library.load(api.set_stream, "cudnnSetStream");
   library.load(api.get_error_string, "cudnnGetErrorString");
+  library.load(api.get_version, "cudnnGetVersion");
   library.load(api.create_descriptor, "cudnnBackendCreateDescriptor");
   library.load(api.destroy_descriptor, "cudnnBackendDestroyDescriptor");
   library.load(api.finalize, "cudnnBackendFinalize");

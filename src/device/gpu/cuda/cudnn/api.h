@@ -11,6 +11,7 @@ struct CudnnApi {
   decltype(&::cudnnCreate) create;
   decltype(&::cudnnSetStream) set_stream;
   decltype(&::cudnnGetErrorString) get_error_string;
+  decltype(&::cudnnGetVersion) get_version;
   decltype(&::cudnnBackendCreateDescriptor) create_descriptor;
   decltype(&::cudnnBackendDestroyDescriptor) destroy_descriptor;
   decltype(&::cudnnBackendFinalize) finalize;

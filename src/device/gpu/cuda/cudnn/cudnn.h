@@ -3,20 +3,22 @@
 #include "device/gpu/cuda/answers.h"
 #include "device/gpu/cuda/context.h"
 #include "device/gpu/cuda/cudnn/convolution_call.h"
-#include "device/gpu/vendor_library.h"
+#include "device/gpu/cuda/planning/convolutions.h"
+#include "device/gpu/cuda/planning/questions.h"
 
 namespace russet::cuda {
 
 /// The plain plans alone: what cuDNN fuses is slower than groups of ours, or does not repeat its bits.
-class Cudnn final : public gpu::VendorLibrary {
+class Cudnn final : public Convolutions {
  public:
   /// Throws DeviceError if there is no cuDNN.
   explicit Cudnn(const Context& context);
-  const char* name() const override { return "cudnn"; }
-  gpu::Verdict judge(const compile::Primitive& primitive, const gpu::GpuContext& context) const override;
-  std::optional<Strides> required_strides(const compile::Primitive& contraction, int operand) const override;
+  std::string version() const override { return version_text(cudnn().get_version()); }
 
  private:
+  gpu::Verdict answer(const compile::Primitive& convolution, std::uint32_t alignment, std::vector<gpu::Region> regions,
+                      const gpu::GpuContext& context) const override;
+
   const Context& context_;
   // For the rest of the process. A handle is for one thread at a time.
   cudnnHandle_t handle_ = nullptr;

@@ -1,4 +1,4 @@
-#include "device/gpu/cuda/cublaslt/column_major.h"
+#include "device/gpu/cuda/planning/column_major.h"
 
 namespace russet::cuda {
 namespace {

@@ -1,4 +1,6 @@
-#include "device/gpu/cuda/questions.h"
+#include "device/gpu/cuda/planning/questions.h"
+
+#include <fmt/format.h>
 
 #include "compile/plan.h"
 #include "device/gpu/templates/text.h"
@@ -11,6 +13,10 @@ using compile::Primitive;
 using ops::Op;
 
 }  // namespace
+
+std::string version_text(std::size_t version) {
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
 
 bool is_asked_of(DType dtype) { return dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16; }
 

@@ -7,6 +7,9 @@
 
 namespace russet::cuda {
 
+/// "9.19.0" of 91900, as NVIDIA's libraries count.
+std::string version_text(std::size_t version);
+
 /// Below, a launch takes longer than the work, and our own kernels take what comes before and after it as well.
 inline constexpr double fewest_operations = 1e5;
 /// Whether libraries are asked for contractions of the type.

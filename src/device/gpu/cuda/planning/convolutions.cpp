@@ -1,0 +1,37 @@
+#include "device/gpu/cuda/planning/convolutions.h"
+
+#include "compile/layouts.h"
+#include "device/gpu/cuda/planning/questions.h"
+#include "device/gpu/templates/templates.h"
+
+namespace russet::cuda {
+namespace {
+
+std::string why_no_convolution(const compile::Primitive& primitive) {
+  if (std::string reason = why_not_asked(primitive); !reason.empty()) return reason;
+  if (primitive.op == ops::Op::matmul) return "it is no convolution";
+  if (gpu::is_depthwise(primitive)) return "our own depthwise kernels are faster";
+  const bool is_float32 = primitive.inputs[0].access.dtype == DType::float32;
+  if (is_float32 && is_pointwise(primitive)) return "a product is faster";
+  return "";
+}
+
+}  // namespace
+
+gpu::Verdict Convolutions::judge(const compile::Primitive& primitive, const gpu::GpuContext& context) const {
+  if (std::string reason = why_no_convolution(primitive); !reason.empty()) return gpu::decline(reason);
+  for (const int operand : {0, 1, -1}) {
+    const compile::Operand& one = compile::operand_of(primitive, operand);
+    if (!compile::has_strides(one, compile::channels_last(one.sizes))) return gpu::decline("channels lie apart");
+  }
+  std::vector<gpu::Region> regions = regions_of(primitive);
+  const std::uint32_t alignment = alignment_of(regions);
+  return answer(primitive, alignment, std::move(regions), context);
+}
+
+std::optional<Strides> Convolutions::required_strides(const compile::Primitive& contraction, int operand) const {
+  if (!why_no_convolution(contraction).empty()) return std::nullopt;
+  return compile::channels_last(compile::operand_of(contraction, operand).sizes);
+}
+
+}  // namespace russet::cuda

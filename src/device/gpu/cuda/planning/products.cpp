@@ -1,0 +1,59 @@
+#include "device/gpu/cuda/planning/products.h"
+
+#include <utility>
+
+#include "compile/layouts.h"
+#include "device/gpu/cuda/planning/questions.h"
+
+namespace russet::cuda {
+namespace {
+
+/// Dense strides with which all batches of the matrix are evenly spaced; nothing if they are, as it lies.
+std::optional<Strides> with_even_batches(const compile::Operand& matrix) {
+  const int rank = matrix.sizes.rank();
+  const Strides& strides = matrix.access.strides;
+  std::int64_t inner = -1;  // the last batch axis that has more than one element
+  bool is_even = true;
+  for (int axis = rank - 3; axis >= 0; --axis) {
+    if (matrix.sizes[axis] == 1) continue;
+    is_even &= inner < 0 || strides[axis] == strides[static_cast<int>(inner)] * matrix.sizes[static_cast<int>(inner)];
+    inner = axis;
+  }
+  if (is_even) return std::nullopt;
+  Strides dense = contiguous_strides(matrix.sizes);
+  // Neighbours in a column stay neighbours.
+  if (strides[rank - 2] == 1 && strides[rank - 1] != 1) {
+    dense[rank - 2] = 1;
+    dense[rank - 1] = matrix.sizes[rank - 2];
+  }
+  return dense;
+}
+
+}  // namespace
+
+gpu::Verdict Products::judge(const compile::Primitive& primitive, const gpu::GpuContext& context) const {
+  if (std::string reason = why_not_asked(primitive); !reason.empty()) return gpu::decline(reason);
+  const gpu::Contraction contraction = gpu::describe_contraction(primitive);
+  const auto product = column_major(contraction);
+  if (!product) return gpu::decline("strides, windows or batches that are not a product's");
+  std::vector<gpu::Region> regions = regions_of(primitive);
+  if (regions.empty()) return gpu::decline("an operand that lies backwards");
+  const MatmulQuestion question{*product, primitive.inputs[0].access.dtype, primitive.output.access.dtype,
+                                alignment_of(regions)};
+  if ((product->swapped ? contraction.right_input : contraction.left_input) == 1) std::swap(regions[0], regions[1]);
+  return answer(question, std::move(regions), context);
+}
+
+bool Products::multiplies(DType dtype, double operations) const {
+  return is_asked_of(dtype) && operations >= fewest_operations;
+}
+
+std::optional<Strides> Products::required_strides(const compile::Primitive& contraction, int operand) const {
+  if (!why_not_asked(contraction).empty()) return std::nullopt;
+  const compile::Operand& one = compile::operand_of(contraction, operand);
+  if (contraction.op == ops::Op::matmul) return with_even_batches(one);
+  if (!is_pointwise(contraction)) return std::nullopt;
+  return compile::is_weight(contraction, operand) ? contiguous_strides(one.sizes) : compile::channels_last(one.sizes);
+}
+
+}  // namespace russet::cuda

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""cuda_host.py RUSSET STAND_INS: what the host does on the device cuda, without a GPU.
+
+In the folder STAND_INS lie stand-ins for NVIDIA's libraries. They copy, compute nothing, and count calls: so numbers mean
+nothing here, but a step of training must be one launch of a graph, and nothing in it may wait.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+# Of a step of training: one graph; two uploads, of images and labels, and one copy of what changes from step to step.
+# The host waits once, for the loss that it prints.
+MOST_OF_A_STEP = {"cuGraphLaunch": 1, "cuLaunchKernel": 0, "cuGraphInstantiate": 0, "cuMemcpyHtoDAsync": 3,
+                  "cuMemcpyDtoHAsync": 1, "cuStreamSynchronize": 2, "cuMemAlloc": 0}
+STEPS = 50
+
+
+class Machine:
+    def __init__(self, program, libraries, folder):
+        self.program, self.folder = program, pathlib.Path(folder)
+        self.calls = self.folder / "calls"
+        self.environment = {**os.environ, "LD_LIBRARY_PATH": libraries, "RUSSET_CACHE": str(self.folder / "cache"),
+                            "RUSSET_TUNE": "off", "CUDA_STAND_IN_CALLS": str(self.calls)}
+
+    def run(self, *arguments):
+        done = subprocess.run([self.program, *map(str, arguments)], env=self.environment, capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(f"russet {' '.join(map(str, arguments))} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def calls_of(self, *arguments):
+        self.run(*arguments)
+        return {name: int(count) for name, count in map(str.split, self.calls.read_text().splitlines())}
+
+
+def calls_of_a_step(machine):
+    """Calls in later steps: of a longer training, less those of a shorter one."""
+    train = ("train", "lenet5", "--data", "shapes", "--device", "cuda", "--batch", 16, "--out")
+    shorter = machine.calls_of(*train, machine.folder / "a", "--steps", STEPS)
+    longer = machine.calls_of(*train, machine.folder / "b", "--steps", 2 * STEPS)
+    return {name: (longer[name] - shorter[name]) / STEPS for name in shorter}
+
+
+def check_steps(machine):
+    wrong = [f"{name}: {calls} times a step, at most {MOST_OF_A_STEP[name]} are allowed"
+             for name, calls in calls_of_a_step(machine).items() if calls > MOST_OF_A_STEP[name]]
+    # Labels that the GPU drew are looked at once and not in every step.
+    calls = machine.calls_of("bench", "lenet5", "--device", "cuda", "--batch", 16, "--phase", "train", "--seconds", 0.5)
+    if calls["cuMemcpyDtoHAsync"] * 10 > calls["cuGraphLaunch"]:
+        wrong.append(f"bench reads {calls['cuMemcpyDtoHAsync']} times in {calls['cuGraphLaunch']} launches")
+    return wrong
+
+
+def check_devices(machine):
+    lines = [json.loads(line) for line in machine.run("devices", "--json").splitlines()]
+    device = next(line for line in lines if line["device"] == "cuda")
+    reasons = {library["name"]: library.get("reason", "") for library in device.get("libraries", [])}
+    wanted = {"cuDNN": "libcudnn.so.9 has no cudnnCreate", "cuBLASLt": "libcublasLt.so.13 has no cublasLtCreate"}
+    return [f"devices says of {name}: {reasons.get(name)!r}" for name, words in wanted.items()
+            if words not in reasons.get(name, "")]
+
+
+def main():
+    program, libraries = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as folder:
+        machine = Machine(program, libraries, folder)
+        wrong = check_devices(machine) + check_steps(machine)
+    print("\n".join(wrong) or f"a step of training: {MOST_OF_A_STEP}")
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
