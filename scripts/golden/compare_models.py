@@ -81,10 +81,9 @@ class Comparison:
     def gradients(self):
         image_size, batch = reference_models.STEPS[self.name]
         model = reference_models.without_dropout(filled(self.name, image_size)).train()
-        inputs = reference_models.sample(self.name, batch, size=image_size)
+        inputs = reference_models.step_sample(model, self.name, batch, image_size)
         if self.name != "simclr_resnet18":
             inputs["labels"] = reference_models.labels(self.name, batch)
-        reference_models.move_from_kinks(model, {key: value for key, value in widened(inputs).items() if key != "labels"})
         save(model.state_dict(), self.path("weights"))
         save(inputs, self.path("inputs"))
         loss, expected = self.step(model.double(), widened(inputs))

@@ -134,6 +134,49 @@ def move_from_kinks(model, inputs):
     model.float()
 
 
+def closest_tie(model, inputs):
+    """How near the two largest values of a max pool's window come, of those that are not zero, over their root mean
+    square. What float32 rounds otherwise takes the other one, and the gradient goes elsewhere. None without max pools."""
+    gaps = []
+
+    def look(pool, given, _):
+        (values,) = given
+        kernel, stride, padding = (size if isinstance(size, tuple) else (size, size)
+                                   for size in (pool.kernel_size, pool.stride, pool.padding))
+        padded = nn.functional.pad(values, (padding[1], padding[1], padding[0], padding[0]), value=-float("inf"))
+        windows = padded.unfold(2, kernel[0], stride[0]).unfold(3, kernel[1], stride[1]).flatten(4)
+        first, second = windows.topk(2, dim=-1).values.unbind(-1)
+        gaps.append(float((first - second)[first != 0].min() / values.square().mean().sqrt()))
+
+    hooks = [part.register_forward_hook(look) for part in model.modules() if isinstance(part, nn.MaxPool2d)]
+    if hooks:
+        with torch.no_grad():
+            logits(model.double(), inputs)
+        model.float()
+    for hook in hooks:
+        hook.remove()
+    return min(gaps, default=None)
+
+
+def step_sample(model, name, batch, size, candidates=12):
+    """Inputs for a step of training of a model whose biases are moved from kinks for them: of a few samples the one that
+    comes least near to a tie in a max pool."""
+    given = {key: value.clone() for key, value in model.state_dict().items()}
+    best = None
+    for seed in range(SEED, SEED + candidates):
+        inputs = sample(name, batch, seed, size)
+        wide = {key: value.double() if value.is_floating_point() else value for key, value in inputs.items()}
+        model.load_state_dict(given)
+        move_from_kinks(model, wide)
+        tie = closest_tie(model, wide)
+        if tie is None:
+            return inputs
+        if best is None or tie > best[0]:
+            best = tie, inputs, {key: value.clone() for key, value in model.state_dict().items()}
+    model.load_state_dict(best[2])
+    return best[1]
+
+
 def gap_near_zero(values):
     """The middle of the widest gap between values within a hundredth of their root mean square around zero."""
     reach = 0.01 * float(values.square().mean().sqrt())

@@ -125,6 +125,7 @@ std::vector<std::byte> filled(const Operand& operand, const Fill& fill, std::int
       const bool integral = fill.whole || !is_floating(operand.access.dtype);
       double value = integral ? static_cast<double>(whole(engine)) : real(engine);
       if (fill.nan_share > 0 && chance(engine) < fill.nan_share) value = std::nan("");
+      if (fill.infinity_share > 0 && chance(engine) < fill.infinity_share) value = HUGE_VAL;
       const auto element = convert_element<Element>(value);
       std::memcpy(bytes.data() + at * static_cast<std::int64_t>(sizeof(Element)), &element, sizeof(Element));
     });
@@ -520,7 +521,7 @@ void execute(Setup& setup, const compile::Kernel& kernel) {
 compile::KernelPtr make_kernel(const Case& one, const Primitive& primitive, std::string& reason) {
   bench().tiles.tile = one.tile;
   bench().tiles.candidates.clear();
-  bench().context.properties.has_fragments = one.fragments;
+  bench().context.properties.has_fragments = bench().context.properties.has_warpgroups = one.fragments;
   const auto list = gpu::implementations(primitive.op);
   const gpu::Verdict verdict = compile::choose<const gpu::GpuContext&>(list, primitive, false, bench().context);
   reason = verdict.reason;

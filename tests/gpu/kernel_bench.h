@@ -20,8 +20,9 @@ std::string name_of(Layout layout);
 struct Fill {
   double low = -2;
   double high = 2;
-  bool whole = false;    // whole numbers, high included
-  double nan_share = 0;  // of the elements
+  bool whole = false;         // whole numbers, high included
+  double nan_share = 0;       // of the elements
+  double infinity_share = 0;  // likewise
 };
 
 struct Array {

@@ -124,6 +124,31 @@ TEST(KernelSamples, attention_fragments) {
   expect_right(cases);
 }
 
+TEST(KernelSamples, split_product) {
+  std::vector<Case> cases;
+  const auto add = [&](const Shape& left, const Shape& right, const Shape& result, Layout left_layout,
+                       Layout right_layout) {
+    cases.push_back(product(DType::float32, left, right, result, left_layout, right_layout));
+  };
+  add({2, 132, 40}, {2, 40, 68}, {2, 132, 68}, Layout::contiguous, Layout::contiguous);
+  add({20, 600}, {600, 132}, {20, 132}, Layout::reversed, Layout::reversed);
+  const std::size_t plain = cases.size();
+  for (const float tiny : {1e-36F, 1.0F}) {
+    cases.push_back(product(DType::float32, {132, 36}, {36, 20}, {132, 20}, Layout::contiguous, Layout::reversed));
+    cases.back().scale = 0;
+    cases.back().inputs[0].fill = {-tiny, tiny};
+    if (tiny == 1.0F) cases.back().inputs[1].fill.nan_share = 0.002;
+  }
+  ops::Window window{.padding = {1, 1}, .padding_after = {1, 1}};
+  add_convolutions(cases, DType::float32, {1, 4, 7, 9, 8, 3, 3, window}, Layout::channels_last);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (i >= plain + 2) cases[i].inputs[1].layout = Layout::channels_last;
+    put_on_tensor_cores(cases[i]);
+    set_margin(cases[i], 8);
+  }
+  expect_right(cases);
+}
+
 TEST(KernelSamples, sort) {
   expect_right({along_axis(Op::argsort, DType::float32, {3, 37}, 1, Layout::contiguous),
                 along_axis(Op::argsort, DType::float32, {3, 64}, 1, Layout::contiguous, true),

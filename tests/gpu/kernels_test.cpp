@@ -226,6 +226,79 @@ TEST(Kernels, AttentionOfEveryType) {
   expect_right(cases);
 }
 
+/// On a GPU that has warpgroups; operands begin at multiples of 16 bytes.
+std::vector<Case> on_warpgroups(std::vector<Case> cases) {
+  for (Case& one : cases) {
+    put_on_tensor_cores(one);
+    set_margin(one, 8);
+  }
+  return cases;
+}
+
+void expect_split_products(const std::vector<Case>& cases) {
+  for (const Outcome& outcome : run(cases)) {
+    EXPECT_EQ(outcome.kernel.find("split product"), 0U) << outcome.name;
+    EXPECT_EQ(outcome.complaint, "") << outcome.name;
+  }
+}
+
+TEST(Kernels, ProductsOfFloat32OnTensorCores) {
+  std::vector<Case> cases;
+  const auto add = [&](const Shape& left, const Shape& right, const Shape& result, Layout left_layout,
+                       Layout right_layout) {
+    cases.push_back(product(DType::float32, left, right, result, left_layout, right_layout));
+  };
+  add({132, 48}, {48, 140}, {132, 140}, Layout::contiguous, Layout::contiguous);
+  add({132, 52}, {52, 20}, {132, 20}, Layout::contiguous, Layout::reversed);
+  add({20, 36}, {36, 132}, {20, 132}, Layout::reversed, Layout::contiguous);
+  add({4, 4}, {4, 4}, {4, 4}, Layout::reversed, Layout::reversed);
+  add({20, 600}, {600, 68}, {20, 68}, Layout::contiguous, Layout::contiguous);  // in two parts
+  add({2, 3, 12, 20}, {2, 3, 20, 8}, {2, 3, 12, 8}, Layout::contiguous, Layout::contiguous);
+  add({130, 48}, {48, 138}, {130, 138}, Layout::contiguous, Layout::reversed);
+  cases.push_back(cases.front());
+  cases.back().bias_axis = 1;
+  expect_split_products(on_warpgroups(cases));
+}
+
+TEST(Kernels, ConvolutionsOfFloat32OnTensorCores) {
+  std::vector<Case> cases;
+  for (const ConvolutionShape& shape : std::vector<ConvolutionShape>{
+           {2, 8, 5, 6, 12, 3, 3, {.padding = {1, 1}, .padding_after = {1, 1}}},
+           {1, 4, 7, 9, 8, 3, 2, {.stride = {2, 2}, .padding = {1, 0}, .padding_after = {0, 1}}},
+           {2, 16, 5, 8, 72, 1, 1, {}},
+           {2, 8, 8, 6, 4, 1, 1, {.stride = {2, 2}}},
+           {1, 4, 8, 7, 8, 4, 3, {.stride = {1, 3}, .padding = {1, 2}, .padding_after = {2, 2}}},
+           {1, 8, 7, 6, 16, 3, 3, {.dilation = {2, 1}, .groups = 2}}}) {
+    add_convolutions(cases, DType::float32, shape, Layout::channels_last);
+  }
+  for (Case& one : cases) {
+    // Weights of one pixel are matrices, as models have them.
+    const bool is_matrix = one.name.find(", 1, 1] stride") != std::string::npos;
+    one.inputs[1].layout = is_matrix && one.op != Op::convolution_weight ? Layout::contiguous : Layout::channels_last;
+  }
+  cases.push_back(cases.front());
+  cases.back().updates = true;
+  expect_split_products(on_warpgroups(cases));
+}
+
+TEST(Kernels, WhatTensorCoresCannotSplitIsComputedPlainly) {
+  const Case one = product(DType::float32, {132, 48}, {48, 20}, {132, 20}, Layout::contiguous, Layout::contiguous);
+  std::vector<Case> cases;
+  const auto with = [&](const Fill& left, const Fill& right) {
+    cases.push_back(one);
+    cases.back().inputs[0].fill = left;
+    cases.back().inputs[1].fill = right;
+    cases.back().scale = 0;
+  };
+  with({-2, 2, false, 0.01}, {});
+  with({-2, 2, false, 0, 0.001}, {});
+  with({-3e38, 3e38}, {-0.01, 0.01});
+  with({-1e-36, 1e-36}, {});
+  with({}, {-1e-38, 1e-38});
+  with({-1e-20, 1e-20}, {-1e20, 1e20});
+  expect_split_products(on_warpgroups(cases));
+}
+
 TEST(Kernels, AttentionOnTensorCores) {
   std::vector<Case> cases;
   for (const DType type : {DType::float16, DType::bfloat16}) {

@@ -6,7 +6,8 @@
 
 namespace russet {
 
-/// While one lives, allocations of more than `above` bytes are counted, whichever thread or library makes them.
+/// While one lives, allocations of more than `above` bytes are counted, whichever thread or library makes them, but for
+/// OpenBLAS's tables of what its threads do.
 /// One at a time.
 class AllocationWatch {
  public:

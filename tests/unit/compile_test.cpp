@@ -431,9 +431,11 @@ TEST(Passes, RematerialiseKeepsWorkWithinTheLimit) {
   EXPECT_EQ(limited.gradients, free.gradients);
 }
 
-TEST(Passes, LayoutKeepsChannelsLastBetweenConvolutions) {
-  const Tensor x = numbers({4, 64, 16, 16}).to(DType::bfloat16);
-  const Tensor w = numbers({64, 64, 3, 3}).to(DType::bfloat16);
+class Layouts : public testing::TestWithParam<DType> {};  // processors differ in what they take blocked
+
+TEST_P(Layouts, AreChannelsLastBetweenConvolutions) {
+  const Tensor x = numbers({4, 64, 16, 16}).to(GetParam());
+  const Tensor w = numbers({64, 64, 3, 3}).to(GetParam());
   Tensor y;
   const auto steps = steps_of([&] {
     const Tensor h = conv2d(x, w, {}, {.padding = 1});
@@ -449,6 +451,9 @@ TEST(Passes, LayoutKeepsChannelsLastBetweenConvolutions) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Types, Layouts, testing::Values(DType::float32, DType::bfloat16),
+                         [](const auto& info) { return std::string(name_of(info.param)); });
 
 TEST(Passes, BundleUpdatesAllParametersInOneStep) {
   std::vector<Tensor> parameters;

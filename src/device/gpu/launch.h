@@ -21,6 +21,8 @@ class VendorLibrary;
 struct EntryPoint {
   std::string name;
   std::uint32_t threads = 32;
+  /// Bytes of threadgroup memory that its launches ask for, besides those of its arrays: LARGE_GROUP_MEMORY.
+  std::uint32_t large_memory = 0;
   bool operator==(const EntryPoint&) const = default;
 };
 
@@ -76,6 +78,9 @@ struct Properties {
   bool takes_prologues = true;
   /// Whether fragments of matrices (kernels/fragments.metal) are multiplied by tensor cores.
   bool has_fragments = false;
+  /// Whether groups of four simdgroups multiply what lies in threadgroup memory by tensor cores, and threadgroups may
+  /// have nearly all memory of a core (kernels/split_product.metal).
+  bool has_warpgroups = false;
   /// Elements of a row that a thread takes in registers, and values of them that it keeps from one sweep to the next.
   int row_elements = 16;
   int kept_values = 64;

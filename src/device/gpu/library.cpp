@@ -92,7 +92,7 @@ std::vector<CompilationUnit> make_units(std::span<const FunctionPtr> functions) 
     for (const FunctionPtr& function : share) {
       units[i].text += function->source().text;
       units[i].text += '\n';
-      units[i].entry_points.push_back({function->name(), function->source().threads});
+      units[i].entry_points.push_back({function->name(), function->source().threads, function->source().large_memory});
     }
   }
   return units;

@@ -22,7 +22,8 @@ struct Source {
   /// Files of kernels/ that the text stands on, in order: "math.metal". Each comes once in a unit, before all entries,
   /// with the files that it needs itself before it (its first lines: `// needs: math.metal`).
   std::vector<std::string> files;
-  std::uint32_t threads = 32;  // of a threadgroup
+  std::uint32_t threads = 32;      // of a threadgroup
+  std::uint32_t large_memory = 0;  // as of EntryPoint
 };
 
 /// An entry point: its source, and its pipeline once it is built.

@@ -8,6 +8,10 @@ namespace russet::gpu {
 namespace {
 
 std::string array_text(const Piece::Array& array) {
+  if (array.large_bytes > 0) {
+    return fmt::format("  LARGE_GROUP_MEMORY({}, {}, {}, {});\n", array.type, array.name, array.count,
+                       array.large_bytes);
+  }
   return fmt::format("  GROUP_MEMORY({}, {}, {});\n", array.type, array.name, array.count);
 }
 
@@ -105,12 +109,16 @@ Source source_of(const Piece& piece) {
     arguments += fmt::format("{}({}, {}, {}), ", argument.writes ? "OUT" : "IN", argument.type, argument.name, i);
   }
   std::string arrays;
-  for (const Piece::Array& array : piece.arrays) arrays += array_text(array);
+  std::uint32_t large_memory = 0;
+  for (const Piece::Array& array : piece.arrays) {
+    arrays += array_text(array);
+    large_memory += array.large_bytes;
+  }
   return {piece.stem,
           fmt::format("{}KERNEL(@, {}, {}{}({}, values, {})) {{\n{}{}}}\n", piece.declarations, piece.threads,
                       arguments, piece.values_change ? "CHANGING_VALUES" : "VALUES", piece.values_type,
                       piece.arguments.size(), arrays, piece.body),
-          piece.files, piece.threads};
+          piece.files, piece.threads, large_memory};
 }
 
 Source source_of(const std::vector<Piece>& pieces, std::size_t values, std::size_t bytes, std::uint32_t bases) {

@@ -21,6 +21,9 @@ struct Piece {
     std::string type;
     std::string name;
     std::string count;
+    /// Not 0: so many bytes are asked for by the launch, since they are more than threadgroups have without. One array
+    /// of a kernel may be such, and its launch shares with no other.
+    std::uint32_t large_bytes = 0;
     bool operator==(const Array&) const = default;
   };
 

@@ -45,6 +45,7 @@ Api load_api() {
   library.load(api.module_load_data, "cuModuleLoadData");
   library.load(api.module_unload, "cuModuleUnload");
   library.load(api.module_get_function, "cuModuleGetFunction");
+  library.load(api.func_set_attribute, "cuFuncSetAttribute");
   library.load(api.launch_kernel, "cuLaunchKernel");
   library.load(api.graph_create, "cuGraphCreate");
   library.load(api.graph_destroy, "cuGraphDestroy");

@@ -39,6 +39,7 @@ struct Api {
   decltype(&::cuModuleLoadData) module_load_data;
   decltype(&::cuModuleUnload) module_unload;
   decltype(&::cuModuleGetFunction) module_get_function;
+  decltype(&::cuFuncSetAttribute) func_set_attribute;
   decltype(&::cuLaunchKernel) launch_kernel;
   decltype(&::cuGraphCreate) graph_create;
   decltype(&::cuGraphDestroy) graph_destroy;

@@ -30,8 +30,8 @@ class Module {
 
 class Kernel final : public Pipeline {
  public:
-  Kernel(std::shared_ptr<const Module> module, const std::string& name)
-      : module_(std::move(module)), function_(module_->find(name)) {}
+  /// Throws DeviceError if the module has no such kernel, or the GPU not so much memory for a threadgroup.
+  Kernel(std::shared_ptr<const Module> module, const gpu::EntryPoint& entry);
   void start(const Grid& grid, std::span<void*> arguments, CUstream stream) const override;
   CUgraphNode add_to(CUgraph graph, std::span<const CUgraphNode> before, const Grid& grid,
                      std::span<void*> arguments) const override;
@@ -39,6 +39,7 @@ class Kernel final : public Pipeline {
  private:
   std::shared_ptr<const Module> module_;
   CUfunction function_;
+  std::uint32_t large_memory_;  // that a launch asks for
 };
 
 /// Thread-safe.

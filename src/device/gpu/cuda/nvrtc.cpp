@@ -65,7 +65,8 @@ int version() {
 /// precompiled once in a process, where NVRTC can.
 std::vector<std::string> options_for(int capability) {
   constexpr int first_with_precompiled_headers = 12080;
-  std::vector<std::string> options{fmt::format("--gpu-architecture=sm_{}", capability),
+  // Code for sm_90a runs on that capability alone, and has its warpgroups (prelude/cuda/warpgroups.h).
+  std::vector<std::string> options{fmt::format("--gpu-architecture=sm_{}{}", capability, capability == 90 ? "a" : ""),
                                    "--std=c++20",
                                    "--device-as-default-execution-space",
                                    "--fmad=false",

@@ -70,6 +70,7 @@ void find_place(thread Place<Offset>& place, constant Axis& axis, uint index, ui
 /// A factor.
 template <class Source, class Offset, bool LINE_SPLITS, bool STEP_SPLITS, uint WINDOW>
 struct Side {
+  typedef Offset Distance;  // from the batch's first element
   typedef Place<Offset> Line;
   typedef Place<Offset> Step;
   typedef typename Source::Sum Sum;
@@ -85,24 +86,31 @@ struct Side {
   void step(thread Step& place, uint index, uint end) const {
     find_place<Offset, STEP_SPLITS, WINDOW != no_window>(place, *step_axis, index, end);
   }
-  Sum at(thread const Line& line, thread const Step& step) const {
-    if (!line.inside || !step.inside) return Sum(0);
-    Offset offset = line.offset + step.offset;
+  /// Whether there is an element, and where it lies.
+  bool find(thread Offset& offset, thread const Line& line, thread const Step& step) const {
+    offset = 0;
+    if (!line.inside || !step.inside) return false;
+    Offset found = line.offset + step.offset;
     if constexpr (WINDOW != no_window) {
       int y = line.y + step.y;
       int x = line.x + step.x;
-      if (y < 0 || x < 0) return Sum(0);
       if constexpr (WINDOW == divided_window) {
+        if (y < 0 || x < 0) return false;
         const int y_place = y / values->y_divisor;
         const int x_place = x / values->x_divisor;
-        if (y_place * values->y_divisor != y || x_place * values->x_divisor != x) return Sum(0);
+        if (y_place * values->y_divisor != y || x_place * values->x_divisor != x) return false;
         y = y_place;
         x = x_place;
       }
-      if (y >= values->height || x >= values->width) return Sum(0);
-      offset += Offset(y) * Offset(values->y_stride) + Offset(x) * Offset(values->x_stride);
+      if (uint(y) >= uint(values->height) || uint(x) >= uint(values->width)) return false;
+      found += Offset(y) * Offset(values->y_stride) + Offset(x) * Offset(values->x_stride);
     }
-    return source->at(offset);
+    offset = found;
+    return true;
+  }
+  Sum at(thread const Line& line, thread const Step& step) const {
+    Offset offset;
+    return find(offset, line, step) ? source->at(offset) : Sum(0);
   }
 };
 

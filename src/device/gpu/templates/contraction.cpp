@@ -94,21 +94,6 @@ class Writer {
                                        shared_.partial_bytes(division));
   }
 
-  /// `exact`: see result_visitor().
-  std::string side(const SourceText& source, const ContractionAxis& line, const ContractionAxis& step, WindowSide which,
-                   bool exact) const {
-    const bool divided = c_.divisors[0] != 1 || c_.divisors[1] != 1;
-    const char* window = c_.window != which ? "no_window" : divided ? "divided_window" : "plain_window";
-    return fmt::format("Side<{}, {}, {}, {}, {}>", source.type, shared_.offset_type(),
-                       exact ? line.splits : shared_.any_splits(), step.splits, window);
-  }
-  std::string left_side(bool exact) const {
-    return side(shared_.left_source(), c_.left_line, c_.left_step, WindowSide::left, exact);
-  }
-  std::string right_side(bool exact) const {
-    return side(shared_.right_source(), c_.right_line, c_.right_step, WindowSide::right, exact);
-  }
-
   /// Whether neighbouring threads should read along the depth.
   static bool along_depth(const ContractionAxis& line, const ContractionAxis& step) {
     return std::abs(step.strides[2]) <= std::abs(line.strides[2]);
@@ -141,7 +126,7 @@ class Writer {
   self.simdgroup_id = simdgroup_id;
   tiled_product<{}, {}, {}, {}, {}, {}, {}, {}>(left_source, right_source, visitor, {}, memory, group_id.x, self);
 )",
-        left_side(true), right_side(true), visitor.type, tile.rows, tile.columns, tile.depth,
+        shared_.left_side(true), shared_.right_side(true), visitor.type, tile.rows, tile.columns, tile.depth,
         along_depth(c_.left_line, c_.left_step), along_depth(c_.right_line, c_.right_step),
         shared_.product_of(visitor));
     const Piece::Array memory{"float", "memory",
@@ -154,7 +139,7 @@ class Writer {
   Call element_call(const Division& division, const VisitorText& visitor) const {
     const std::string body = fmt::format(
         "  direct_product<{}, {}>(left_source, right_source, visitor, {}, ulong(group_id.x) * 256u + thread_id);\n",
-        left_side(false), right_side(false), shared_.product_of(visitor));
+        shared_.left_side(false), shared_.right_side(false), shared_.product_of(visitor));
     const std::int64_t groups = groups_for(c_.batches() * division.splits * c_.rows * c_.columns);
     return shared_.product_call({"product_elements", 256, body, {}, groups}, visitor, division);
   }

@@ -2,6 +2,7 @@
 // A contraction as kernels/contraction.metal sees it: a sum of products over indices that stand for one axis or three.
 #include <array>
 #include <string>
+#include <vector>
 
 #include "device/gpu/gpu_kernel.h"
 
@@ -23,6 +24,8 @@ struct Contraction {
   int left_input = 0, right_input = 1;
   ContractionAxis left_line, left_step, right_line, right_step, row, column;
   std::int64_t rows = 1, columns = 1, depth = 1;
+  /// Where the first elements lie from the right input's and the result's own, in elements.
+  std::int64_t right_first = 0, result_first = 0;
   /// Batch axes, neighbours merged: sizes and strides in left, right and result.
   Shape batch;
   Strides left_batch, right_batch, result_batch;
@@ -39,5 +42,9 @@ struct Contraction {
 Contraction describe_contraction(const compile::Primitive& primitive);
 /// A convolution, or one of its gradients, whose pixels and taps keep their axes: only those of the result may be flat.
 Contraction describe_windows(const compile::Primitive& primitive);
+/// The gradient of the input of a convolution that goes in strides as contractions without gaps, one for the pixels of
+/// each remainder by the strides: only some taps come to them, or none. Nothing for other contractions, and where
+/// pixels or taps lie apart otherwise.
+std::vector<Contraction> describe_remainders(const compile::Primitive& primitive);
 
 }  // namespace russet::gpu

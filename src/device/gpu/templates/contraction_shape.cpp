@@ -255,4 +255,59 @@ Contraction describe_windows(const Primitive& primitive) {
   return c;
 }
 
+namespace {
+
+/// Along one axis: of the pixels at remainder + i * stride, how many there are, and the taps first + j * stride that
+/// come to them, of which tap j reads at i + start - j.
+struct Remainder {
+  std::int64_t pixels, first, taps, start;
+};
+
+Remainder remainder_of(std::int64_t remainder, std::int64_t stride, std::int64_t padding, std::int64_t size,
+                       std::int64_t kernel) {
+  const std::int64_t first = (remainder + padding) % stride;
+  return {(size - remainder + stride - 1) / stride, first, first < kernel ? (kernel - 1 - first) / stride + 1 : 0,
+          (remainder + padding - first) / stride};
+}
+
+}  // namespace
+
+std::vector<Contraction> describe_remainders(const Primitive& primitive) {
+  if (primitive.op != Op::convolution_input) return {};
+  const auto& window = attribute<Window>(primitive);
+  const bool strided = window.stride[0] > 1 || window.stride[1] > 1;
+  if (!strided || window.dilation[0] != 1 || window.dilation[1] != 1 || window.groups != 1) return {};
+  const Strides& gradient = primitive.inputs[0].access.strides;
+  const Strides& weight = primitive.inputs[1].access.strides;
+  const Strides& result = primitive.output.access.strides;
+  const Shape& sizes = primitive.output.sizes;
+  const Shape& kernel = primitive.inputs[1].sizes;
+  std::vector<Contraction> contractions;
+  for (std::int64_t y = 0; y < window.stride[0]; ++y) {
+    for (std::int64_t x = 0; x < window.stride[1]; ++x) {
+      const Remainder down = remainder_of(y, window.stride[0], window.padding[0], sizes[2], kernel[2]);
+      const Remainder across = remainder_of(x, window.stride[1], window.padding[1], sizes[3], kernel[3]);
+      if (down.pixels <= 0 || across.pixels <= 0) continue;
+      Contraction c = convolution(primitive, false);
+      c.rows = sizes[0] * down.pixels * across.pixels;
+      c.depth = down.taps * across.taps * kernel[0];
+      c.left_line.sizes = {down.pixels, across.pixels};
+      c.left_line.y_start = down.start;
+      c.left_line.x_start = across.start;
+      c.left_step.sizes[0] = c.right_step.sizes[0] = across.taps;
+      c.left_step.y_strides[0] = c.left_step.x_strides[0] = -1;
+      c.right_step.strides = {window.stride[0] * weight[2], window.stride[1] * weight[3], weight[0]};
+      if (c.depth > 0) c.right_first = down.first * weight[2] + across.first * weight[3];
+      c.row.strides = {result[0], window.stride[0] * result[2], window.stride[1] * result[3]};
+      c.row.sizes = {down.pixels, across.pixels};
+      c.result_first = y * result[2] + x * result[3];
+      c.divisors = {1, 1};
+      c.left_line.strides[0] = gradient[0];
+      flatten_all(c);
+      contractions.push_back(std::move(c));
+    }
+  }
+  return contractions;
+}
+
 }  // namespace russet::gpu

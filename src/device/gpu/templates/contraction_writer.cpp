@@ -54,6 +54,14 @@ bool ContractionWriter::any_splits() const {
   return factors || c_.row.splits || c_.column.splits || c_.window != WindowSide::none;
 }
 
+std::string ContractionWriter::side(const SourceText& source, const ContractionAxis& line, const ContractionAxis& step,
+                                    WindowSide which, bool exact) const {
+  const bool divided = c_.divisors[0] != 1 || c_.divisors[1] != 1;
+  const char* window = c_.window != which ? "no_window" : divided ? "divided_window" : "plain_window";
+  return fmt::format("Side<{}, {}, {}, {}, {}>", source.type, offset_type(), exact ? line.splits : any_splits(),
+                     step.splits, window);
+}
+
 VisitorText ContractionWriter::result_visitor(std::size_t first, bool exact) const {
   if (!primitive_.epilogue.code.empty()) return epilogue_visitor(primitive_, first);
   return plain_visitor(fmt::format("StoreVisitor<{}, {}, {}, {}>", element_type(result_type()), offset_type(),
@@ -130,8 +138,8 @@ Call ContractionWriter::sum_call(const Division& division, const Region& partial
 Values ContractionWriter::values(const Division& division) const {
   Values values;
   values.add(source_start(left()));
-  values.add(source_start(right()));
-  values.add(result_.first);
+  values.add(source_start(right()) + c_.right_first);
+  values.add(result_.first + c_.result_first);
   const int rank = c_.batch.rank();
   for (const Strides* strides : {&c_.left_batch, &c_.right_batch, &c_.result_batch}) {
     for (int axis = 0; axis < max_batch_axes; ++axis) values.add(axis < rank ? (*strides)[axis] : std::int64_t{0});

@@ -52,7 +52,13 @@ class ContractionWriter {
   VisitorText result_visitor(std::size_t first, bool exact) const;
   /// Stores partial sums.
   VisitorText partial_visitor(const Region& partials) const;
-  bool any_splits() const;
+  /// The types of the factors, Side<...>. `exact`: see result_visitor().
+  std::string left_side(bool exact) const {
+    return side(left_source_, c_.left_line, c_.left_step, WindowSide::left, exact);
+  }
+  std::string right_side(bool exact) const {
+    return side(right_source_, c_.right_line, c_.right_step, WindowSide::right, exact);
+  }
 
   /// Scratch memory of the parts of the depth; none if there is one.
   std::size_t partial_bytes(const Division& division) const;
@@ -73,6 +79,9 @@ class ContractionWriter {
   Call product_call(ProductKernel kernel, const VisitorText& visitor, const Division& division) const;
 
  private:
+  bool any_splits() const;
+  std::string side(const SourceText& source, const ContractionAxis& line, const ContractionAxis& step, WindowSide which,
+                   bool exact) const;
   const compile::Operand& input(int i) const { return primitive_.inputs[static_cast<std::size_t>(i)]; }
   DType result_type() const { return primitive_.output.access.dtype; }
   bool has_prologue() const { return compile::has_prologue(primitive_); }

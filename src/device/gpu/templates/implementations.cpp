@@ -5,7 +5,7 @@ namespace russet::gpu {
 namespace {
 
 constexpr Implementation contractions[] = {{"depthwise", judge_depthwise},
-
+                                           {"split product", judge_split_product},
                                            {"tiles", judge_tiles},
                                            {"elements", judge_elements}};
 constexpr Implementation windows[] = {{"windows", judge_windows}};

@@ -4,6 +4,10 @@
 
 namespace russet::gpu {
 
+/// Contractions of float32 on tensor cores, where both factors are read in vectors.
+Verdict judge_split_product(const compile::Primitive& primitive, const GpuContext& context);
+/// Whether that is faster on such a GPU than a library that does `library_rate` operations of float32 a second.
+bool prefers_split_product(const compile::Primitive& primitive, const Properties& properties, double library_rate);
 /// Contractions of floating types by tiles, each through threadgroup memory and the matrices of simdgroups.
 Verdict judge_tiles(const compile::Primitive& primitive, const GpuContext& context);
 /// Whether a convolution, or a gradient of one, is of the kind that judge_depthwise() takes if its operands lie well: a

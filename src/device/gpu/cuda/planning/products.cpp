@@ -4,6 +4,7 @@
 
 #include "compile/layouts.h"
 #include "device/gpu/cuda/planning/questions.h"
+#include "device/gpu/templates/templates.h"
 
 namespace russet::cuda {
 namespace {
@@ -33,6 +34,8 @@ std::optional<Strides> with_even_batches(const compile::Operand& matrix) {
 
 gpu::Verdict Products::judge(const compile::Primitive& primitive, const gpu::GpuContext& context) const {
   if (std::string reason = why_not_asked(primitive); !reason.empty()) return gpu::decline(reason);
+  constexpr double float32_rate = 47e12;  // of cuBLAS on an H200: 41 to 51
+  if (gpu::prefers_split_product(primitive, context.properties, float32_rate)) return gpu::decline(faster_product);
   const gpu::Contraction contraction = gpu::describe_contraction(primitive);
   const auto product = column_major(contraction);
   if (!product) return gpu::decline("strides, windows or batches that are not a product's");

@@ -12,6 +12,8 @@ std::string version_text(std::size_t version);
 
 /// Below, a launch takes longer than the work, and our own kernels take what comes before and after it as well.
 inline constexpr double fewest_operations = 1e5;
+/// Why a library declines what our own split product is faster at.
+inline constexpr const char* faster_product = "our own product on tensor cores is faster";
 /// Whether libraries are asked for contractions of the type.
 bool is_asked_of(DType dtype);
 /// Why no library is asked for a contraction: another primitive, types, an epilogue or a prologue, too little work.

@@ -16,6 +16,7 @@
 #define CHANGING_VALUES(type, name, index) VALUES(type, name, index)
 #define TABLE(type, name, index) constant type* name
 #define GROUP_MEMORY(type, name, count) threadgroup type name[count]
+#define LARGE_GROUP_MEMORY(type, name, count, bytes) GROUP_MEMORY(type, name, count)
 #define UNROLL
 
 // Storage alone, as the dialect has it: no arithmetic, no implicit conversion, float(x) and bfloat(x).

@@ -15,6 +15,7 @@
 #include "cuda/matrix.h"
 #include "cuda/tile.h"
 #include "cuda/fragments.h"
+#include "cuda/warpgroups.h"
 #include "cuda/atomics.h"
 #include "shared/each.h"
 #include "cuda/entry.h"

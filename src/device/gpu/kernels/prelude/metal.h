@@ -22,6 +22,7 @@ using namespace metal;
 #define CHANGING_VALUES(type, name, index) VALUES(type, name, index)
 #define TABLE(type, name, index) constant type* name [[buffer(index)]]
 #define GROUP_MEMORY(type, name, count) threadgroup type name[count]
+#define LARGE_GROUP_MEMORY(type, name, count, bytes) GROUP_MEMORY(type, name, count)
 
 #define make_char2 char2
 #define make_char4 char4

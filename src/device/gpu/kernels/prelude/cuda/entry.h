@@ -28,7 +28,7 @@
 #define RUSSET_KERNEL(entry_name, thread_count, ...)                                                                   \
   static __forceinline__ void entry_name##_body(RUSSET_EACH(RUSSET_PARAMETER, __VA_ARGS__) uint3 group_id,             \
                                                 uint3 group_count, uint thread_id, uint lane_id, uint simdgroup_id);   \
-  extern "C" __global__ void __launch_bounds__(thread_count) entry_name(RUSSET_LIST(RUSSET_FORMAL, __VA_ARGS__)) {     \
+  extern "C" __global__ void __launch_bounds__(thread_count, 1) entry_name(RUSSET_LIST(RUSSET_FORMAL, __VA_ARGS__)) {  \
     entry_name##_body(RUSSET_EACH(RUSSET_PASSED, __VA_ARGS__) make_uint3(blockIdx.x, blockIdx.y, blockIdx.z),          \
                       make_uint3(gridDim.x, gridDim.y, gridDim.z), threadIdx.x, threadIdx.x % 32u, threadIdx.x / 32u); \
   }                                                                                                                    \
@@ -38,3 +38,8 @@
                                                 uint3 group_count, uint thread_id, uint lane_id, uint simdgroup_id)
 
 #define GROUP_MEMORY(type, name, count) __shared__ type name[count]
+// What a launch asks for has no size here. It begins where tiles of wgmma may begin.
+#define LARGE_GROUP_MEMORY(type, name, count, bytes)                                                   \
+  static_assert(sizeof(type[count]) <= (bytes), "the launch asks for less memory than the array has"); \
+  extern __shared__ __align__(1024) char russet_large_memory[];                                        \
+  type* const name = reinterpret_cast<type*>(russet_large_memory)

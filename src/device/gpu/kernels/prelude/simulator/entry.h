@@ -103,3 +103,4 @@ constexpr bool in_order(const Argument (&arguments)[count]) {
 
 #define GROUP_MEMORY(type, name, count) \
   type(&name)[count] = *static_cast<type(*)[count]>(russet_group_memory.take(sizeof(type[count]), #name))
+#define LARGE_GROUP_MEMORY(type, name, count, bytes) GROUP_MEMORY(type, name, count)

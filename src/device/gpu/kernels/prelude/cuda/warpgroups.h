@@ -1,0 +1,251 @@
+#pragma once
+// Warpgroups, four warps that multiply what lies in shared memory by tensor cores (PTX ISA 9.7.15, wgmma), and copies
+// to shared memory that run ahead (PTX ISA 9.7.9.25, cp.async): the work of split_product.metal. Of compute
+// capability 9.0 alone, where NVRTC compiles for sm_90a.
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+#define RUSSET_OWN_WARPGROUPS
+
+/// Four elements to shared memory, or zeros. Both addresses are multiples of 16 bytes.
+inline void copy_four(float* to, const float* from, bool is_there) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+               :
+               : "r"(russet_cuda::shared_address(to)), "l"(from), "r"(is_there ? 16 : 0)
+               : "memory");
+}
+
+namespace russet_cuda {
+
+inline void end_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+/// Until at most so many of the latest groups of copies are under way.
+template <int COUNT>
+inline void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(COUNT) : "memory");
+}
+
+/// Barriers by number, 1 to 15, of so many threads: those that wait, and those that only say that they came.
+inline void meet(uint barrier, uint threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+inline void come_to(uint barrier, uint threads) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+
+/// A matrix of lines of 32 floats, in pieces of 16 bytes whose number is exclusive-or'ed with the line's, as wgmma
+/// reads it (PTX ISA 9.7.15.5.1: swizzling of 128 bytes). It begins at a multiple of 1,024 bytes.
+inline uint swizzled(uint line, uint piece) { return line * 32 + (piece ^ line % 8) * 4; }
+inline ulong matrix_descriptor(const float* matrix) {
+  return ulong(shared_address(matrix) >> 4 & 0x3fff) | 1ul << 16 | 64ul << 32 | 1ul << 62;
+}
+
+#define RUSSET_EIGHT(i)                                                                                         \
+  "+f"(sums[i]), "+f"(sums[i + 1]), "+f"(sums[i + 2]), "+f"(sums[i + 3]), "+f"(sums[i + 4]), "+f"(sums[i + 5]), \
+      "+f"(sums[i + 6]), "+f"(sums[i + 7])
+// Adds 64 x 8 by 8 x COLUMNS to sums, or replaces them. `left` are a lane's elements as of mma.m16n8k8.
+// clang-format off
+inline void multiply_warpgroup(float (&sums)[32], const uint* left, ulong right, int adds) {
+  asm volatile("{ .reg .pred adds; setp.ne.b32 adds, %37, 0; "
+               "wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 "
+               "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, "
+               "%19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+               "{%32, %33, %34, %35}, %36, adds, 1, 1; }"
+               : RUSSET_EIGHT(0), RUSSET_EIGHT(8), RUSSET_EIGHT(16), RUSSET_EIGHT(24)
+               : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right), "r"(adds));
+}
+inline void multiply_warpgroup(float (&sums)[64], const uint* left, ulong right, int adds) {
+  asm volatile("{ .reg .pred adds; setp.ne.b32 adds, %69, 0; "
+               "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 "
+               "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, "
+               "%19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
+               "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, "
+               "%53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+               "{%64, %65, %66, %67}, %68, adds, 1, 1; }"
+               : RUSSET_EIGHT(0), RUSSET_EIGHT(8), RUSSET_EIGHT(16), RUSSET_EIGHT(24), RUSSET_EIGHT(32),
+                 RUSSET_EIGHT(40), RUSSET_EIGHT(48), RUSSET_EIGHT(56)
+               : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right), "r"(adds));
+}
+// clang-format on
+#undef RUSSET_EIGHT
+
+/// `high` is rounded to eleven bits. Of `low`, which is exact, tensor cores drop what they cannot take.
+inline void split(uint x, uint& high, uint& low, float& magnitudes) {
+  high = (x + 0x1000u) & 0xffffe000u;
+  low = __float_as_uint(__uint_as_float(x) - __uint_as_float(high));
+  magnitudes += fabsf(__uint_as_float(x));
+}
+
+/// A tile's slices: four in shared memory as they lie in memory, and two of the right factor split and swizzled.
+/// Two warpgroups bring and split, two multiply 64 rows each. Barriers: `full` of a slice's two numbers and of each
+/// multiplying warpgroup, `empty` of a slice's number, one among the bringing threads, and one at the end.
+template <class Left, class Right>
+struct SplitSlices {
+  enum : uint {
+    bringing = Left::bringing,  // threads
+    multiplying = 256,
+    all = bringing + multiplying,
+    depth = Left::depth,
+    columns = Right::lines,
+    stages = 4,
+    ahead = stages - 2,  // slices whose copies are under way
+    matrix = columns * depth,
+    pair = 2 * matrix,                                           // high and low parts
+    flags = 2 * pair + stages * (Left::floats + Right::floats),  // one a warp
+    floats = flags + 16,
+    full = 1,
+    empty = 5,
+    among_bringing = 7,
+    done = 8,
+  };
+  float* memory;
+  uint begin, end, slices;
+
+  float* left_stage(uint slice) const { return memory + 2 * pair + slice % stages * Left::floats; }
+  float* right_stage(uint slice) const {
+    return memory + 2 * pair + stages * Left::floats + slice % stages * Right::floats;
+  }
+  float* split_right(uint slice) const { return memory + slice % 2 * pair; }
+
+  template <class Tile>
+  void request(const Left& left, const Right& right, const Tile& tile, uint slice, uint thread_id) const {
+    if (slice < slices) {
+      left.bring(*tile.left, left_stage(slice), begin + slice * depth, end, thread_id);
+      right.bring(*tile.right, right_stage(slice), begin + slice * depth, end, thread_id);
+    }
+    end_copies();
+  }
+
+  void store_split(float* matrix_pair, uint line, uint piece, uint4 x, float& magnitudes) const {
+    uint4 high;
+    uint4 low;
+    split(x.x, high.x, low.x, magnitudes);
+    split(x.y, high.y, low.y, magnitudes);
+    split(x.z, high.z, low.z, magnitudes);
+    split(x.w, high.w, low.w, magnitudes);
+    float* const to = matrix_pair + swizzled(line, piece);
+    *reinterpret_cast<uint4*>(to) = high;
+    *reinterpret_cast<uint4*>(to + matrix) = low;
+  }
+
+  /// Of the lines that a thread always has, one after the other, the sums of magnitudes.
+  enum : uint { own_lines = Right::along ? columns * 8 / bringing : 4 };
+  void split_slice(uint slice, float* magnitudes, uint thread_id) const {
+    const float* const stage = right_stage(slice);
+    float* const to = split_right(slice);
+    if constexpr (Right::along) {
+      UNROLL for (uint i = 0; i < own_lines; ++i) {
+        const uint line = i * (bringing / 8) + thread_id / 8;
+        const uint piece = thread_id % 8;
+        store_split(to, line, piece, *reinterpret_cast<const uint4*>(stage + Right::place(line, piece * 4)),
+                    magnitudes[i]);
+      }
+    } else {
+      // Blocks of four by four: as many as there are threads, or half of them.
+      if (columns * 2 >= bringing || thread_id < columns * 2) {
+        const uint line = (thread_id % 4 + thread_id / 32 * 4) * 4;
+        const uint piece = thread_id / 4 % 8;
+        uint4 x[4];
+        UNROLL for (uint i = 0; i < 4; ++i) {
+          x[i] = *reinterpret_cast<const uint4*>(stage + Right::place(line, piece * 4 + i));
+        }
+        store_split(to, line, piece, uint4{x[0].x, x[1].x, x[2].x, x[3].x}, magnitudes[0]);
+        store_split(to, line + 1, piece, uint4{x[0].y, x[1].y, x[2].y, x[3].y}, magnitudes[1]);
+        store_split(to, line + 2, piece, uint4{x[0].z, x[1].z, x[2].z, x[3].z}, magnitudes[2]);
+        store_split(to, line + 3, piece, uint4{x[0].w, x[1].w, x[2].w, x[3].w}, magnitudes[3]);
+      }
+    }
+  }
+
+  template <class Tile>
+  bool bring(Left& left, Right& right, const Tile& tile, uint thread_id) const {
+    left.start(*tile.left, tile.first_row, thread_id);
+    right.start(*tile.right, tile.first_column, thread_id);
+    float magnitudes[own_lines] = {};
+    UNROLL for (uint slice = 0; slice < ahead; ++slice) request(left, right, tile, slice, thread_id);
+    for (uint slice = 0; slice < slices; ++slice) {
+      if (slice >= 2) meet(empty + slice % 2, all);
+      request(left, right, tile, slice + ahead, thread_id);
+      wait_for_copies<ahead>();
+      meet(among_bringing, bringing);
+      split_slice(slice, magnitudes, thread_id);
+      asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+      come_to(full + slice % 2 * 2, bringing + multiplying / 2);
+      come_to(full + slice % 2 * 2 + 1, bringing + multiplying / 2);
+    }
+    bool splits = true;
+    UNROLL for (uint i = 0; i < own_lines; ++i) splits = splits && Left::can_split(magnitudes[i]);
+    return splits;
+  }
+
+  /// A lane's elements of 16 rows, eight of the depth, as of mma.m16n8k8.
+  void load_left(uint (&x)[4], const float* stage, uint first_row, uint first_step, uint lane_id) const {
+    if constexpr (Left::along) {
+      load_matrices(x, stage + Left::place(first_row + lane_id % 16, first_step + lane_id / 16 * 4));
+    } else {
+      UNROLL for (uint i = 0; i < 4; ++i) {
+        x[i] = __float_as_uint(
+            stage[Left::place(first_row + lane_id / 4 + i % 2 * 8, first_step + lane_id % 4 + i / 2 * 4)]);
+      }
+    }
+  }
+
+  bool multiply(float (&sums)[columns / 2], uint thread_id) const {
+    const uint warpgroup = thread_id / 128;
+    const uint first_row = thread_id / 32 * 16;
+    float magnitudes[2] = {};
+    for (uint slice = 0; slice < slices; ++slice) {
+      meet(full + slice % 2 * 2 + warpgroup, bringing + multiplying / 2);
+      uint high[depth / 8][4];
+      uint low[depth / 8][4];
+      UNROLL for (uint k = 0; k < depth / 8; ++k) {
+        uint x[4];
+        load_left(x, left_stage(slice), first_row, k * 8, thread_id % 32);
+        UNROLL for (uint i = 0; i < 4; ++i) split(x[i], high[k][i], low[k][i], magnitudes[i % 2]);
+      }
+      const ulong right_high = matrix_descriptor(split_right(slice));
+      const ulong right_low = right_high + matrix * sizeof(float) / 16;
+      float parts[columns / 2];
+      asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+      // Each sum is truncated: the small products go first, while what is lost is small.
+      UNROLL for (uint k = 0; k < depth / 8; ++k) {
+        multiply_warpgroup(parts, low[k], right_high + k * 2, k != 0);
+        multiply_warpgroup(parts, high[k], right_low + k * 2, 1);
+      }
+      UNROLL for (uint k = 0; k < depth / 8; ++k) multiply_warpgroup(parts, high[k], right_high + k * 2, 1);
+      asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+      asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+      if (slice + 2 < slices) come_to(empty + slice % 2, all);
+      // Nobody reads the parts before the wait.
+      UNROLL for (uint i = 0; i < columns / 2; ++i) asm volatile("" : "+f"(parts[i]));
+      UNROLL for (uint i = 0; i < columns / 2; ++i) sums[i] += parts[i];
+    }
+    return Left::can_split(magnitudes[0]) && Left::can_split(magnitudes[1]);
+  }
+};
+
+}  // namespace russet_cuda
+
+/// As of split_product.metal. Warpgroups that multiply have more registers than those that bring, up to the end.
+template <uint BYTES, class Left, class Right, class Tile>
+inline void multiply_slices(Tile& tile, float* memory, uint thread_id) {
+  typedef russet_cuda::SplitSlices<Left, Right> Slices;
+  static_assert(Slices::floats * sizeof(float) == BYTES, "the launch asks for the memory of the slices");
+  const Slices slices{memory, tile.begin, tile.end, (tile.end - tile.begin + Left::depth - 1) / Left::depth};
+  float* const flags = memory + Slices::flags;
+  if (thread_id < Left::bringing) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 72;");
+    Left left;
+    Right right;
+    const bool splits = slices.bring(left, right, tile, thread_id);
+    flags[thread_id / 32] = __all_sync(russet_cuda::all_lanes, splits) ? 0.0f : 1.0f;
+    russet_cuda::come_to(Slices::done, Slices::all);
+  } else {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 184;");
+    float sums[Right::lines / 2] = {};
+    const bool splits = slices.multiply(sums, thread_id - Left::bringing);
+    flags[thread_id / 32] = __all_sync(russet_cuda::all_lanes, splits) ? 0.0f : 1.0f;
+    russet_cuda::meet(Slices::done, Slices::all);
+    bool all_split = true;
+    UNROLL for (uint i = 0; i < Slices::all / 32; ++i) all_split = all_split && flags[i] == 0.0f;
+    tile.finish(sums, all_split, memory, thread_id);
+  }
+}
+#endif
