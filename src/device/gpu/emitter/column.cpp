@@ -1,6 +1,6 @@
 // Column groups: neighbouring lanes take neighbouring columns, the simdgroups of a threadgroup every eighth row, and
 // threadgroups chunks of rows. Where the columns leave half of the lanes idle, or more, a simdgroup takes several rows.
-// Partial results are combined in their order: first in group memory, then, where there are several chunks, by a second
+// Partial results are combined by halves: first in group memory, then, where there are several chunks, by a second
 // kernel. The tree depends on shapes alone.
 #include <algorithm>
 
@@ -125,7 +125,7 @@ class ColumnEmitter {
       kernel.line("}");
     }
     kernel.line("}");
-    for (std::size_t i = 0; i < reductions.size(); ++i) across_simdgroups(kernel, reductions[i], i > 0);
+    for (std::size_t i = 0; i < reductions.size(); ++i) across_rows(kernel, reductions[i], i > 0);
     kernel.line("if (thread_id < {}u && live) {{", lanes_);
     if (chunks_ > 1) {
       store_partials(kernel, partials);
@@ -190,35 +190,52 @@ class ColumnEmitter {
     text.define_places(group_.split, group_.space.rank(), item, false);
   }
 
-  /// Group memory holds the accumulators of all threads; those of the first row add up the others' in their order.
-  void across_simdgroups(KernelText& kernel, const Reduction& reduction, bool again) const {
-    const auto shared = [](std::size_t i, const Reduction::Part& part) {
-      return fmt::format("shared{}_{}", i, part.type);
-    };
-    const auto at = [&](std::string_view thread) {
-      return walk_.width > 1 ? fmt::format("[({}) * {}u + k]", thread, walk_.width) : fmt::format("[{}]", thread);
-    };
+  /// Combines the accumulators of the rows that a threadgroup takes side by side: group memory holds all of them, and
+  /// in each round every row of the first half takes in its partner of the second. The threads of the first row have
+  /// the totals then.
+  void across_rows(KernelText& kernel, const Reduction& reduction, bool again) const {
     const std::vector<Reduction::Part>& parts = reduction.parts();
+    std::vector<std::string> shared;
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      kernel.group_memory(parts[i].type, shared(i, parts[i]), usual_threads * static_cast<std::size_t>(walk_.width));
+      shared.push_back(fmt::format("shared{}_{}", i, parts[i].type));
+      kernel.group_memory(parts[i].type, shared[i], usual_threads * static_cast<std::size_t>(walk_.width));
     }
+    const std::string own = walk_.width > 1 ? fmt::format("[thread_id * {}u + k]", walk_.width) : "[thread_id]";
     if (again) kernel.line("threadgroup_barrier(mem_flags::mem_threadgroup);");
     for_each_lane(kernel, [&] {
       for (std::size_t i = 0; i < parts.size(); ++i) {
-        kernel.line("{}{} = {};", shared(i, parts[i]), at("thread_id"), reduction.variable(parts[i], lane_suffix()));
+        kernel.line("{}{} = {};", shared[i], own, reduction.variable(parts[i], lane_suffix()));
       }
     });
     kernel.line("threadgroup_barrier(mem_flags::mem_threadgroup);");
+    merge_halves(kernel, reduction, shared);
     kernel.line("if (thread_id < {}u) {{", lanes_);
-    kernel.line("for (uint other = 1u; other < {}u; ++other) {{", rows_at_once());
     for_each_lane(kernel, [&] {
-      std::vector<std::string> others;
       for (std::size_t i = 0; i < parts.size(); ++i) {
-        others.push_back(shared(i, parts[i]) + at(fmt::format("other * {}u + thread_id", lanes_)));
+        kernel.line("{} = {}{};", reduction.variable(parts[i], lane_suffix()), shared[i], own);
       }
-      reduction.merge(kernel, others, lane_suffix());
     });
     kernel.line("}");
+  }
+
+  /// All threads share the work of a round.
+  void merge_halves(KernelText& kernel, const Reduction& reduction, const std::vector<std::string>& shared) const {
+    constexpr std::string_view mine = "_of_row";
+    const std::uint32_t columns = lanes_ * static_cast<std::uint32_t>(walk_.width);
+    kernel.line("for (uint half_rows = {}u; half_rows > 0u; half_rows /= 2u) {{", rows_at_once() / 2);
+    kernel.line("for (uint at = thread_id; at < half_rows * {}u; at += {}u) {{", columns, usual_threads);
+    std::vector<std::string> others;
+    for (std::size_t i = 0; i < shared.size(); ++i) {
+      const Reduction::Part& part = reduction.parts()[i];
+      kernel.line("{} {} = {}[at];", part.type, reduction.variable(part, mine), shared[i]);
+      others.push_back(fmt::format("{}[at + half_rows * {}u]", shared[i], columns));
+    }
+    reduction.merge(kernel, others, mine);
+    for (std::size_t i = 0; i < shared.size(); ++i) {
+      kernel.line("{}[at] = {};", shared[i], reduction.variable(reduction.parts()[i], mine));
+    }
+    kernel.line("}");
+    kernel.line("threadgroup_barrier(mem_flags::mem_threadgroup);");
     kernel.line("}");
   }
 
@@ -245,35 +262,34 @@ class ColumnEmitter {
     for (const int store : phases.reduced_stores) text.store_reduced(store);
   }
 
-  /// A simdgroup for 32 columns; of many chunks each of a threadgroup's simdgroups takes every eighth.
+  /// A threadgroup for a few neighbouring columns, whose threads take every 32nd chunk of one: what this launch takes
+  /// is the time of a thread that reads one chunk after the other.
   Call finish() {
     const Group group = results_of(group_);
     const Phases phases = make_phases(group, false);
     const std::vector<Reduction> reductions = reductions_of(group, phases.list[0].reductions);
     Partials partials(reductions, static_cast<std::size_t>(columns_ * chunks_));
-    constexpr std::int64_t many = 32;
-    const bool several = chunks_ > many;
-    KernelText kernel("results", several ? usual_threads : 32);
+    KernelText kernel("results", usual_threads);
     walk_.width = 1;
-    lanes_ = 32;
+    lanes_ = 8;
     GroupText text(group, phases, walk_, kernel, GroupPart::results);
     partials.bind(kernel, false);
     kernel.values().add_uint("columns", static_cast<std::uint64_t>(columns_));
     kernel.values().add_uint("chunks", static_cast<std::uint64_t>(chunks_));
-    kernel.line("const uint column = group_id.x * 32u + lane_id;");
+    kernel.line("const uint column = group_id.x * {0}u + thread_id % {0}u;", lanes_);
     kernel.line("const bool live = column < values.columns;");
     for (const Reduction& reduction : reductions) reduction.define(kernel);
     kernel.line("if (live) {");
-    kernel.line("for (uint chunk = {}; chunk < values.chunks; chunk += {}u) {{", several ? "simdgroup_id" : "0u",
-                several ? simdgroups : 1U);
+    kernel.line("#pragma unroll 4");
+    kernel.line("for (uint chunk = thread_id / {}u; chunk < values.chunks; chunk += {}u) {{", lanes_, rows_at_once());
     partials.add(kernel, "chunk * values.columns + column");
     kernel.line("}");
     kernel.line("}");
-    for (std::size_t i = 0; several && i < reductions.size(); ++i) across_simdgroups(kernel, reductions[i], i > 0);
-    kernel.line("if ({}live) {{", several ? "simdgroup_id == 0u && " : "");
+    for (std::size_t i = 0; i < reductions.size(); ++i) across_rows(kernel, reductions[i], i > 0);
+    kernel.line("if (thread_id < {}u && live) {{", lanes_);
     finish_column(kernel, text, reductions, phases);
     kernel.line("}");
-    return kernel.finish(context_, {static_cast<std::uint32_t>(divide_up(columns_, 32)), 1, 1});
+    return kernel.finish(context_, {static_cast<std::uint32_t>(divide_up(columns_, lanes_)), 1, 1});
   }
 
   const Group& group_;
