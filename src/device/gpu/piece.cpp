@@ -114,10 +114,13 @@ Source source_of(const Piece& piece) {
     arrays += array_text(array);
     large_memory += array.large_bytes;
   }
+  const std::string entry = piece.resident == 1
+                                ? fmt::format("KERNEL(@, {}, ", piece.threads)
+                                : fmt::format("RESIDENT_KERNEL(@, {}, {}, ", piece.threads, piece.resident);
   return {piece.stem,
-          fmt::format("{}KERNEL(@, {}, {}{}({}, values, {})) {{\n{}{}}}\n", piece.declarations, piece.threads,
-                      arguments, piece.values_change ? "CHANGING_VALUES" : "VALUES", piece.values_type,
-                      piece.arguments.size(), arrays, piece.body),
+          fmt::format("{}{}{}{}({}, values, {})) {{\n{}{}}}\n", piece.declarations, entry, arguments,
+                      piece.values_change ? "CHANGING_VALUES" : "VALUES", piece.values_type, piece.arguments.size(),
+                      arrays, piece.body),
           piece.files, piece.threads, large_memory};
 }
 

@@ -29,6 +29,7 @@ struct Piece {
 
   std::string stem;
   std::uint32_t threads = 32;  // of a threadgroup
+  std::uint32_t resident = 1;  // threadgroups that a core is to hold at once, at the price of registers
   std::string declarations;
   std::vector<Argument> arguments;
   std::string values_type;       // of `values`

@@ -41,13 +41,28 @@ struct AttentionPointers {
   device float* statistics;
 };
 
-inline long attention_start(constant AttentionArray& array, constant AttentionValues& values, uint batch) {
-  long offset = array.start;
-  for (uint axis = values.batch_rank; axis-- > 0;) {
-    const uint rest = batch / values.batch_sizes[axis];
-    offset += long(batch - rest * values.batch_sizes[axis]) * array.batch[axis];
-    batch = rest;
+/// One matrix of a batch, by its number and by its index along each of the batch's axes.
+struct AttentionBatch {
+  uint number;
+  uint at[6];
+};
+
+inline void find_attention_batch(thread AttentionBatch& batch, constant AttentionValues& values, uint number) {
+  batch.number = number;
+  UNROLL for (uint i = 0; i < 6u; ++i) {
+    const uint axis = 5u - i;
+    batch.at[axis] = 0u;
+    if (axis < values.batch_rank) {
+      const uint rest = number / values.batch_sizes[axis];
+      batch.at[axis] = number - rest * values.batch_sizes[axis];
+      number = rest;
+    }
   }
+}
+
+inline long attention_start(constant AttentionArray& array, thread const AttentionBatch& batch) {
+  long offset = array.start;
+  UNROLL for (uint axis = 0; axis < 6u; ++axis) offset += long(batch.at[axis]) * array.batch[axis];
   return offset;
 }
 
@@ -57,8 +72,8 @@ struct AttentionMatrix {
   device const T* data;
   long row_stride, column_stride;
 
-  void start(device const T* all, constant AttentionArray& array, constant AttentionValues& values, uint batch) {
-    data = all + attention_start(array, values, batch);
+  void start(device const T* all, constant AttentionArray& array, thread const AttentionBatch& batch) {
+    data = all + attention_start(array, batch);
     row_stride = array.row;
     column_stride = array.column;
   }
@@ -82,7 +97,7 @@ void load_rows(threadgroup float* memory, thread const AttentionMatrix<T>& matri
 // Masks: what a score becomes.
 
 struct NoMask {
-  void start(constant AttentionValues&, uint) {}
+  void start(constant AttentionValues&, thread const AttentionBatch&) {}
   float apply(float score, uint, uint) const { return score; }
 };
 
@@ -93,7 +108,7 @@ template <class M>
 struct ReadMask {
   device const M* mask;
   AttentionMatrix<M> matrix;
-  void start(constant AttentionValues& values, uint batch) { matrix.start(mask, values.mask, values, batch); }
+  void start(constant AttentionValues& values, thread const AttentionBatch& batch) { matrix.start(mask, values.mask, batch); }
   float apply(float score, uint row, uint column) const {
     return masked_score(score, matrix.data[long(row) * matrix.row_stride + long(column) * matrix.column_stride]);
   }
@@ -101,27 +116,32 @@ struct ReadMask {
 
 // Dropout: what a probability is multiplied by.
 
-/// Nothing is dropped, or by random numbers by position among all scores. Four neighbours in a row come from one block
-/// of Philox.
+/// Nothing is dropped.
+struct KeepAll {
+  void start(constant AttentionValues&, thread const AttentionBatch&) {}
+  float factor(uint, uint) const { return 1.0f; }
+};
+
+/// By random numbers by position among all scores. Four neighbours in a row come from one block of Philox; IN_BLOCKS: no
+/// block reaches into the next row.
+template <bool IN_BLOCKS>
 struct KeepDrawn {
   ulong seed, offset, first, block;
   uint4 words;
   uint columns, threshold;  // of the upper 24 bits of a word
-  float dropout, kept;
+  float kept;
 
-  void start(constant AttentionValues& values, uint batch) {
+  void start(constant AttentionValues& values, thread const AttentionBatch& batch) {
     seed = values.seed;
     offset = values.offset;
-    first = ulong(batch) * ulong(values.rows) * ulong(values.columns);
+    first = ulong(batch.number) * ulong(values.rows) * ulong(values.columns);
     block = 0xfffffffffffffffful;
     columns = values.columns;
-    dropout = values.dropout;
     threshold = uint(precise::ceil(values.dropout * 16777216.0f));
     kept = values.kept;
   }
   float factor_of(uint word) const { return word >> 8u >= threshold ? kept : 0.0f; }
   float factor(uint row, uint column) {
-    if (dropout == 0.0f) return 1.0f;
     const ulong position = first + ulong(row) * ulong(columns) + ulong(column);
     if (position >> 2ul != block) {
       block = position >> 2ul;
@@ -142,8 +162,8 @@ struct KeepRead {
   uint rows, columns;
   float dropout, kept;
 
-  void start(constant AttentionValues& values, uint batch) {
-    matrix.start(uniform, values.uniform, values, batch);
+  void start(constant AttentionValues& values, thread const AttentionBatch& batch) {
+    matrix.start(uniform, values.uniform, batch);
     rows = values.rows;
     columns = values.columns;
     dropout = values.dropout;
@@ -161,7 +181,7 @@ struct AttentionRules {
   bool causal;
   float scale;
 
-  void start(constant AttentionValues& values, uint batch) {
+  void start(constant AttentionValues& values, thread const AttentionBatch& batch) {
     mask.start(values, batch);
     keep.start(values, batch);
     rows = values.rows;
@@ -206,8 +226,8 @@ struct AttentionVisitor {
   long row_stride, column_stride;
   float factor;
 
-  void start(device T* all, constant AttentionArray& array, constant AttentionValues& values, uint batch) {
-    data = all + attention_start(array, values, batch);
+  void start(device T* all, constant AttentionArray& array, thread const AttentionBatch& batch) {
+    data = all + attention_start(array, batch);
     row_stride = array.row;
     column_stride = array.column;
     factor = 1.0f;
@@ -219,7 +239,8 @@ struct AttentionVisitor {
 
 /// Where a thread stands in its block.
 struct AttentionPlace {
-  uint batch, first;     // the block's first row
+  AttentionBatch batch;
+  uint first;            // the block's first row
   uint row;              // the lane's
   uint own;              // the simdgroup's first row in the block
   uint strip_row, part;  // the lane's cells of the strip
@@ -228,8 +249,9 @@ struct AttentionPlace {
 template <class Blocks>
 void find_place_in_blocks(thread AttentionPlace& place, constant AttentionValues& values, uint group,
                           thread const TileThread& self) {
-  place.batch = group / values.tiles;
-  place.first = (group - place.batch * values.tiles) * Blocks::rows;
+  const uint batch = group / values.tiles;
+  find_attention_batch(place.batch, values, batch);
+  place.first = (group - batch * values.tiles) * Blocks::rows;
   place.own = self.simdgroup_id * 8u;
   place.strip_row = self.lane_id / 4u;
   place.row = place.first + place.own + place.strip_row;
@@ -259,15 +281,15 @@ void visit_rows(thread const simdgroup_float8x8* sums, thread const Visitor& vis
 template <class Blocks, bool RESULT, bool LOGSUMEXP, class T, class Rules>
 void attend(thread const AttentionPointers<T>& at, thread Rules& rules, constant AttentionValues& values,
             threadgroup float* memory, uint group, thread const TileThread& self) {
-  AttentionPlace place;
+  AttentionPlace place = {};
   find_place_in_blocks<Blocks>(place, values, group, self);
   rules.start(values, place.batch);
   AttentionMatrix<T> query;
   AttentionMatrix<T> key;
   AttentionMatrix<T> value;
-  query.start(at.query, values.query, values, place.batch);
-  key.start(at.key, values.key, values, place.batch);
-  if constexpr (RESULT) value.start(at.value, values.value, values, place.batch);
+  query.start(at.query, values.query, place.batch);
+  key.start(at.key, values.key, place.batch);
+  if constexpr (RESULT) value.start(at.value, values.value, place.batch);
   threadgroup float* const queries = memory;
   threadgroup float* const keys = queries + Blocks::rows * Blocks::stride;
   threadgroup float* const value_rows = keys + Blocks::inner * Blocks::stride;
@@ -330,12 +352,12 @@ void attend(thread const AttentionPointers<T>& at, thread Rules& rules, constant
     simdgroup_barrier(mem_flags::mem_threadgroup);
     Sums::scale(sums, factors);
     AttentionVisitor<T> visitor;
-    visitor.start(at.result, values.result, values, place.batch);
+    visitor.start(at.result, values.result, place.batch);
     visit_rows<Blocks>(sums, visitor, place, values.rows, values.values, memory, self.lane_id);
   }
   if constexpr (LOGSUMEXP) {
     if (place.part == 0u && place.row < values.rows) {
-      device float* const statistics = at.statistics + attention_start(values.second, values, place.batch);
+      device float* const statistics = at.statistics + attention_start(values.second, place.batch);
       statistics[long(place.row) * values.second.row] = total == 0.0f ? INFINITY : largest + precise::log(total);
     }
   }
@@ -345,17 +367,17 @@ void attend(thread const AttentionPointers<T>& at, thread Rules& rules, constant
 template <class Blocks, class T, class Rules>
 void query_gradient(thread const AttentionPointers<T>& at, thread Rules& rules, constant AttentionValues& values,
                     threadgroup float* memory, uint group, thread const TileThread& self) {
-  AttentionPlace place;
+  AttentionPlace place = {};
   find_place_in_blocks<Blocks>(place, values, group, self);
   rules.start(values, place.batch);
   AttentionMatrix<T> query;
   AttentionMatrix<T> key;
   AttentionMatrix<T> value;
   AttentionMatrix<T> gradient;
-  query.start(at.query, values.query, values, place.batch);
-  key.start(at.key, values.key, values, place.batch);
-  value.start(at.value, values.value, values, place.batch);
-  gradient.start(at.gradient, values.gradient, values, place.batch);
+  query.start(at.query, values.query, place.batch);
+  key.start(at.key, values.key, place.batch);
+  value.start(at.value, values.value, place.batch);
+  gradient.start(at.gradient, values.gradient, place.batch);
   threadgroup float* const queries = memory;
   threadgroup float* const gradients = queries + Blocks::rows * Blocks::stride;
   threadgroup float* const keys = gradients + Blocks::rows * Blocks::stride;
@@ -373,8 +395,8 @@ void query_gradient(thread const AttentionPointers<T>& at, thread Rules& rules, 
                                                               values.values, self.thread_id);
   AttentionMatrix<float> logsumexps;
   AttentionMatrix<float> deltas;
-  logsumexps.start(at.logsumexp, values.logsumexp, values, place.batch);
-  deltas.start(at.delta, values.delta, values, place.batch);
+  logsumexps.start(at.logsumexp, values.logsumexp, place.batch);
+  deltas.start(at.delta, values.delta, place.batch);
   const float logsumexp = place.row < values.rows ? logsumexps.at(place.row, 0u) : 0.0f;
   const float delta = place.row < values.rows ? deltas.at(place.row, 0u) : 0.0f;
   const uint end = rules.causal ? min(values.columns, place.first + Blocks::rows) : values.columns;
@@ -399,7 +421,7 @@ void query_gradient(thread const AttentionPointers<T>& at, thread Rules& rules, 
     threadgroup_barrier(mem_flags::mem_threadgroup);
   }
   AttentionVisitor<T> visitor;
-  visitor.start(at.result, values.result, values, place.batch);
+  visitor.start(at.result, values.result, place.batch);
   visitor.factor = values.scale;
   visit_rows<Blocks>(sums, visitor, place, values.rows, values.width, memory, self.lane_id);
 }
@@ -408,7 +430,7 @@ void query_gradient(thread const AttentionPointers<T>& at, thread Rules& rules, 
 template <class Blocks, bool KEY, bool VALUE, class T, class Rules>
 void key_value_gradient(thread const AttentionPointers<T>& at, thread Rules& rules, constant AttentionValues& values,
                         threadgroup float* memory, uint group, thread const TileThread& self) {
-  AttentionPlace place;
+  AttentionPlace place = {};
   find_place_in_blocks<Blocks>(place, values, group, self);
   rules.start(values, place.batch);
   AttentionMatrix<T> query;
@@ -417,13 +439,13 @@ void key_value_gradient(thread const AttentionPointers<T>& at, thread Rules& rul
   AttentionMatrix<T> gradient;
   AttentionMatrix<float> logsumexp;
   AttentionMatrix<float> delta;
-  query.start(at.query, values.query, values, place.batch);
-  key.start(at.key, values.key, values, place.batch);
-  gradient.start(at.gradient, values.gradient, values, place.batch);
-  logsumexp.start(at.logsumexp, values.logsumexp, values, place.batch);
+  query.start(at.query, values.query, place.batch);
+  key.start(at.key, values.key, place.batch);
+  gradient.start(at.gradient, values.gradient, place.batch);
+  logsumexp.start(at.logsumexp, values.logsumexp, place.batch);
   if constexpr (KEY) {
-    value.start(at.value, values.value, values, place.batch);
-    delta.start(at.delta, values.delta, values, place.batch);
+    value.start(at.value, values.value, place.batch);
+    delta.start(at.delta, values.delta, place.batch);
   }
   threadgroup float* const keys = memory;
   threadgroup float* const value_rows = keys + Blocks::rows * Blocks::stride;
@@ -485,14 +507,14 @@ void key_value_gradient(thread const AttentionPointers<T>& at, thread Rules& rul
   }
   if constexpr (KEY) {
     AttentionVisitor<T> visitor;
-    visitor.start(at.result, values.result, values, place.batch);
+    visitor.start(at.result, values.result, place.batch);
     visitor.factor = values.scale;
     visit_rows<Blocks>(key_sums, visitor, place, values.columns, values.width, memory, self.lane_id);
   }
   if constexpr (KEY && VALUE) threadgroup_barrier(mem_flags::mem_threadgroup);
   if constexpr (VALUE) {
     AttentionVisitor<T> visitor;
-    visitor.start(at.second, values.second, values, place.batch);
+    visitor.start(at.second, values.second, place.batch);
     visit_rows<Blocks>(value_sums, visitor, place, values.columns, values.values, memory, self.lane_id);
   }
 }
@@ -501,15 +523,17 @@ void key_value_gradient(thread const AttentionPointers<T>& at, thread Rules& rul
 
 /// The element of [batch, rows, columns] at a thread's position in the grid; false beyond the last.
 struct AttentionElement {
-  uint batch, row, column;
+  AttentionBatch batch;
+  uint row, column;
 };
 inline bool find_attention_element(thread AttentionElement& element, constant AttentionValues& values, uint rows,
                                    uint columns, ulong position) {
   if (position >= ulong(values.batches) * ulong(rows) * ulong(columns)) return false;
   const ulong line = position / ulong(columns);
   element.column = uint(position - line * ulong(columns));
-  element.batch = uint(line / ulong(rows));
-  element.row = uint(line - ulong(element.batch) * ulong(rows));
+  const ulong batch = line / ulong(rows);
+  find_attention_batch(element.batch, values, uint(batch));
+  element.row = uint(line - batch * ulong(rows));
   return true;
 }
 
@@ -525,15 +549,15 @@ float dot_rows(thread const AttentionMatrix<T>& a, uint a_row, thread const Atte
 template <bool RESULT, class T, class Rules>
 void attend_element(thread const AttentionPointers<T>& at, thread Rules& rules, constant AttentionValues& values,
                     ulong position) {
-  AttentionElement element;
+  AttentionElement element = {};
   if (!find_attention_element(element, values, values.rows, RESULT ? values.values : 1u, position)) return;
   rules.start(values, element.batch);
   AttentionMatrix<T> query;
   AttentionMatrix<T> key;
   AttentionMatrix<T> value;
-  query.start(at.query, values.query, values, element.batch);
-  key.start(at.key, values.key, values, element.batch);
-  if constexpr (RESULT) value.start(at.value, values.value, values, element.batch);
+  query.start(at.query, values.query, element.batch);
+  key.start(at.key, values.key, element.batch);
+  if constexpr (RESULT) value.start(at.value, values.value, element.batch);
   float largest = -INFINITY;
   float total = 0.0f;
   float sum = 0.0f;
@@ -550,10 +574,10 @@ void attend_element(thread const AttentionPointers<T>& at, thread Rules& rules, 
   }
   if constexpr (RESULT) {
     AttentionVisitor<T> visitor;
-    visitor.start(at.result, values.result, values, element.batch);
+    visitor.start(at.result, values.result, element.batch);
     visitor.visit(element.row, element.column, total == 0.0f ? 0.0f : sum / total);
   } else {
-    device float* const statistics = at.statistics + attention_start(values.second, values, element.batch);
+    device float* const statistics = at.statistics + attention_start(values.second, element.batch);
     statistics[long(element.row) * values.second.row] = total == 0.0f ? INFINITY : largest + precise::log(total);
   }
 }
@@ -564,7 +588,7 @@ enum AttentionGradient : uint { gradient_of_query = 0, gradient_of_key = 1, grad
 template <uint WHICH, class T, class Rules>
 void attention_gradient_element(thread const AttentionPointers<T>& at, thread Rules& rules,
                                 constant AttentionValues& values, ulong position) {
-  AttentionElement element;
+  AttentionElement element = {};
   const uint lines = WHICH == gradient_of_query ? values.rows : values.columns;
   if (!find_attention_element(element, values, lines, WHICH == gradient_of_value ? values.values : values.width,
                               position)) {
@@ -577,13 +601,13 @@ void attention_gradient_element(thread const AttentionPointers<T>& at, thread Ru
   AttentionMatrix<T> gradient;
   AttentionMatrix<float> logsumexp;
   AttentionMatrix<float> delta;
-  query.start(at.query, values.query, values, element.batch);
-  key.start(at.key, values.key, values, element.batch);
-  gradient.start(at.gradient, values.gradient, values, element.batch);
-  logsumexp.start(at.logsumexp, values.logsumexp, values, element.batch);
+  query.start(at.query, values.query, element.batch);
+  key.start(at.key, values.key, element.batch);
+  gradient.start(at.gradient, values.gradient, element.batch);
+  logsumexp.start(at.logsumexp, values.logsumexp, element.batch);
   if constexpr (WHICH != gradient_of_value) {
-    value.start(at.value, values.value, values, element.batch);
-    delta.start(at.delta, values.delta, values, element.batch);
+    value.start(at.value, values.value, element.batch);
+    delta.start(at.delta, values.delta, element.batch);
   }
   float sum = 0.0f;
   const uint others = WHICH == gradient_of_query ? values.columns : values.rows;
@@ -603,9 +627,9 @@ void attention_gradient_element(thread const AttentionPointers<T>& at, thread Ru
   }
   AttentionVisitor<T> visitor;
   if constexpr (WHICH == gradient_of_value) {
-    visitor.start(at.second, values.second, values, element.batch);
+    visitor.start(at.second, values.second, element.batch);
   } else {
-    visitor.start(at.result, values.result, values, element.batch);
+    visitor.start(at.result, values.result, element.batch);
     visitor.factor = values.scale;
   }
   visitor.visit(element.row, element.column, sum);

@@ -37,35 +37,54 @@ void round_to_left(thread LeftFragment& left, thread const SumFragment& first, t
 }
 
 #ifndef RUSSET_OWN_FRAGMENTS
+// Copies to threadgroup memory that may run ahead: of sixteen bytes, or zeros, and of a number, or zero. They are there
+// after the thread has waited, and for others after a barrier besides.
+inline void copy_vector(threadgroup uint4* to, device const uint4* from, bool is_there) {
+  *to = is_there ? *from : make_uint4(0u, 0u, 0u, 0u);
+}
+inline void copy_number(threadgroup float* to, device const float* from, bool is_there) {
+  *to = is_there ? *from : 0.0f;
+}
+inline void end_fragment_copies() {}
+inline void wait_for_fragment_copies() {}
+
+/// 2 to the power of x, as exact as numbers of 16 bits are.
+inline float fast_exp2(float x) { return precise::exp2(x); }
+
 inline float first_of_pair(half, uint bits) { return float(as_type<half2>(bits).x); }
 inline float second_of_pair(half, uint bits) { return float(as_type<half2>(bits).y); }
 inline float first_of_pair(bfloat, uint bits) { return float(as_type<bfloat2>(bits).x); }
 inline float second_of_pair(bfloat, uint bits) { return float(as_type<bfloat2>(bits).y); }
 
-/// Element (row, k) is memory[row * stride + k]. Rows begin at multiples of 16 bytes.
-template <class T>
-void load_left(thread LeftFragment& left, threadgroup const T* memory, uint stride, uint lane_id) {
+// Fragments of a matrix whose elements lie at memory[Layout::place(row, column)], from (row, column) on: multiples of 8.
+// Eight neighbours of a row lie side by side, at a multiple of 16 bytes.
+
+/// The matrix's rows are the factor's.
+template <class Layout, class T>
+void load_left(thread LeftFragment& left, threadgroup const T* memory, uint row, uint column, uint lane_id) {
   UNROLL for (uint i = 0; i < 4u; ++i) {
-    const uint at = (lane_id / 4u + i % 2u * 8u) * stride + lane_id % 4u * 2u + i / 2u * 8u;
+    const uint at = Layout::place(row + lane_id / 4u + i % 2u * 8u, column + lane_id % 4u * 2u + i / 2u * 8u);
     left.pairs[i] = pair_bits(memory[at], memory[at + 1u]);
   }
 }
 
-/// Element (k, column) is memory[column * stride + k].
-template <class T>
-void load_right_columns(thread RightFragments& right, threadgroup const T* memory, uint stride, uint lane_id) {
+/// The matrix's rows are the factor's columns.
+template <class Layout, class T>
+void load_right_columns(thread RightFragments& right, threadgroup const T* memory, uint row, uint column,
+                        uint lane_id) {
   UNROLL for (uint i = 0; i < 4u; ++i) {
-    const uint at = (lane_id / 4u + i / 2u * 8u) * stride + lane_id % 4u * 2u + i % 2u * 8u;
+    const uint at = Layout::place(row + lane_id / 4u + i / 2u * 8u, column + lane_id % 4u * 2u + i % 2u * 8u);
     right.pairs[i] = pair_bits(memory[at], memory[at + 1u]);
   }
 }
 
-/// Element (k, column) is memory[k * stride + column].
-template <class T>
-void load_right_rows(thread RightFragments& right, threadgroup const T* memory, uint stride, uint lane_id) {
+/// The matrix's rows go along the factor's depth.
+template <class Layout, class T>
+void load_right_rows(thread RightFragments& right, threadgroup const T* memory, uint row, uint column, uint lane_id) {
   UNROLL for (uint i = 0; i < 4u; ++i) {
-    const uint at = (lane_id % 4u * 2u + i % 2u * 8u) * stride + lane_id / 4u + i / 2u * 8u;
-    right.pairs[i] = pair_bits(memory[at], memory[at + stride]);
+    const uint down = row + lane_id % 4u * 2u + i % 2u * 8u;
+    const uint across = column + lane_id / 4u + i / 2u * 8u;
+    right.pairs[i] = pair_bits(memory[Layout::place(down, across)], memory[Layout::place(down + 1u, across)]);
   }
 }
 

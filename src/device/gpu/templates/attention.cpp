@@ -87,7 +87,11 @@ using Arrays = std::vector<Piece::Array>;
 bool in_vectors(const Operand& operand) {
   constexpr int vector = 8;
   const int last = operand.sizes.rank() - 1;
-  return operand.sizes[last] % vector == 0 && is_aligned(operand.access, last, vector);
+  compile::Access access = operand.access;
+  for (int axis = 0; axis < last; ++axis) {
+    if (operand.sizes[axis] == 1) access.strides[axis] = 0;  // of a batch of one, say, any number
+  }
+  return operand.sizes[last] % vector == 0 && is_aligned(access, last, vector);
 }
 
 class Writer {
@@ -125,14 +129,17 @@ class Writer {
         fmt::format("FragmentBlocks<{}, {}u, {}u, {}>", element_type(type_), inner, width, is_in_vectors());
     Arrays arrays{{"uint4", "memory", fmt::format("({}::memory)", blocks)}};
     const bool to_keys = !is_forward() && primitive_.op != Op::attention_query_gradient;
-    if (to_keys) arrays.push_back({"float", "statistics", fmt::format("{}", 2 * inner)});
+    if (to_keys) arrays.push_back({"float", "statistics", fmt::format("{}", 4 * inner)});
     std::string body = fmt::format("  typedef {} Blocks;\n", blocks);
     body += "  TileThread self;\n  self.thread_id = thread_id;\n  self.lane_id = lane_id;\n";
     body += "  self.simdgroup_id = simdgroup_id;\n";
     body += fmt::format("  {}(at, rules, values, memory, {}group_id.x, self);\n", function_of("_fragments"),
                         to_keys ? "statistics, " : "");
+    // As many as cost next to no memory for registers' contents; sums of two matrices leave room for fewer.
+    const std::uint32_t resident = to_keys ? 3 : 4;
     std::vector<Call> calls;
-    calls.push_back(call("_fragments", 128, std::move(arrays), body, tiles, grid_size(tiles * sizes_.batches())));
+    calls.push_back(
+        call("_fragments", 128, std::move(arrays), body, tiles, grid_size(tiles * sizes_.batches()), resident));
     return std::make_unique<GpuKernel>(context_, fmt::format("fragments {}x{} of {}", rows, inner, width),
                                        std::move(calls));
   }
@@ -182,15 +189,15 @@ class Writer {
   std::string rules() const {
     const std::string mask =
         at_.mask == nullptr ? "NoMask" : fmt::format("ReadMask<{}>", element_type(at_.mask->access.dtype));
-    const bool reads = at_.uniform != nullptr && !draws();
-    const std::string keep =
-        reads ? fmt::format("KeepRead<{}>", element_type(at_.uniform->access.dtype)) : std::string("KeepDrawn");
+    std::string keep = "KeepAll";
+    if (draws()) keep = fmt::format("KeepDrawn<{}>", sizes_.columns % 4 == 0);
+    if (at_.uniform != nullptr && !draws()) keep = fmt::format("KeepRead<{}>", element_type(at_.uniform->access.dtype));
     return fmt::format("AttentionRules<{}, {}>", mask, keep);
   }
 
   /// A kernel of all operands, which come to `body` as `at` and `rules`.
   Call call(const char* suffix, std::uint32_t threads, Arrays arrays, const std::string& body, std::int64_t tiles,
-            std::uint32_t groups) const {
+            std::uint32_t groups, std::uint32_t resident = 1) const {
     Piece piece;
     std::vector<Region> regions;
     std::string set_up = fmt::format("  AttentionPointers<{}> at;\n  {} rules = {{}};\n", element_type(type_), rules());
@@ -212,6 +219,7 @@ class Writer {
     bind(at_.second, "second", is_forward() ? "at.statistics" : "at.second", true);
     piece.stem = std::string(ops::row(primitive_.op).name) + suffix;
     piece.threads = threads;
+    piece.resident = resident;
     piece.values_type = "AttentionValues";
     piece.values_are_wide = true;
     piece.arrays = std::move(arrays);

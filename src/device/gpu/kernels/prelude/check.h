@@ -10,6 +10,7 @@
 
 #define KERNEL(name, threads, ...)                                                                          \
   kernel void name(__VA_ARGS__, uint3 group_id, uint3 group_count, uint thread_id, uint lane_id, uint simdgroup_id)
+#define RESIDENT_KERNEL(name, threads, groups, ...) KERNEL(name, threads, __VA_ARGS__)
 #define IN(type, name, index) device const type* name
 #define OUT(type, name, index) device type* name
 #define VALUES(type, name, index) constant type& name

@@ -16,6 +16,7 @@ using namespace metal;
       __VA_ARGS__, uint3 group_id [[threadgroup_position_in_grid]], uint3 group_count [[threadgroups_per_grid]], \
       uint thread_id [[thread_index_in_threadgroup]], uint lane_id [[thread_index_in_simdgroup]],                \
       uint simdgroup_id [[simdgroup_index_in_threadgroup]])
+#define RESIDENT_KERNEL(name, threads, groups, ...) KERNEL(name, threads, __VA_ARGS__)
 #define IN(type, name, index) device const type* name [[buffer(index)]]
 #define OUT(type, name, index) device type* name [[buffer(index)]]
 #define VALUES(type, name, index) constant type& name [[buffer(index)]]

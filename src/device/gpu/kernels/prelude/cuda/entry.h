@@ -24,11 +24,13 @@
 #define RUSSET_PASSED_CHANGING_VALUES(type, name, index) *name,
 #define RUSSET_PASSED_TABLE(type, name, index) name,
 
-#define KERNEL(name, thread_count, ...) RUSSET_KERNEL(name, thread_count, __VA_ARGS__)
-#define RUSSET_KERNEL(entry_name, thread_count, ...)                                                                   \
+#define KERNEL(name, thread_count, ...) RUSSET_KERNEL(name, thread_count, 1, __VA_ARGS__)
+#define RESIDENT_KERNEL(name, thread_count, groups, ...) RUSSET_KERNEL(name, thread_count, groups, __VA_ARGS__)
+#define RUSSET_KERNEL(entry_name, thread_count, groups, ...)                                                           \
   static __forceinline__ void entry_name##_body(RUSSET_EACH(RUSSET_PARAMETER, __VA_ARGS__) uint3 group_id,             \
                                                 uint3 group_count, uint thread_id, uint lane_id, uint simdgroup_id);   \
-  extern "C" __global__ void __launch_bounds__(thread_count, 1) entry_name(RUSSET_LIST(RUSSET_FORMAL, __VA_ARGS__)) {  \
+  extern "C" __global__ void __launch_bounds__(thread_count, groups)                                                   \
+      entry_name(RUSSET_LIST(RUSSET_FORMAL, __VA_ARGS__)) {                                                            \
     entry_name##_body(RUSSET_EACH(RUSSET_PASSED, __VA_ARGS__) make_uint3(blockIdx.x, blockIdx.y, blockIdx.z),          \
                       make_uint3(gridDim.x, gridDim.y, gridDim.z), threadIdx.x, threadIdx.x % 32u, threadIdx.x / 32u); \
   }                                                                                                                    \

@@ -1,6 +1,6 @@
 #pragma once
-// Fragments of matrices on tensor cores: mma.sync and ldmatrix (PTX ISA 9.7.14). The rest is in fragments.metal, which
-// declares the types after this.
+// Fragments of matrices on tensor cores: mma.sync and ldmatrix (PTX ISA 9.7.14), and copies that run ahead of them:
+// cp.async (9.7.9.25). The rest is in fragments.metal, which declares the types after this.
 #define RUSSET_OWN_FRAGMENTS
 
 namespace russet_cuda {
@@ -40,20 +40,42 @@ inline void multiply(bfloat, float* sum, const uint* left, const uint* right) {
 
 }  // namespace russet_cuda
 
-template <class Left, class T>
-inline void load_left(Left& left, const T* memory, uint stride, uint lane_id) {
-  russet_cuda::load_matrices(left.pairs, memory + lane_id % 16u * stride + lane_id / 16u * 8u);
+template <class Layout, class Left, class T>
+inline void load_left(Left& left, const T* memory, uint row, uint column, uint lane_id) {
+  russet_cuda::load_matrices(left.pairs, memory + Layout::place(row + lane_id % 16u, column + lane_id / 16u * 8u));
 }
-template <class Right, class T>
-inline void load_right_columns(Right& right, const T* memory, uint stride, uint lane_id) {
-  russet_cuda::load_matrices(right.pairs,
-                             memory + (lane_id / 16u * 8u + lane_id % 8u) * stride + lane_id / 8u % 2u * 8u);
+template <class Layout, class Right, class T>
+inline void load_right_columns(Right& right, const T* memory, uint row, uint column, uint lane_id) {
+  russet_cuda::load_matrices(
+      right.pairs, memory + Layout::place(row + lane_id / 16u * 8u + lane_id % 8u, column + lane_id / 8u % 2u * 8u));
 }
-template <class Right, class T>
-inline void load_right_rows(Right& right, const T* memory, uint stride, uint lane_id) {
-  russet_cuda::load_transposed_matrices(right.pairs, memory + lane_id % 16u * stride + lane_id / 16u * 8u);
+template <class Layout, class Right, class T>
+inline void load_right_rows(Right& right, const T* memory, uint row, uint column, uint lane_id) {
+  russet_cuda::load_transposed_matrices(right.pairs,
+                                        memory + Layout::place(row + lane_id % 16u, column + lane_id / 16u * 8u));
 }
 template <class T, uint WHICH, class Sum, class Left, class Right>
 inline void multiply_fragments(Sum& sum, const Left& left, const Right& right, uint) {
   russet_cuda::multiply(T(), sum.at, left.pairs, right.pairs + WHICH * 2u);
+}
+
+inline void copy_vector(uint4* to, const uint4* from, bool is_there) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+               :
+               : "r"(russet_cuda::shared_address(to)), "l"(from), "r"(is_there ? 16 : 0)
+               : "memory");
+}
+inline void copy_number(float* to, const float* from, bool is_there) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;"
+               :
+               : "r"(russet_cuda::shared_address(to)), "l"(from), "r"(is_there ? 4 : 0)
+               : "memory");
+}
+inline void end_fragment_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+inline void wait_for_fragment_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
+inline float fast_exp2(float x) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+  return power;
 }

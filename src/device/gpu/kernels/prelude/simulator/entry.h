@@ -71,6 +71,7 @@ constexpr bool in_order(const Argument (&arguments)[count]) {
 #define RUSSET_ROW_TABLE(type, name, index) RUSSET_ROW_VALUES(type, name, index)
 
 #define KERNEL(name, thread_count, ...) RUSSET_KERNEL(name, thread_count, __VA_ARGS__)
+#define RESIDENT_KERNEL(name, thread_count, groups, ...) KERNEL(name, thread_count, __VA_ARGS__)
 #define RUSSET_KERNEL(entry_name, thread_count, ...)                                                                  \
   static RUSSET_INLINE void entry_name##_body(RUSSET_EACH(RUSSET_PARAMETER, __VA_ARGS__) uint3 group_id,              \
                                               uint3 group_count, uint thread_id, uint lane_id, uint simdgroup_id,     \
