@@ -58,6 +58,10 @@ std::size_t host_bytes(const Program& program) {
 
 constexpr Pass fused[] = {
     {"decompose", "writes attention with plain operators where the device prefers them", passes::decompose},
+    {"patches", "writes convolutions to patches as products where the device prefers them", passes::patches},
+    {"space_to_depth", "takes strides off convolutions of few channels where the device prefers that",
+     passes::space_to_depth},
+    {"pieces", "writes sums of disjoint pieces as one array", passes::pieces},
     {"simplify", "replaces values by cheaper ones with the same bits", passes::simplify},
     {"share", "computes common subexpressions once", passes::share},
     {"prune", "drops what no output needs", passes::prune},

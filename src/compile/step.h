@@ -161,6 +161,10 @@ class Target {
   virtual bool prefers_attention(const Primitive& attention) const {
     return has_attention(attention.inputs[0].access.dtype);
   }
+  /// Whether a convolution that is a product, once its patches are copied, is to be one. Asked of gradients, too.
+  virtual bool prefers_products(const Primitive& /*convolution*/) const { return false; }
+  /// Whether a convolution over few channels is to have no stride and more channels. Asked of weights' gradients, too.
+  virtual bool prefers_space_to_depth(const Primitive& /*convolution*/) const { return false; }
   /// Whether a contraction or a pool takes this epilogue, and these prologues.
   virtual bool accepts_epilogue(const Primitive& /*with epilogue*/) const { return false; }
   /// Whether an epilogue may store an element where it has read one.

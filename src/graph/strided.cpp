@@ -1,6 +1,8 @@
 #include "graph/strided.h"
 
 #include <algorithm>
+#include <functional>
+#include <span>
 #include <utility>
 
 namespace russet::graph {
@@ -24,7 +26,55 @@ std::vector<Axis> axes_of(const Shape& base, const Strides& from, const Strides&
   return axes;
 }
 
+/// A number from `low` to `high`, both included, times a stride above 0.
+struct Term {
+  std::int64_t stride, low, high;
+};
+
+/// Adds the axes of a view, whose indices count as `sign` times what they are. Says whether all strides are above 0.
+bool add_terms(const ops::View& view, const Shape& sizes, std::int64_t sign, std::vector<Term>& terms) {
+  for (int axis = 0; axis < sizes.rank(); ++axis) {
+    if (sizes[axis] == 1) continue;
+    if (view.strides[axis] <= 0) return false;
+    const std::int64_t last = sign * (sizes[axis] - 1);
+    const auto known = std::ranges::find(terms, view.strides[axis], &Term::stride);
+    Term& term = known == terms.end() ? terms.emplace_back(view.strides[axis], 0, 0) : *known;
+    term.low += std::min<std::int64_t>(last, 0);
+    term.high += std::max<std::int64_t>(last, 0);
+  }
+  return true;
+}
+
+std::int64_t floor_divide(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
+
+/// Whether the terms may add up to `sum`. `effort`: what may still be tried; true when it is spent.
+bool may_reach(std::span<const Term> terms, std::int64_t sum, int& effort) {
+  if (terms.empty()) return sum == 0;
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+  for (const Term& term : terms.subspan(1)) {
+    low += term.stride * term.low;
+    high += term.stride * term.high;
+  }
+  const auto [stride, least, most] = terms.front();
+  const std::int64_t last = std::min(most, floor_divide(sum - low, stride));
+  for (std::int64_t i = std::max(least, -floor_divide(high - sum, stride)); i <= last; ++i) {
+    if (--effort < 0 || may_reach(terms.subspan(1), sum - i * stride, effort)) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+bool are_disjoint(const ops::View& a, const Shape& a_sizes, const ops::View& b, const Shape& b_sizes) {
+  if (a.dynamic || b.dynamic) return false;
+  if (numel(a_sizes) == 0 || numel(b_sizes) == 0) return true;
+  std::vector<Term> terms;
+  if (!add_terms(a, a_sizes, 1, terms) || !add_terms(b, b_sizes, -1, terms)) return false;
+  std::ranges::sort(terms, std::ranges::greater{}, &Term::stride);
+  int effort = 256;
+  return !may_reach(terms, b.offset - a.offset, effort);
+}
 
 bool same_places(const Shape& sizes, const Strides& a, const Strides& b) {
   for (int axis = 0; axis < sizes.rank(); ++axis) {

@@ -37,6 +37,9 @@ bool is_transpose(const ops::View& view, const Shape& sizes, const Shape& base);
 /// Whether the view shows all elements of the base in another order of axes.
 bool is_reordering(const ops::View& view, const Shape& sizes, const Shape& base);
 
+/// Whether two views of one base, none of which moves from run to run, are known to share no element.
+bool are_disjoint(const ops::View& a, const Shape& a_sizes, const ops::View& b, const Shape& b_sizes);
+
 /// Neighbouring axes that are one: the last of them, and how many elements they have together.
 struct MergedAxis {
   int last = 0;

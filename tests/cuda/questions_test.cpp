@@ -6,6 +6,7 @@
 #include <array>
 
 #include "device/gpu/cuda/pipeline.h"
+#include "device/gpu/cuda/planning/convolutions.h"
 
 namespace russet::cuda {
 namespace {
@@ -71,6 +72,54 @@ TEST(Questions, TellProductsAmongConvolutions) {
   EXPECT_TRUE(is_pointwise(convolution));
   convolution.attributes = ops::Window{.stride = {2, 2}};
   EXPECT_FALSE(is_pointwise(convolution));
+}
+
+/// Is asked, and answers nothing.
+class AskedConvolutions final : public Convolutions {
+ public:
+  std::string version() const override { return "1.0.0"; }
+
+ private:
+  gpu::Verdict answer(const Primitive&, std::uint32_t, std::vector<gpu::Region>,
+                      const gpu::GpuContext&) const override {
+    return gpu::decline("nobody answers");
+  }
+};
+
+Primitive convolution(DType dtype, ops::Op op, std::int64_t kernel, std::int64_t size) {
+  Primitive primitive;
+  primitive.op = op;
+  primitive.attributes = ops::Window{.stride = {2, 2}};
+  const Operand weight = operand(dtype, {64, 3, kernel, kernel});
+  const Operand result = operand(dtype, {8, 64, size, size});
+  primitive.inputs = {operand(dtype, {8, 3, 2 * size, 2 * size}), op == ops::Op::convolution ? weight : result};
+  primitive.output = op == ops::Op::convolution ? result : weight;
+  return primitive;
+}
+
+TEST(Questions, TakeStridesOffLargeWindowsAlone) {
+  const AskedConvolutions convolutions;
+  const auto prefers = [&](DType dtype, ops::Op op, std::int64_t kernel) {
+    return convolutions.prefers_space_to_depth(convolution(dtype, op, kernel, 16));
+  };
+  EXPECT_TRUE(prefers(DType::bfloat16, ops::Op::convolution, 7));
+  EXPECT_TRUE(prefers(DType::bfloat16, ops::Op::convolution_weight, 7));
+  EXPECT_FALSE(prefers(DType::bfloat16, ops::Op::convolution, 3));
+  EXPECT_FALSE(prefers(DType::float32, ops::Op::convolution, 7));
+  EXPECT_TRUE(prefers(DType::float32, ops::Op::convolution_weight, 7));
+}
+
+TEST(Questions, LeaveConvolutionsOfSinglePixelsToProducts) {
+  const AskedConvolutions convolutions;
+  const auto required = [&](std::int64_t size) {
+    Primitive primitive = convolution(DType::bfloat16, ops::Op::convolution, 1, size);
+    primitive.attributes = ops::Window{};
+    primitive.inputs[0] = operand(DType::bfloat16, {512, 3, size, size});
+    primitive.output = operand(DType::bfloat16, {512, 64, size, size});
+    return convolutions.required_strides(primitive, 0).has_value();
+  };
+  EXPECT_TRUE(required(16));
+  EXPECT_FALSE(required(1));
 }
 
 // Products of float32 failed on a GPU where it was aligned as our memory is.

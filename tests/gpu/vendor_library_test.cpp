@@ -119,5 +119,21 @@ TEST(VendorLibrary, MultipliesWhatAttentionIsMadeOf) {
   EXPECT_TRUE(MachineDriver().target().prefers_attention(attention(DType::float32, 128)));
 }
 
+TEST(VendorLibrary, MultipliesPatchesOfWholeVectors) {
+  const MachineWithLibrary driver;
+  const auto convolution = [](DType dtype, std::int64_t patch) {
+    Primitive primitive;
+    primitive.op = ops::Op::convolution;
+    primitive.attributes = ops::Window{.stride = {static_cast<int>(patch), static_cast<int>(patch)}};
+    primitive.inputs = {operand(0, dtype, {4, 3, 8 * patch, 8 * patch}), operand(1, dtype, {64, 3, patch, patch})};
+    primitive.output = operand(2, dtype, {4, 64, 8, 8});
+    return primitive;
+  };
+  EXPECT_TRUE(driver.target().prefers_products(convolution(DType::float32, 8)));
+  EXPECT_FALSE(driver.target().prefers_products(convolution(DType::float32, 7)));  // 147 elements
+  EXPECT_FALSE(driver.target().prefers_products(convolution(DType::float16, 8)));
+  EXPECT_FALSE(MachineDriver().target().prefers_products(convolution(DType::float32, 8)));
+}
+
 }  // namespace
 }  // namespace russet::test

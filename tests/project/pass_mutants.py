@@ -7,8 +7,9 @@ import subprocess
 import sys
 
 # Without fuse, schedule or lower there are no steps at all; their absence is noticed by every test.
-PASSES = ["decompose", "simplify", "share", "prune", "layout", "reorder", "fuse", "recompute", "pair", "epilogues", "prologues",
-          "schedule", "lower", "rematerialise", "stages", "bundle"]
+PASSES = ["decompose", "patches", "space_to_depth", "pieces", "simplify", "share",
+          "prune", "layout", "reorder", "fuse", "recompute", "pair", "epilogues",
+          "prologues", "schedule", "lower", "rematerialise", "stages", "bundle"]
 
 
 def all_pass(programs, **variables) -> bool:

@@ -7,6 +7,7 @@
 
 #include "compile/emit.h"
 #include "compile/passes/passes.h"
+#include "compile/rewriter.h"
 #include "ops/attention.h"
 #include "ops/table.h"
 
@@ -21,56 +22,29 @@ bool is_attention(const Value& value) { return ops::row(value.op).family == ops:
 
 class Decomposer {
  public:
-  Decomposer(Program& program, const Target& target) : program_(program), target_(target) {}
+  Decomposer(Program& program, const Target& target) : program_(program), target_(target), rewriter_(program) {}
 
   void run() {
-    for (std::size_t id = 0; id < program_.values.size(); ++id) {
-      const Value& old = program_.values[id];
-      if (is_attention(old) && !target_.prefers_attention(primitive_of(program_, old))) {
-        old_ = &old;
-        place_.push_back(decomposed());
-        continue;
+    rewriter_.run([this](Value value, ValueId old) {
+      old_ = &value_at(program_, old);
+      if (!is_attention(value) || target_.prefers_attention(primitive_of(program_, *old_))) {
+        return rewriter_.add(std::move(value));
       }
-      Value value = old;
-      for (ValueId& input : value.inputs) {
-        if (input >= 0) input = place_[static_cast<std::size_t>(input)];
-      }
-      values_.push_back(std::move(value));
-      place_.push_back(static_cast<ValueId>(values_.size() - 1));
-    }
-    for (Leaf& leaf : program_.leaves) leaf.value = place_[static_cast<std::size_t>(leaf.value)];
-    for (Output& output : program_.outputs) output.value = place_[static_cast<std::size_t>(output.value)];
-    program_.values = std::move(values_);
+      inputs_ = value.inputs;
+      return decomposed();
+    });
   }
 
  private:
-  const Value& at(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
-  DType type(ValueId id) const { return at(id).dtype; }
+  DType type(ValueId id) const { return rewriter_.at(id).dtype; }
+  const Shape& shape(ValueId id) const { return rewriter_.at(id).shape; }
 
   // Values.
 
-  /// A value of an operator. `given`: what its rules take from the caller.
   ValueId make(Op op, std::initializer_list<ValueId> inputs, ops::Attributes attributes = {},
                const ops::Description& given = {DType::float32, {}}) {
-    Value value;
-    value.op = op;
-    value.origin = old_->origin;
-    value.again = old_->again;
-    value.inputs = Inputs(inputs);
-    value.attributes = std::move(attributes);
-    std::vector<ops::Description> descriptions;
-    for (const ValueId input : inputs) descriptions.push_back({type(input), at(input).shape});
-    std::vector<const ops::Description*> pointers;
-    pointers.reserve(descriptions.size());
-    for (const ops::Description& description : descriptions) pointers.push_back(&description);
-    const ops::Description result = ops::infer(op, pointers, value.attributes, given);
-    value.dtype = result.dtype;
-    value.shape = result.shape;
-    value.strides = contiguous_strides(value.shape);
-    values_.push_back(std::move(value));
-    return static_cast<ValueId>(values_.size() - 1);
+    return rewriter_.make(*old_, op, inputs, std::move(attributes), given);
   }
-
   ValueId constant(double number, DType dtype) { return make(Op::constant, {}, ops::Number{number, 0}, {dtype, {}}); }
   ValueId cast(ValueId x, DType dtype) { return type(x) == dtype ? x : make(Op::cast, {x}, {}, {dtype, {}}); }
   ValueId wide(ValueId x) { return size_of(type(x)) < 4 ? cast(x, DType::float32) : x; }
@@ -79,25 +53,17 @@ class Decomposer {
   /// A product of 16-bit factors in the precision in which it is added up.
   ValueId wide_product(ValueId a, ValueId b) {
     const ValueId id = product(a, b);
-    Value& value = values_.back();
-    if (size_of(value.dtype) < 4) value.dtype = DType::float32;
+    if (size_of(type(id)) < 4) rewriter_.set_dtype(id, DType::float32);
     return id;
   }
-  ValueId by_row(Op op, ValueId x) { return make(op, {x}, ops::Axes{1U << (at(x).shape.rank() - 1)}); }
+  ValueId by_row(Op op, ValueId x) { return make(op, {x}, ops::Axes{1U << (shape(x).rank() - 1)}); }
   ValueId where(ValueId condition, ValueId a, ValueId b) { return make(Op::where, {condition, a, b}); }
 
-  ValueId transposed(ValueId x) {
-    Shape sizes = at(x).shape;
-    Strides strides = contiguous_strides(sizes);
-    const int rank = sizes.rank();
-    std::swap(sizes[rank - 1], sizes[rank - 2]);
-    std::swap(strides[rank - 1], strides[rank - 2]);
-    return make(Op::strided, {x}, ops::View{strides, 0, false}, {type(x), sizes});
-  }
+  ValueId transposed(ValueId x) { return rewriter_.transpose(*old_, x); }
 
   ValueId positions(int axis, ValueId scores) {
-    Shape sizes = Shape::filled(at(scores).shape.rank(), 1);
-    sizes[axis] = at(scores).shape[axis];
+    Shape sizes = Shape::filled(shape(scores).rank(), 1);
+    sizes[axis] = shape(scores)[axis];
     return make(Op::iota, {}, {}, {DType::int64, sizes});
   }
 
@@ -105,8 +71,8 @@ class Decomposer {
 
   const ops::Attention& attributes() const { return std::get<ops::Attention>(old_->attributes); }
   ops::AttentionInputs inputs() const { return ops::attention_inputs(old_->op, attributes()); }
-  ValueId input(int i) const { return place_[static_cast<std::size_t>(old_->inputs[static_cast<std::size_t>(i)])]; }
-  DType own_type() const { return value_at(program_, old_->inputs[0]).dtype; }
+  ValueId input(int i) const { return inputs_[static_cast<std::size_t>(i)]; }
+  DType own_type() const { return type(inputs_[0]); }
   bool hides_some() const { return attributes().masked || attributes().causal; }
 
   // What is computed.
@@ -115,7 +81,7 @@ class Decomposer {
     ValueId s = scaled(wide_product(input(inputs().query), transposed(input(inputs().key))), attributes().scale);
     const ValueId hidden = constant(-infinity, type(s));
     if (attributes().causal) {
-      const int rank = at(s).shape.rank();
+      const int rank = shape(s).rank();
       s = where(make(Op::le, {positions(rank - 1, s), positions(rank - 2, s)}), s, hidden);
     }
     if (!attributes().masked) return s;
@@ -193,9 +159,9 @@ class Decomposer {
 
   Program& program_;
   const Target& target_;
-  std::vector<ValueId> place_;
-  std::vector<Value> values_;
-  const Value* old_ = nullptr;
+  Rewriter rewriter_;
+  const Value* old_ = nullptr;  // what is being decomposed
+  Inputs inputs_{};             // its new ones
 };
 
 }  // namespace

@@ -5,6 +5,9 @@
 namespace russet::compile::passes {
 
 void decompose(Program& program, const Target& target);
+void patches(Program& program, const Target& target);
+void space_to_depth(Program& program, const Target& target);
+void pieces(Program& program, const Target& target);
 void simplify(Program& program, const Target& target);
 void share(Program& program, const Target& target);
 void prune(Program& program, const Target& target);

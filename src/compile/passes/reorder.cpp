@@ -10,6 +10,7 @@
 #include "compile/emit.h"
 #include "compile/layouts.h"
 #include "compile/passes/passes.h"
+#include "compile/rewriter.h"
 #include "ops/table.h"
 
 namespace russet::compile::passes {
@@ -19,28 +20,16 @@ bool is_contraction(const Value& value) { return ops::row(value.op).family == op
 
 class Reorderer {
  public:
-  Reorderer(Program& program, const Target& target) : program_(program), target_(target) {}
+  Reorderer(Program& program, const Target& target) : program_(program), target_(target), rewriter_(program) {}
 
   void run() {
-    for (const Value& old : program_.values) {
-      Value value = old;
-      for (ValueId& input : value.inputs) {
-        if (input >= 0) input = place_[static_cast<std::size_t>(input)];
-      }
-      place_.push_back(is_contraction(old) ? add_contraction(std::move(value), primitive_of(program_, old))
-                                           : add(std::move(value)));
-    }
-    for (Leaf& leaf : program_.leaves) leaf.value = place_[static_cast<std::size_t>(leaf.value)];
-    for (Output& output : program_.outputs) output.value = place_[static_cast<std::size_t>(output.value)];
-    program_.values = std::move(values_);
+    rewriter_.run([this](Value value, ValueId old) {
+      if (!is_contraction(value)) return rewriter_.add(std::move(value));
+      return add_contraction(std::move(value), primitive_of(program_, value_at(program_, old)));
+    });
   }
 
  private:
-  ValueId add(Value value) {
-    values_.push_back(std::move(value));
-    return static_cast<ValueId>(values_.size() - 1);
-  }
-
   ValueId add_contraction(Value value, const Primitive& primitive) {
     for (std::size_t i = 0; i < primitive.inputs.size(); ++i) {
       const auto required = target_.required_strides(primitive, static_cast<int>(i));
@@ -49,11 +38,11 @@ class Reorderer {
       }
     }
     const auto required = target_.required_strides(primitive, -1);
-    if (!required || same_strides(value.shape, value.strides, *required)) return add(std::move(value));
+    if (!required || same_strides(value.shape, value.strides, *required)) return rewriter_.add(std::move(value));
     const Strides wanted = value.strides;
     value.strides = *required;
     const Value contraction = value;
-    return copy_of(add(std::move(value)), wanted, contraction);
+    return copy_of(rewriter_.add(std::move(value)), wanted, contraction);
   }
 
   /// A copy of the value, the same for all that want it so.
@@ -65,7 +54,7 @@ class Reorderer {
   }
 
   ValueId copy_of(ValueId id, const Strides& strides, const Value& reader) {
-    const Value& source = values_[static_cast<std::size_t>(id)];
+    const Value& source = rewriter_.at(id);
     Value copy;
     copy.op = ops::Op::cast;
     copy.dtype = source.dtype;
@@ -74,13 +63,12 @@ class Reorderer {
     copy.strides = strides;
     copy.again = reader.again;
     copy.origin = reader.origin;
-    return add(std::move(copy));
+    return rewriter_.add(std::move(copy));
   }
 
   Program& program_;
   const Target& target_;
-  std::vector<Value> values_;
-  std::vector<ValueId> place_;  // of the old values
+  Rewriter rewriter_;
   /// By the value, their strides, and whether readers are computed again.
   std::map<std::tuple<ValueId, std::vector<std::int64_t>, bool>, ValueId> copies_;
 };

@@ -174,9 +174,25 @@ class Target final : public compile::Target {
     if (key.sizes[key.sizes.rank() - 2] > longest) return true;
     const Shape& query = attention.inputs[0].sizes;
     const auto product = 2 * static_cast<double>(numel(query)) * static_cast<double>(key.sizes[key.sizes.rank() - 2]);
-    return std::ranges::none_of(driver_.vendor_libraries(),
-                                [&](const auto& library) { return library->multiplies(key.access.dtype, product); });
+    return !has_products(key.access.dtype, product);
   }
+
+  /// Libraries want whole vectors: patches of 147 elements cost ConvMixer's training 3 ms of 73 on an H100.
+  bool prefers_products(const Primitive& convolution) const override {
+    constexpr std::int64_t vector = 8;
+    const auto operands = {-1, 0, 1};
+    const auto weight =
+        std::ranges::find_if(operands, [&](int operand) { return compile::is_weight(convolution, operand); });
+    const Shape& sizes = compile::operand_of(convolution, *weight).sizes;
+    return sizes[1] * sizes[2] * sizes[3] % vector == 0 &&
+           has_products(convolution.inputs[0].access.dtype, compile::operations_of(convolution));
+  }
+
+  bool prefers_space_to_depth(const Primitive& convolution) const override {
+    return std::ranges::any_of(driver_.vendor_libraries(),
+                               [&](const auto& library) { return library->prefers_space_to_depth(convolution); });
+  }
+
   bool integers_divide_by_zero() const override { return true; }
 
   int max_accesses() const override { return max_buffers - 8; }
@@ -260,6 +276,12 @@ class Target final : public compile::Target {
       context_.tiles = tuner_.get();
     });
     return context_;
+  }
+
+  /// Whether a library takes products of the type that have so many operations.
+  bool has_products(DType dtype, double operations) const {
+    return std::ranges::any_of(driver_.vendor_libraries(),
+                               [&](const auto& library) { return library->multiplies(dtype, operations); });
   }
 
   double modelled_seconds(const Step& step) const {

@@ -18,6 +18,8 @@ class VendorLibrary {
   virtual Verdict judge(const compile::Primitive& primitive, const GpuContext& context) const = 0;
   /// Whether it takes products of the type that have so many operations.
   virtual bool multiplies(DType /*dtype*/, double /*operations*/) const { return false; }
+  /// See compile::Target.
+  virtual bool prefers_space_to_depth(const compile::Primitive& /*convolution*/) const { return false; }
   /// See compile::Target; nothing if the library would not take the contraction, or takes it as it is.
   virtual std::optional<Strides> required_strides(const compile::Primitive& /*contraction*/, int /*operand*/) const {
     return std::nullopt;

@@ -9,6 +9,7 @@ class Convolutions : public gpu::VendorLibrary {
  public:
   const char* name() const final { return "cudnn"; }
   gpu::Verdict judge(const compile::Primitive& primitive, const gpu::GpuContext& context) const final;
+  bool prefers_space_to_depth(const compile::Primitive& convolution) const final;
   std::optional<Strides> required_strides(const compile::Primitive& contraction, int operand) const final;
 
  private:

@@ -1,0 +1,55 @@
+#include "compile/rewriter.h"
+
+#include "ops/table.h"
+
+namespace russet::compile {
+
+ValueId Rewriter::add(Value value) {
+  values_.push_back(std::move(value));
+  return static_cast<ValueId>(values_.size() - 1);
+}
+
+ValueId Rewriter::make(const Value& reason, ops::Op op, std::initializer_list<ValueId> inputs,
+                       ops::Attributes attributes, const ops::Description& given) {
+  Value value;
+  value.op = op;
+  value.origin = reason.origin;
+  value.again = reason.again;
+  value.inputs = Inputs(inputs);
+  value.attributes = std::move(attributes);
+  std::vector<ops::Description> descriptions;
+  for (const ValueId input : inputs) descriptions.push_back({at(input).dtype, at(input).shape});
+  std::vector<const ops::Description*> pointers;
+  pointers.reserve(descriptions.size());
+  for (const ops::Description& description : descriptions) pointers.push_back(&description);
+  const ops::Description result = ops::infer(op, pointers, value.attributes, given);
+  value.dtype = result.dtype;
+  value.shape = result.shape;
+  value.strides = contiguous_strides(value.shape);
+  return add(std::move(value));
+}
+
+ValueId Rewriter::view(const Value& reason, ValueId x, const Shape& sizes, const Strides& strides) {
+  return make(reason, ops::Op::strided, {x}, ops::View{strides, 0, false}, {at(x).dtype, sizes});
+}
+
+ValueId Rewriter::reshape(const Value& reason, ValueId x, const Shape& sizes) {
+  return view(reason, x, sizes, contiguous_strides(sizes));
+}
+
+ValueId Rewriter::transpose(const Value& reason, ValueId x) {
+  Shape sizes = at(x).shape;
+  Strides strides = contiguous_strides(sizes);
+  const int rank = sizes.rank();
+  std::swap(sizes[rank - 1], sizes[rank - 2]);
+  std::swap(strides[rank - 1], strides[rank - 2]);
+  return view(reason, x, sizes, strides);
+}
+
+void Rewriter::finish() {
+  for (Leaf& leaf : program_.leaves) leaf.value = place(leaf.value);
+  for (Output& output : program_.outputs) output.value = place(output.value);
+  program_.values = std::move(values_);
+}
+
+}  // namespace russet::compile

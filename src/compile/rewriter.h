@@ -1,0 +1,70 @@
+#pragma once
+// Rewriter: what passes share that write a program anew, value by value.
+#include <algorithm>
+#include <initializer_list>
+#include <utility>
+#include <vector>
+
+#include "compile/program.h"
+
+namespace russet::compile {
+
+class Rewriter {
+ public:
+  explicit Rewriter(Program& program) : program_(program) {}
+
+  /// Replaces the program's values by what `rewrite` makes of each: it is called with the value, whose inputs are new
+  /// values, and its old number, adds what it wants, and returns the new value that stands for the old one.
+  template <class Rewrite>
+  void run(const Rewrite& rewrite) {
+    place_.reserve(program_.values.size());
+    values_.reserve(program_.values.size());
+    for (std::size_t id = 0; id < program_.values.size(); ++id) {
+      Value value = program_.values[id];
+      for (ValueId& input : value.inputs) {
+        if (input >= 0) input = place(input);
+      }
+      place_.push_back(rewrite(std::move(value), static_cast<ValueId>(id)));
+    }
+    finish();
+  }
+
+  /// The new value in an old one's place.
+  ValueId place(ValueId old) const { return place_[static_cast<std::size_t>(old)]; }
+  const Value& at(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
+
+  ValueId add(Value value);
+  /// A value of an operator, computed for what `reason` was computed for. `given`: what its rules take from the caller.
+  ValueId make(const Value& reason, ops::Op op, std::initializer_list<ValueId> inputs, ops::Attributes attributes = {},
+               const ops::Description& given = {DType::float32, {}});
+  /// The elements of `x`, counted in row-major order, at these places.
+  ValueId view(const Value& reason, ValueId x, const Shape& sizes, const Strides& strides);
+  /// Gives a product the type of its result, which may be another one than its factors'.
+  void set_dtype(ValueId product, DType dtype) { values_[static_cast<std::size_t>(product)].dtype = dtype; }
+  ValueId reshape(const Value& reason, ValueId x, const Shape& sizes);
+  /// With the last two axes swapped.
+  ValueId transpose(const Value& reason, ValueId x);
+
+ private:
+  void finish();
+
+  Program& program_;
+  std::vector<ValueId> place_;
+  std::vector<Value> values_;
+};
+
+/// Rewrites each value that `find` says something of (an optional): `write` gets the rewriter, the value with new
+/// inputs and what was said, and returns the new value. Says whether there was one.
+template <class Find, class Write>
+bool rewrite_found(Program& program, const Find& find, const Write& write) {
+  const auto is_found = [&](const Value& value) { return find(value).has_value(); };
+  if (std::none_of(program.values.begin(), program.values.end(), is_found)) return false;
+  Rewriter rewriter(program);
+  rewriter.run([&](Value value, ValueId old) {
+    const auto found = find(value_at(program, old));
+    return found ? write(rewriter, value, *found) : rewriter.add(std::move(value));
+  });
+  return true;
+}
+
+}  // namespace russet::compile
