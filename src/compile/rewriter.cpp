@@ -37,6 +37,17 @@ ValueId Rewriter::reshape(const Value& reason, ValueId x, const Shape& sizes) {
   return view(reason, x, sizes, contiguous_strides(sizes));
 }
 
+ValueId Rewriter::permute(const Value& reason, ValueId x, const Shape& as, std::initializer_list<int> order) {
+  const Strides dense = contiguous_strides(as);
+  Shape sizes;
+  Strides strides;
+  for (const int axis : order) {
+    sizes.push_back(as[axis]);
+    strides.push_back(dense[axis]);
+  }
+  return view(reason, x, sizes, strides);
+}
+
 ValueId Rewriter::transpose(const Value& reason, ValueId x) {
   Shape sizes = at(x).shape;
   Strides strides = contiguous_strides(sizes);

@@ -42,6 +42,8 @@ class Rewriter {
   /// Gives a product the type of its result, which may be another one than its factors'.
   void set_dtype(ValueId product, DType dtype) { values_[static_cast<std::size_t>(product)].dtype = dtype; }
   ValueId reshape(const Value& reason, ValueId x, const Shape& sizes);
+  /// The elements of `x`, taken as an array of the sizes `as`, with that array's axes in another order.
+  ValueId permute(const Value& reason, ValueId x, const Shape& as, std::initializer_list<int> order);
   /// With the last two axes swapped.
   ValueId transpose(const Value& reason, ValueId x);
 

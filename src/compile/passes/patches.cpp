@@ -63,14 +63,6 @@ std::optional<Patches> patches_of(const Program& program, const Value& value) {
   return patches;
 }
 
-/// The elements of an array of the sizes `from`, whose axes come in another order: strides for the axes in theirs.
-Strides reordered(const Shape& from, std::initializer_list<int> order) {
-  const Strides dense = contiguous_strides(from);
-  Strides strides;
-  for (const int axis : order) strides.push_back(dense[axis]);
-  return strides;
-}
-
 /// Writes one convolution as a product.
 class Products {
  public:
@@ -105,27 +97,24 @@ class Products {
   }
 
   ValueId rows_of_patches(ValueId images) {
-    const ValueId apart =
-        rewriter_.view(value_, images, patches_.by_patch(), reordered(patches_.by_image(), {0, 2, 4, 1, 3, 5}));
+    const ValueId apart = rewriter_.permute(value_, images, patches_.by_image(), {0, 2, 4, 1, 3, 5});
     return rewriter_.reshape(value_, apart, {patches_.count(), patches_.elements()});
   }
 
   ValueId images_of_patches(ValueId rows) {
-    const ValueId joined =
-        rewriter_.view(value_, rows, patches_.by_image(), reordered(patches_.by_patch(), {0, 3, 1, 4, 2, 5}));
+    const ValueId joined = rewriter_.permute(value_, rows, patches_.by_patch(), {0, 3, 1, 4, 2, 5});
     return rewriter_.reshape(value_, joined, patches_.image_sizes());
   }
 
   /// From [n, features, down, across] to a row a patch, and back.
   ValueId rows_of_images(ValueId images) {
-    const Shape sizes{patches_.images, patches_.down, patches_.across, patches_.features};
-    const ValueId last = rewriter_.view(value_, images, sizes, reordered(patches_.result_sizes(), {0, 2, 3, 1}));
+    const ValueId last = rewriter_.permute(value_, images, patches_.result_sizes(), {0, 2, 3, 1});
     return rewriter_.reshape(value_, last, {patches_.count(), patches_.features});
   }
 
   ValueId images_of_rows(ValueId rows) {
-    const Shape sizes{patches_.images, patches_.down, patches_.across, patches_.features};
-    return rewriter_.view(value_, rows, patches_.result_sizes(), reordered(sizes, {0, 3, 1, 2}));
+    const Shape features_last{patches_.images, patches_.down, patches_.across, patches_.features};
+    return rewriter_.permute(value_, rows, features_last, {0, 3, 1, 2});
   }
 
   Rewriter& rewriter_;

@@ -116,11 +116,8 @@ class Blocks {
   /// From [n, c, height * stride, width * stride] to [n, stride * stride * c, height, width].
   ValueId blocks(ValueId array, std::int64_t height, std::int64_t width) {
     const std::int64_t count = rewriter_.at(array).shape[0];
-    const Strides dense = contiguous_strides(
-        Shape{count, strided_.all_channels(), height, strided_.down.stride, width, strided_.across.stride});
-    const Shape sizes{count, strided_.down.stride, strided_.across.stride, strided_.all_channels(), height, width};
-    const ValueId apart =
-        rewriter_.view(value_, array, sizes, {dense[0], dense[3], dense[5], dense[1], dense[2], dense[4]});
+    const Shape as{count, strided_.all_channels(), height, strided_.down.stride, width, strided_.across.stride};
+    const ValueId apart = rewriter_.permute(value_, array, as, {0, 3, 5, 1, 2, 4});
     return rewriter_.reshape(value_, apart, {count, strided_.block() * strided_.all_channels(), height, width});
   }
 
@@ -128,12 +125,9 @@ class Blocks {
   ValueId weight_of(ValueId blocks) {
     const std::int64_t height = strided_.down.kernel_blocks();
     const std::int64_t width = strided_.across.kernel_blocks();
-    const Strides dense = contiguous_strides(
-        Shape{strided_.features, strided_.down.stride, strided_.across.stride, strided_.all_channels(), height, width});
-    const Shape sizes{strided_.features,     strided_.all_channels(), height, strided_.down.stride, width,
-                      strided_.across.stride};
-    const ValueId apart =
-        rewriter_.view(value_, blocks, sizes, {dense[0], dense[3], dense[4], dense[1], dense[5], dense[2]});
+    const Shape as{
+        strided_.features, strided_.down.stride, strided_.across.stride, strided_.all_channels(), height, width};
+    const ValueId apart = rewriter_.permute(value_, blocks, as, {0, 3, 4, 1, 5, 2});
     const Shape whole{strided_.features, strided_.all_channels(), height * strided_.down.stride,
                       width * strided_.across.stride};
     return rewriter_.view(value_, rewriter_.reshape(value_, apart, whole), value_.shape, contiguous_strides(whole));
