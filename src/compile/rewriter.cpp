@@ -1,5 +1,6 @@
 #include "compile/rewriter.h"
 
+#include "compile/same_value.h"
 #include "ops/table.h"
 
 namespace russet::compile {
@@ -26,7 +27,14 @@ ValueId Rewriter::make(const Value& reason, ops::Op op, std::initializer_list<Va
   value.dtype = result.dtype;
   value.shape = result.shape;
   value.strides = contiguous_strides(value.shape);
-  return add(std::move(value));
+  const std::uint64_t hash = hash_of(value);
+  const auto [first, last] = made_.equal_range(hash);
+  const auto same =
+      std::find_if(first, last, [&](const auto& made) { return compute_the_same(at(made.second), value); });
+  if (same != last && is_shared(value)) return same->second;
+  const ValueId id = add(std::move(value));
+  made_.emplace(hash, id);
+  return id;
 }
 
 ValueId Rewriter::view(const Value& reason, ValueId x, const Shape& sizes, const Strides& strides) {

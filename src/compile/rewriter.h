@@ -2,6 +2,7 @@
 // Rewriter: what passes share that write a program anew, value by value.
 #include <algorithm>
 #include <initializer_list>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -35,6 +36,7 @@ class Rewriter {
 
   ValueId add(Value value);
   /// A value of an operator, computed for what `reason` was computed for. `given`: what its rules take from the caller.
+  /// What was made like it before serves again.
   ValueId make(const Value& reason, ops::Op op, std::initializer_list<ValueId> inputs, ops::Attributes attributes = {},
                const ops::Description& given = {DType::float32, {}});
   /// The elements of `x`, counted in row-major order, at these places.
@@ -53,20 +55,20 @@ class Rewriter {
   Program& program_;
   std::vector<ValueId> place_;
   std::vector<Value> values_;
+  std::unordered_multimap<std::uint64_t, ValueId> made_;  // by hash
 };
 
 /// Rewrites each value that `find` says something of (an optional): `write` gets the rewriter, the value with new
-/// inputs and what was said, and returns the new value. Says whether there was one.
+/// inputs and what was said, and returns the new value.
 template <class Find, class Write>
-bool rewrite_found(Program& program, const Find& find, const Write& write) {
+void rewrite_found(Program& program, const Find& find, const Write& write) {
   const auto is_found = [&](const Value& value) { return find(value).has_value(); };
-  if (std::none_of(program.values.begin(), program.values.end(), is_found)) return false;
+  if (std::none_of(program.values.begin(), program.values.end(), is_found)) return;
   Rewriter rewriter(program);
   rewriter.run([&](Value value, ValueId old) {
     const auto found = find(value_at(program, old));
     return found ? write(rewriter, value, *found) : rewriter.add(std::move(value));
   });
-  return true;
 }
 
 }  // namespace russet::compile

@@ -132,8 +132,7 @@ void patches(Program& program, const Target& target) {
   const auto write = [](Rewriter& rewriter, const Value& value, const Patches& patches) {
     return Products(rewriter, value, patches).write();
   };
-  // Before views are pushed into what several read, each by itself.
-  if (rewrite_found(program, find, write)) share(program, target);
+  rewrite_found(program, find, write);
 }
 
 }  // namespace russet::compile::passes

@@ -2,28 +2,10 @@
 //   b = exp(a); c = exp(a); d = b + c      ->      b = exp(a); d = b + b
 #include <unordered_set>
 
-#include "base/hash.h"
 #include "compile/passes/passes.h"
-#include "ops/attributes_hash.h"
+#include "compile/same_value.h"
 
 namespace russet::compile::passes {
-namespace {
-
-std::uint64_t hash_of(const Value& value) {
-  std::uint64_t hash = base::mix(static_cast<std::uint64_t>(value.op), static_cast<std::uint64_t>(value.dtype));
-  for (const ValueId input : value.inputs) {
-    if (input >= 0) hash = base::mix(hash, static_cast<std::uint64_t>(input));
-  }
-  hash = base::mix(base::mix(hash, value.shape), static_cast<std::uint64_t>(value.argument + 1));
-  return base::mix(hash, ops::hash_of(value.attributes));
-}
-
-bool compute_the_same(const Value& a, const Value& b) {
-  return a.op == b.op && a.dtype == b.dtype && a.shape == b.shape && a.inputs == b.inputs && a.argument == b.argument &&
-         a.strides == b.strides && a.again == b.again && a.attributes == b.attributes;
-}
-
-}  // namespace
 
 void share(Program& program, const Target&) {
   std::vector<std::uint64_t> hashes(program.values.size());
@@ -39,8 +21,7 @@ void share(Program& program, const Target&) {
     for (ValueId& input : value.inputs) {
       if (input >= 0) input = same[static_cast<std::size_t>(input)];
     }
-    // Memory without values is written piece by piece: two results that begin with the same piece would need a copy.
-    if (value.op == ops::Op::empty || value.leaf >= 0) continue;
+    if (!is_shared(value)) continue;
     hashes[id] = hash_of(value);
     same[id] = *seen.insert(same[id]).first;
   }

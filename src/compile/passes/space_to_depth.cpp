@@ -148,8 +148,7 @@ void space_to_depth(Program& program, const Target& target) {
   const auto write = [](Rewriter& rewriter, const Value& value, const Strided& strided) {
     return Blocks(rewriter, value, strided).write();
   };
-  // The blocks of an image are made once.
-  if (rewrite_found(program, find, write)) share(program, target);
+  rewrite_found(program, find, write);
 }
 
 }  // namespace russet::compile::passes
