@@ -169,6 +169,8 @@ class Target {
   virtual bool accepts_epilogue(const Primitive& /*with epilogue*/) const { return false; }
   /// Whether an epilogue may store an element where it has read one.
   virtual bool epilogues_update_in_place() const { return false; }
+  /// What an operation costs beside a byte that memory moves: a core of a CPU's is 1.
+  virtual double cost_of_operations() const { return 1; }
   /// Whether contractions may have prologues.
   virtual bool takes_prologues() const { return false; }
   /// The dense strides that a contraction would like for its operand (input i, or -1 for the output).

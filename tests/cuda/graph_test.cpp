@@ -116,27 +116,43 @@ TEST_F(Launches, PointAtTheirArguments) {
   EXPECT_EQ(*static_cast<std::byte**>(second[2]), changing);
 }
 
-TEST_F(Launches, NameThePlacesOfATable) {
-  std::vector<std::byte> table(32);
-  const std::vector<gpu::Binding> buffers{part(7, 1, true), part(100, 1, false)};
+/// A launch that reaches two buffers through a table.
+LaunchList list_with_table(const Pipeline& pipeline, const gpu::MemoryBlocks& blocks,
+                           const std::vector<gpu::Binding>& buffers) {
+  const std::vector<std::byte> table(32);
   const std::vector<std::uint32_t> places{8, 24};
   gpu::Launch launch;
-  launch.pipeline = pipeline_.get();
+  launch.pipeline = &pipeline;
   launch.buffers = buffers;
   launch.parameters = table;
   launch.parameters_change = true;
-  launch.bases = 8;
   launch.places = places;
   LaunchList list;
-  list.add(launch, blocks_);
-  const std::vector<void*> arguments = list.arguments_of(0, memory_);
-  ASSERT_EQ(arguments.size(), 9U);  // the bases, and the table
-  for (std::size_t i = 0; i < buffers.size(); ++i) {
-    std::uint64_t place = 0;
-    std::memcpy(&place, list.changing().data() + places[i], sizeof(place));
-    const std::byte* const base = *static_cast<const std::byte**>(arguments[place >> 56]);
-    EXPECT_EQ(base + (place & 0xFFFFFFFFFFFFFF), buffers[i].address);
+  list.add(launch, blocks);
+  return list;
+}
+
+TEST_F(Launches, WriteAddressesIntoTables) {
+  const std::vector<gpu::Binding> buffers{part(7, 1, true), part(100, 1, false)};
+  const LaunchList list = list_with_table(*pipeline_, blocks_, buffers);
+  EXPECT_EQ(list.arguments_of(0, memory_).size(), 1U);  // the table
+  for (const std::size_t i : {0U, 1U}) {
+    const std::byte* address = nullptr;
+    std::memcpy(&address, list.changing().data() + 8 + i * 16, sizeof(address));
+    EXPECT_EQ(address, buffers[i].address);
   }
+}
+
+// A plan that runs again may reach other places, for which its graph serves.
+TEST_F(Launches, AreTheSameWhereTablesReachOtherPlacesOfABlock) {
+  std::byte* const elsewhere = blocks_.allocate(std::size_t{1} << 28);
+  const LaunchList one = list_with_table(*pipeline_, blocks_, {part(7, 1, true), part(100, 1, false)});
+  const LaunchList near = list_with_table(*pipeline_, blocks_, {part(7, 1, true), part(101, 1, false)});
+  const LaunchList far = list_with_table(*pipeline_, blocks_, {part(7, 1, true), {elsewhere, 1, false}});
+  EXPECT_TRUE(one.same_launches(near));
+  EXPECT_EQ(one.digest(), near.digest());
+  EXPECT_FALSE(one.same_launches(far));
+  EXPECT_NE(one.digest(), far.digest());
 }
 
 }  // namespace

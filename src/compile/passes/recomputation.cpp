@@ -25,9 +25,13 @@ double core_cost(const Value& value) {
 constexpr std::size_t most_recomputed = 16;
 constexpr std::size_t most_members = 512;
 
+void append(std::vector<ValueId>& members, const std::vector<ValueId>& more) {
+  members.insert(members.end(), more.begin(), more.end());
+}
+
 void add_members(Cluster& reader, const std::vector<ValueId>& more) {
   auto& members = reader.members;
-  members.insert(members.end(), more.begin(), more.end());
+  append(members, more);
   std::sort(members.begin(), members.end());
   members.erase(std::unique(members.begin(), members.end()), members.end());
 }
@@ -66,7 +70,7 @@ Recomputation::Recomputation(Program& program, const Target& target, Scope scope
 
 void Recomputation::run() {
   // Taking one value out of memory may make it pay to take out another that was computed from it.
-  while (sweep() && scope_ == Scope::prologues) {
+  while (sweep()) {
   }
   for (Cluster& cluster : program_.clusters) {
     if (cluster.stores.empty()) cluster.dead = true;
@@ -130,13 +134,15 @@ void Recomputation::read_by(std::int32_t id, const Cluster& own) {
 }
 
 double Recomputation::cost_of(const Value& value) const {
-  // A GPU's cores have about ten times the arithmetic for each byte that memory moves.
-  return scope_ == Scope::groups ? core_cost(value) : 0.1 * core_cost(value);
+  // Where contractions have prologues, groups are looked at once more with these: what groups compute before that
+  // leaves less for prologues.
+  if (scope_ == Scope::groups && target_.takes_prologues()) return core_cost(value);
+  return core_cost(value) * target_.cost_of_operations();
 }
 
-/// How `reader` could compute the value; nothing if it cannot.
+/// How `reader` could compute the value; nothing if it cannot, or not within the budget.
 std::optional<Recomputation::RecomputedMembers> Recomputation::recomputed_by(ValueId id, const Cluster& reader,
-                                                                             double budget) const {
+                                                                             double budget, InMemory in_memory) const {
   RecomputedMembers recomputed;
   std::vector<ValueId> stack{id};
   std::set<ValueId> seen{id};
@@ -153,7 +159,13 @@ std::optional<Recomputation::RecomputedMembers> Recomputation::recomputed_by(Val
       if (std::binary_search(reader.members.begin(), reader.members.end(), input)) continue;
       const ValueId base = base_of(program_, input);
       if (in_memory_[static_cast<std::size_t>(base)]) {
-        if (!loads(reader, base)) recomputed.bytes += static_cast<double>(byte_size(value_at(program_, input)));
+        if (loads(reader, base)) continue;
+        const auto load = static_cast<double>(byte_size(value_at(program_, input)));
+        const bool may_compute =
+            in_memory == InMemory::loaded_or_computed && base == input && is_pointwise(value_at(program_, input));
+        const auto computed = may_compute ? recomputed_by(input, reader, load, InMemory::loaded) : std::nullopt;
+        recomputed.bytes += computed ? computed->bytes : load;
+        if (computed) append(recomputed.members, computed->members);
       } else if (base == input && is_pointwise(value_at(program_, input))) {
         stack.push_back(input);
       } else {
@@ -207,13 +219,15 @@ bool Recomputation::replace(const std::vector<ValueId>& ids) {
   }
   // A group that stores nothing else is removed, which saves its loads as well.
   if (scope_ == Scope::prologues && stores.size() == ids.size()) budget += load_bytes(cluster(owner));
+  // A contraction computes an element of a prologue once for each tap and tile that reads it.
+  const InMemory in_memory = scope_ == Scope::prologues ? InMemory::loaded : InMemory::loaded_or_computed;
   std::vector<Replacement> replacements;
   Grown grown;
   for (const ValueId id : ids) {
     if (readers_[static_cast<std::size_t>(id)].empty()) return false;
     for (const std::int32_t reader : readers_[static_cast<std::size_t>(id)]) {
       Cluster& whole = grown.emplace(reader, cluster(reader)).first->second;
-      auto recomputed = recomputed_by(id, whole, budget);
+      auto recomputed = recomputed_by(id, whole, budget, in_memory);
       if (!recomputed) return false;
       budget -= recomputed->bytes;
       add_members(whole, recomputed->members);

@@ -28,6 +28,11 @@ class Recomputation {
     std::vector<ValueId> members;  // what has to be computed, the value itself among it
     double bytes = 0;              // what has to be loaded besides what the reader loads
   };
+  /// What a reader does with a value that it has to have, is in memory anyway, and is not loaded by it yet.
+  enum class InMemory : std::uint8_t {
+    loaded,
+    loaded_or_computed,  // from what the reader loads, if that is cheaper
+  };
   using Grown = std::map<std::int32_t, Cluster>;  // clusters as they would be
   struct Replacement {
     std::int32_t reader = -1;
@@ -40,7 +45,8 @@ class Recomputation {
   void find_readers();
   void read_by(std::int32_t id, const Cluster& own);
   double cost_of(const Value& value) const;
-  std::optional<RecomputedMembers> recomputed_by(ValueId id, const Cluster& reader, double budget) const;
+  std::optional<RecomputedMembers> recomputed_by(ValueId id, const Cluster& reader, double budget,
+                                                 InMemory in_memory) const;
   bool loads(const Cluster& reader, ValueId base) const;
   double load_bytes(const Cluster& owner) const;
   bool is_considered(ValueId id) const;

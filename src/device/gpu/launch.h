@@ -55,12 +55,12 @@ struct Launch {
   std::span<const Binding> buffers;              // bound at 0, 1, ...; at most 30
   std::span<const std::byte> parameters;         // at most 4 KiB, bound after the buffers
   bool parameters_change = false;                // from run to run: the kernel takes CHANGING_VALUES or a TABLE
-  /// Where there are bases, the buffers are reached through a table, which is the parameters and may be of any length.
-  /// The blocks of memory that the buffers lie in, at most `bases`, are bound at 0 to bases - 1, the table after them.
-  /// At places[i] of it the driver writes 8 bytes, where buffer i begins: the number of its base in the highest byte,
-  /// the offset from there in the others.
-  std::uint32_t bases = 0;
+  /// Where there are places, the buffers are reached through a table, which is the parameters and may be of any length.
+  /// At places[i] of it the driver writes 8 bytes, where buffer i begins: its address if there are no bases. Else the
+  /// blocks of memory that the buffers lie in, at most `bases`, are bound at 0 to bases - 1, the table after them, and
+  /// the highest byte is the number of the buffer's base, the others its offset from there.
   std::span<const std::uint32_t> places{};
+  std::uint32_t bases = 0;
   double seconds = 0;  // that it takes at least, by the model of the chip
 };
 
@@ -74,6 +74,10 @@ struct Properties {
   double longest_launch = 0.05;  // seconds
   /// Bytes that a step may move which shares a launch with others: for more, a kernel of its own is worth it.
   std::size_t most_shared_bytes = std::numeric_limits<std::size_t>::max();
+  /// Whether tables say at which addresses memory lies, rather than at which places of blocks that are bound.
+  bool tables_hold_addresses = false;
+  /// What an operation costs beside a byte that memory moves; see compile::Target.
+  double cost_of_operations = 0.1;
   /// Whether contractions and pools compute what they read: less memory moves, but an element may be computed often.
   bool takes_prologues = true;
   /// Whether fragments of matrices (kernels/fragments.metal) are multiplied by tensor cores.

@@ -11,8 +11,9 @@ namespace {
 constexpr std::size_t most_regions = 1500;
 
 /// Few kernels differ in it.
-std::uint32_t bases_for(std::size_t slots) {
+std::uint32_t bases_for(std::size_t slots, const Properties& properties) {
   constexpr std::uint32_t few = 8;
+  if (properties.tables_hold_addresses) return 0;
   return slots <= few ? few : most_bases;
 }
 
@@ -47,7 +48,7 @@ Call shared_call(const std::vector<Call>& calls, const GpuContext& context) {
   }
   std::sort(slots.begin(), slots.end());
   slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
-  shared.table = std::make_shared<const Table>(std::move(codes), bases_for(slots.size()));
+  shared.table = std::make_shared<const Table>(std::move(codes), bases_for(slots.size(), context.properties));
   shared.function = context.library.add(shared.table->source());
   for (const Call& call : calls) shared.members.push_back(member_of(call, *shared.table));
   return shared;
@@ -180,6 +181,7 @@ class Filler {
   void put(std::size_t at, std::uint32_t number) { std::memcpy(filling_.table.data() + at, &number, sizeof(number)); }
 
   void note_blocks(const std::vector<Binding>& buffers) {
+    if (call_.table->bases() == 0) return;
     for (const Binding& buffer : buffers) {
       if (buffer.bytes == 0) continue;
       const void* const block = stream_.block_of(buffer);

@@ -32,10 +32,20 @@ std::string choice(std::uint32_t first, std::uint32_t last) {
   return fmt::format("(base < {}u ? {} : {})", middle, choice(first, middle), choice(middle, last));
 }
 
+/// Further arguments.
 std::string base_list(std::uint32_t bases, std::string_view before) {
   std::string list;
-  for (std::uint32_t i = 0; i < bases; ++i) list += fmt::format("{}{}b{}", i == 0 ? "" : ", ", before, i);
+  for (std::uint32_t i = 0; i < bases; ++i) list += fmt::format(", {}b{}", before, i);
   return list;
+}
+
+/// The function that finds what a place of the table stands for.
+std::string reach_text(std::uint32_t bases) {
+  if (bases == 0) return "inline device char* reach_@(ulong place) { return (device char*)place; }\n";
+  return fmt::format(
+      "inline device char* reach_@(ulong place{}) {{\n  const uint base = uint(place >> 56u);\n"
+      "  device char* const start = {};\n  return start + (place & 0x00fffffffffffffful);\n}}\n",
+      base_list(bases, "device char* "), choice(0, bases));
 }
 
 /// The pieces as functions.
@@ -141,7 +151,7 @@ Source source_of(const std::vector<Piece>& pieces, std::size_t values, std::size
     std::string arguments;
     for (std::size_t a = 0; a < pieces[i].arguments.size(); ++a) {
       const Piece::Argument& argument = pieces[i].arguments[a];
-      arguments += fmt::format("\n      (device {}{}*)(reach_@(self.places[{}], {})),", argument.writes ? "" : "const ",
+      arguments += fmt::format("\n      (device {}{}*)(reach_@(self.places[{}]{})),", argument.writes ? "" : "const ",
                                argument.type, a, base_list(bases, ""));
     }
     const bool packed = pieces[i].threads < source.threads;
@@ -156,7 +166,7 @@ Source source_of(const std::vector<Piece>& pieces, std::size_t values, std::size
     } else {
       calls += "    const uint group = block;\n";
     }
-    calls += "    const uint row = group / self.width;\n";
+    calls += "    const uint row = self.height == 1u ? 0u : group / self.width;\n";
     calls += "    const uint3 id = make_uint3(group - row * self.width, row, 0u);\n";
     calls += fmt::format("    piece_@_{}({});\n    return;\n  }}\n", i, arguments);
   }
@@ -164,31 +174,21 @@ Source source_of(const std::vector<Piece>& pieces, std::size_t values, std::size
   for (std::uint32_t i = 0; i < bases; ++i) outs += fmt::format("OUT(char, b{}, {}), ", i, i);
   source.text = fmt::format(
       R"({functions}{member}static_assert(sizeof(Member_@) == {bytes}, "the table is laid out alike");
-inline device char* reach_@(ulong place, {parameters}) {{
-  const uint base = uint(place >> 56u);
-  device char* const start = {choice};
-  return start + (place & 0x00fffffffffffffful);
-}}
-KERNEL(@, {threads}, {outs}TABLE(Member_@, members, {bases})) {{
-{arrays}  uint low = 0u;
-  uint high = members[0].count;
-  while (high - low > 1u) {{
-    const uint middle = (low + high) / 2u;
-    if (members[middle].first <= group_id.x) {{
-      low = middle;
-    }} else {{
-      high = middle;
-    }}
+{reach}KERNEL(@, {threads}, {outs}TABLE(Member_@, members, {bases})) {{
+{arrays}  uint last = 0u;
+  const uint members_count = members[0].count;
+  for (uint at = lane_id; at < members_count; at += 32u) {{
+    if (members[at].first <= group_id.x) last = at;
   }}
-  constant Member_@& self = members[low];
+  constant Member_@& self = members[simd_max(last)];
   const uint block = group_id.x - self.first;
   const uint3 count = make_uint3(self.width, self.height, 1u);
 {calls}}}
 )",
       fmt::arg("bytes", bytes), fmt::arg("functions", functions_text(pieces)),
-      fmt::arg("member", member_text(pieces, values)), fmt::arg("parameters", base_list(bases, "device char* ")),
-      fmt::arg("choice", choice(0, bases)), fmt::arg("threads", source.threads), fmt::arg("outs", outs),
-      fmt::arg("bases", bases), fmt::arg("arrays", arrays), fmt::arg("calls", calls));
+      fmt::arg("member", member_text(pieces, values)), fmt::arg("reach", reach_text(bases)),
+      fmt::arg("threads", source.threads), fmt::arg("outs", outs), fmt::arg("bases", bases), fmt::arg("arrays", arrays),
+      fmt::arg("calls", calls));
   return source;
 }
 

@@ -56,7 +56,7 @@ bool is_simdgroup(const Piece& piece);
 ///     };
 /// A member begins where its threadgroup 0 stands in the launch's grid. Of the first member that may be before the
 /// launch (a number below 0, wrapped), which then has the rest of its threadgroups: the others are found from their
-/// own. `values`: how many there are. `bytes`: the size of a member.
+/// own. `values`: how many there are. `bytes`: the size of a member. `bases`: 0 where places are addresses.
 Source source_of(const std::vector<Piece>& pieces, std::size_t values, std::size_t bytes, std::uint32_t bases);
 
 /// The arrays that such a kernel has: those of its pieces, which share what is alike.

@@ -205,6 +205,7 @@ class Target final : public compile::Target {
 
   bool epilogues_update_in_place() const override { return true; }
 
+  double cost_of_operations() const override { return context().properties.cost_of_operations; }
   bool takes_prologues() const override { return context().properties.takes_prologues; }
 
   Strides preferred_strides(const Primitive& contraction, int operand) const override {

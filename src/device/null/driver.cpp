@@ -41,6 +41,7 @@ class Target final : public compile::Target {
   compile::BundleLimits bundle_limits() const override { return {.members = 256}; }
   bool accepts_epilogue(const compile::Primitive& /*contraction*/) const override { return true; }
   bool epilogues_update_in_place() const override { return true; }
+  double cost_of_operations() const override { return 0.1; }
   bool takes_prologues() const override { return true; }
   bool integers_divide_by_zero() const override { return true; }
   bool has_attention(DType /*dtype*/) const override { return true; }

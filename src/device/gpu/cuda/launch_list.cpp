@@ -47,6 +47,7 @@ std::uint64_t digest_of(std::span<const std::byte> words) {
 void LaunchList::clear() {
   items_.clear();
   addresses_.clear();
+  reached_.clear();
   bindings_.clear();
   values_.clear();
   changing_.clear();
@@ -63,7 +64,7 @@ void LaunchList::add(const gpu::Launch& launch, const gpu::MemoryBlocks& blocks)
   if (launch.parameters_change) {
     const std::span<std::byte> changing = add_changing(launch.parameters);
     item.changes = changing.data() - changing_.data();
-    launch.bases > 0 ? add_bases(launch, blocks, changing) : add_buffers(launch, blocks);
+    launch.places.empty() ? add_buffers(launch, blocks) : add_places(launch, blocks, changing);
   } else {
     add_buffers(launch, blocks);
     item.has_values = !launch.parameters.empty();
@@ -86,22 +87,16 @@ void LaunchList::add_buffers(const gpu::Launch& launch, const gpu::MemoryBlocks&
   }
 }
 
-void LaunchList::add_bases(const gpu::Launch& launch, const gpu::MemoryBlocks& blocks, std::span<std::byte> table) {
-  constexpr int base_shift = 56;
-  const auto first = static_cast<std::ptrdiff_t>(addresses_.size());
+/// The table changes without the graph: its addresses may be others in each run, since a plan runs again only on memory
+/// that overlaps as before (the plan's key). That they lie in the same blocks is what remains to be compared.
+void LaunchList::add_places(const gpu::Launch& launch, const gpu::MemoryBlocks& blocks, std::span<std::byte> table) {
   for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
     const gpu::Binding& binding = launch.buffers[i];
     if (binding.bytes == 0) continue;
+    std::memcpy(table.data() + launch.places[i], &binding.address, sizeof(binding.address));
     const std::byte* const block = blocks.find(binding.address, binding.bytes).begin();
-    const auto known = std::find(addresses_.begin() + first, addresses_.end(), block);
-    const auto base = static_cast<std::uint64_t>(known - addresses_.begin() - first);
-    if (known == addresses_.end()) addresses_.push_back(block);
-    const std::uint64_t place = base << base_shift | static_cast<std::uint64_t>(binding.address - block);
-    std::memcpy(table.data() + launch.places[i], &place, sizeof(place));
+    if (reached_.empty() || reached_.back() != block) reached_.push_back(block);
   }
-  const std::size_t bases = addresses_.size() - static_cast<std::size_t>(first);
-  if (bases > launch.bases) throw InternalError("cuda: a launch reaches more blocks of memory than it has bases");
-  addresses_.resize(static_cast<std::size_t>(first) + launch.bases, blocks.anywhere());
 }
 
 std::span<const gpu::Binding> LaunchList::bindings_of(std::size_t item) const {
@@ -131,14 +126,16 @@ std::uint64_t LaunchList::digest() const {
     mix(state, std::bit_cast<std::uintptr_t>(item.pipeline.get()));
     mix(state, std::uint64_t{item.grid.blocks[0]} << 32 | item.grid.blocks[1]);
   }
-  for (const std::byte* const address : addresses_) mix(state, std::bit_cast<std::uintptr_t>(address));
+  for (const auto* const list : {&addresses_, &reached_}) {
+    for (const std::byte* const address : *list) mix(state, std::bit_cast<std::uintptr_t>(address));
+  }
   mix(state, digest_of(values_));
   return state;
 }
 
 bool LaunchList::same_launches(const LaunchList& other) const {
-  return items_ == other.items_ && addresses_ == other.addresses_ && base::same_bytes(values_, other.values_) &&
-         changing_.size() == other.changing_.size();
+  return items_ == other.items_ && addresses_ == other.addresses_ && reached_ == other.reached_ &&
+         base::same_bytes(values_, other.values_) && changing_.size() == other.changing_.size();
 }
 
 }  // namespace russet::cuda

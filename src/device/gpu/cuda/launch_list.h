@@ -43,11 +43,12 @@ class LaunchList {
 
  private:
   void add_buffers(const gpu::Launch& launch, const gpu::MemoryBlocks& blocks);
-  void add_bases(const gpu::Launch& launch, const gpu::MemoryBlocks& blocks, std::span<std::byte> table);
+  void add_places(const gpu::Launch& launch, const gpu::MemoryBlocks& blocks, std::span<std::byte> table);
   std::span<std::byte> add_changing(std::span<const std::byte> parameters);
 
   std::vector<Item> items_;
-  std::vector<const std::byte*> addresses_;
+  std::vector<const std::byte*> addresses_;  // arguments
+  std::vector<const std::byte*> reached_;    // blocks, through tables
   std::vector<gpu::Binding> bindings_;
   std::vector<std::byte> values_;
   std::vector<std::byte> changing_;
