@@ -72,7 +72,7 @@ class ColumnEmitter {
     strips_ = divide_up(columns_, 32 * walk_.width);
     constexpr std::int64_t shortest = 64;  // rows
     constexpr std::int64_t enough = 512;   // threadgroups
-    const std::int64_t most = std::max<std::int64_t>(1, std::min<std::int64_t>(enough / strips_, 256));
+    const std::int64_t most = std::max<std::int64_t>(1, enough / strips_);
     const std::int64_t wanted = std::clamp<std::int64_t>(divide_up(rows_, shortest), 1, most);
     chunk_ = std::max<std::int64_t>(divide_up(divide_up(rows_, wanted), simdgroups) * simdgroups, simdgroups);
     chunks_ = std::max<std::int64_t>(divide_up(rows_, chunk_), 1);
@@ -111,18 +111,19 @@ class ColumnEmitter {
     values.add_uint("chunk", static_cast<std::uint64_t>(chunk_));
     kernel.line("const uint column = (group_id.x * {0}u + lane_id % {0}u) * {1}u;", lanes_, walk_.width);
     kernel.line("const bool live = column < values.columns;");
+    text.load_uniforms();
     define_accumulators(kernel, reductions);
     kernel.line("if (live) {");
     open_column(text);
     if (phases_.elements_read_reduced) text.run_reduced(phases_.list[0].reduced);
     kernel.line("const uint end = min((group_id.y + 1u) * values.chunk, values.rows);");
     kernel.line("const uint first_row = group_id.y * values.chunk + thread_id / {}u;", lanes_);
+    text.load_common(phases_.list[0], 0, group_.split);
     if (std::any_of(reductions.begin(), reductions.end(), [](const Reduction& one) { return one.has_blocks(); })) {
       add_blocks(kernel, text, reductions);
     } else {
-      kernel.line("for (uint row = first_row; row < end; row += {}u) {{", rows_at_once());
-      add_row(kernel, text, reductions);
-      kernel.line("}");
+      kernel.line("uint row = first_row;");
+      add_rows(kernel, text, reductions, "end");
     }
     kernel.line("}");
     for (std::size_t i = 0; i < reductions.size(); ++i) across_rows(kernel, reductions[i], i > 0);
@@ -136,21 +137,48 @@ class ColumnEmitter {
     return kernel.finish(context_, {static_cast<std::uint32_t>(strips_), static_cast<std::uint32_t>(chunks_), 1});
   }
 
-  void add_row(KernelText& kernel, GroupText& text, const std::vector<Reduction>& reductions) const {
-    text.define_places(0, group_.split, "row", true);
+  /// The loop over rows before `stop`, from `row` on, which it moves there.
+  void add_rows(KernelText& kernel, GroupText& text, const std::vector<Reduction>& reductions,
+                std::string_view stop) const {
+    const int ahead = text.items_ahead(phases_.list[0]);
+    kernel.line("for (; row < {}; row += {}u) {{", stop, static_cast<std::uint32_t>(ahead) * rows_at_once());
+    if (ahead == 1) {
+      add_row(kernel, text, reductions, "row");
+    } else {
+      text.declare_ahead(phases_.list[0], ahead);
+      kernel.line("#pragma unroll");
+      kernel.line("for (uint ahead = 0u; ahead < {}u; ++ahead) {{", ahead);
+      kernel.line("const uint row_ahead = min(row + ahead * {}u, {} - 1u);", rows_at_once(), stop);
+      text.define_places(0, group_.split, "row_ahead", true);
+      text.load_ahead(phases_.list[0]);
+      kernel.line("}");
+      kernel.line("#pragma unroll");
+      kernel.line("for (uint ahead = 0u; ahead < {}u; ++ahead) {{", ahead);
+      kernel.line("const uint row_now = row + ahead * {}u;", rows_at_once());
+      kernel.line("if (ahead == 0u || row_now < {}) {{", stop);
+      add_row(kernel, text, reductions, "row_now");
+      kernel.line("}");
+      kernel.line("}");
+    }
+    kernel.line("}");
+  }
+
+  void add_row(KernelText& kernel, GroupText& text, const std::vector<Reduction>& reductions,
+               std::string_view row) const {
+    text.define_places(0, group_.split, row, true);
     text.run_full(phases_.list[0], [&] {
       for (const Reduction& reduction : reductions) {
         const std::string value = reduction.element(text.value(text.at(reduction.position()).inputs[0]));
         if (reduction.has_blocks()) {
-          reduction.add_to_block(kernel, value, "row == first_row", lane_suffix());
+          reduction.add_to_block(kernel, value, fmt::format("{} == first_row", row), lane_suffix());
         } else {
-          reduction.add(kernel, value, "row", lane_suffix());
+          reduction.add(kernel, value, row, lane_suffix());
         }
       }
     });
   }
 
-  /// The loop over rows, a block of them at a time.
+  /// The loop over all rows, a block of them at a time.
   void add_blocks(KernelText& kernel, GroupText& text, const std::vector<Reduction>& reductions) const {
     constexpr std::uint32_t block = 16;
     for (const Reduction& reduction : reductions) {
@@ -158,11 +186,8 @@ class ColumnEmitter {
     }
     kernel.line("for (uint row = first_row; row < end;) {");
     kernel.line("const uint stop = end - row <= {0}u ? end : row + {0}u;", block * rows_at_once());
-    kernel.line("float added = 0.0f;");
-    kernel.line("for (; row < stop; row += {}u) {{", rows_at_once());
-    add_row(kernel, text, reductions);
-    kernel.line("added += 1.0f;");
-    kernel.line("}");
+    kernel.line("const float added = float((stop - row + {0}u) / {1}u);", rows_at_once() - 1, rows_at_once());
+    add_rows(kernel, text, reductions, "stop");
     for_each_lane(kernel, [&] {
       for (const Reduction& reduction : reductions) {
         if (reduction.has_blocks()) reduction.end_block(kernel, "added", lane_suffix());

@@ -78,7 +78,12 @@ int vector_width(const Group& group, int inner) {
 }
 
 GroupText::GroupText(const Group& group, const Phases& phases, const Walk& walk, KernelText& kernel, GroupPart part)
-    : group_(group), phases_(phases), walk_(walk), kernel_(kernel), names_(group.code.size()) {
+    : group_(group),
+      phases_(phases),
+      walk_(walk),
+      kernel_(kernel),
+      names_(group.code.size()),
+      is_common_(group.code.size(), false) {
   find_offsets(part);
   for (std::size_t i = 0; i < group.code.size(); ++i) {
     const Instruction& in = group.code[i];
@@ -420,6 +425,80 @@ bool GroupText::draws_vectors(const Instruction& in) const {
   return is_aligned(access, walk_.inner, walk_.width);
 }
 
+std::vector<int> GroupText::vector_loads(const Phase& phase) const {
+  std::vector<int> positions;
+  for (const int position : phase.full) {
+    const Instruction& in = at(position);
+    if (in.kind == Kind::load && is_vector(in.access) && !is_common_[index_of(position)]) positions.push_back(position);
+  }
+  return positions;
+}
+
+std::string GroupText::vector_at(int position, bool inner) const {
+  const Instruction& in = at(position);
+  return fmt::format("*(device const {}4*)({} + {})", stored_type(in.dtype), pointers_[index_of(in.access)],
+                     offset_of(in.access, inner));
+}
+
+void GroupText::define_elements(int position, std::string_view vector) {
+  const DType dtype = at(position).dtype;
+  if (is_floating(dtype) && stored_type(dtype) != register_type(dtype)) {
+    kernel_.line("const float4 f{} = make_float4({});", position, vector);
+    kernel_.line("const float x{0}[4] = {{f{0}.x, f{0}.y, f{0}.z, f{0}.w}};", position);
+    return;
+  }
+  std::string list;
+  for (const char c : component) {
+    list += (list.empty() ? "" : ", ") + loaded(dtype, fmt::format("{}.{}", vector, c));
+  }
+  kernel_.line("const {} x{}[4] = {{{}}};", register_type(dtype), position, list);
+}
+
+void GroupText::load_uniforms() {
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    if (!is_uniform(group_.code[i])) continue;
+    kernel_.line("const {} u{} = {};", register_type(group_.code[i].dtype), i, names_[i]);
+    names_[i] = fmt::format("u{}", i);
+  }
+}
+
+void GroupText::load_common(const Phase& phase, int first, int last) {
+  for (const int position : vector_loads(phase)) {
+    const Strides& strides = group_.accesses[index_of(at(position).access)].strides;
+    if (!std::all_of(strides.begin() + first, strides.begin() + last, [](auto stride) { return stride == 0; }))
+      continue;
+    kernel_.line("const {}4 l{} = {};", stored_type(at(position).dtype), position, vector_at(position, false));
+    define_elements(position, fmt::format("l{}", position));
+    is_common_[index_of(position)] = true;
+  }
+}
+
+int GroupText::items_ahead(const Phase& phase) const {
+  constexpr std::size_t wanted = 64;  // bytes a thread
+  constexpr std::size_t most = 4;
+  constexpr std::size_t long_phase = 16;  // instructions: every item has a copy of them
+  std::size_t bytes = 0;
+  for (const int position : vector_loads(phase)) {
+    bytes += static_cast<std::size_t>(walk_.width) * size_of(at(position).dtype);
+  }
+  std::size_t items = 1;
+  while (bytes > 0 && items < most && 2 * items * bytes <= wanted) items *= 2;
+  return static_cast<int>(phase.full.size() > long_phase ? std::min<std::size_t>(items, 2) : items);
+}
+
+void GroupText::declare_ahead(const Phase& phase, int items) {
+  loads_ahead_ = true;
+  for (const int position : vector_loads(phase)) {
+    kernel_.line("{}4 l{}[{}];", stored_type(at(position).dtype), position, items);
+  }
+}
+
+void GroupText::load_ahead(const Phase& phase) {
+  for (const int position : vector_loads(phase)) {
+    kernel_.line("l{}[ahead] = {};", position, vector_at(position, true));
+  }
+}
+
 void GroupText::open_lanes(const Phase& phase) {
   for (const int position : phase.full) {
     const Instruction& in = at(position);
@@ -428,16 +507,11 @@ void GroupText::open_lanes(const Phase& phase) {
                  offset_of_access_[index_of(at(in.inputs[0]).access)]);
     kernel_.line("const uint w{0}[4] = {{d{0}.x, d{0}.y, d{0}.z, d{0}.w}};", position);
   }
-  for (const int position : phase.full) {
-    const Instruction& in = at(position);
-    if (in.kind != Kind::load || !is_vector(in.access)) continue;
-    kernel_.line("const {}4 l{} = *(device const {}4*)({} + {});", stored_type(in.dtype), position,
-                 stored_type(in.dtype), pointers_[index_of(in.access)], offset_of(in.access, true));
-    std::string list;
-    for (const char c : component) {
-      list += (list.empty() ? "" : ", ") + loaded(in.dtype, fmt::format("l{}.{}", position, c));
+  for (const int position : vector_loads(phase)) {
+    if (!loads_ahead_) {
+      kernel_.line("const {}4 l{} = {};", stored_type(at(position).dtype), position, vector_at(position, true));
     }
-    kernel_.line("const {} x{}[4] = {{{}}};", register_type(in.dtype), position, list);
+    define_elements(position, loads_ahead_ ? fmt::format("l{}[ahead]", position) : fmt::format("l{}", position));
   }
   if (walk_.width > 1) {
     for (const int store : phase.stores) {

@@ -49,6 +49,17 @@ class GroupText {
     after();
     close_lanes(phase);
   }
+  /// Reads constants and scalars into registers, before a loop that uses them.
+  void load_uniforms();
+  /// Loads the vectors that are the same for all items of axes [first, last), before a loop over these.
+  void load_common(const Phase& phase, int first, int last);
+  /// How many items the loop should load at once, before it runs the first: memory answers late, so enough has to be
+  /// asked for.
+  int items_ahead(const Phase& phase) const;
+  /// Declares the vectors of `items` items that are loaded at once, and takes them for the item "ahead" from then on.
+  void declare_ahead(const Phase& phase, int items);
+  /// Loads those of the item "ahead", whose places are defined.
+  void load_ahead(const Phase& phase);
   /// Runs instructions on reduced values, once.
   void run_reduced(const std::vector<int>& instructions);
   void store_reduced(int store);
@@ -79,6 +90,10 @@ class GroupText {
   void find_offsets(GroupPart part);
   std::vector<bool> used_accesses(GroupPart part) const;
   bool draws_vectors(const compile::Instruction& in) const;
+  /// The positions of a phase's loads of vectors that come with their item, as opposed to before a loop.
+  std::vector<int> vector_loads(const Phase& phase) const;
+  std::string vector_at(int position, bool inner) const;
+  void define_elements(int position, std::string_view vector);
   void open_lanes(const Phase& phase);
   void close_lanes(const Phase& phase);
   void bind_uniform(int position);
@@ -109,6 +124,8 @@ class GroupText {
   std::vector<int> offset_of_access_;  // of each access; -1: not used here
   std::vector<std::string> pointers_;  // of each access
   std::vector<std::string> names_;     // of each instruction
+  std::vector<bool> is_common_;        // of each instruction: loaded before a loop
+  bool loads_ahead_ = false;
 };
 
 }  // namespace russet::gpu

@@ -25,8 +25,10 @@ inline int sign_of(int x) { return int(x > 0) - int(x < 0); }
 inline long sign_of(long x) { return long(int(x > 0) - int(x < 0)); }
 
 // NaN passes; -0 is smaller than 0.
+#ifndef HAS_LARGER  // for floats: the GPU has instructions of its own
 inline float larger(float a, float b) { return a != a || a > b || (a == b && as_type<int>(b) < 0) ? a : b; }
 inline float smaller(float a, float b) { return a != a || a < b || (a == b && as_type<int>(a) < 0) ? a : b; }
+#endif
 inline int larger(int a, int b) { return a > b ? a : b; }
 inline int smaller(int a, int b) { return a < b ? a : b; }
 inline long larger(long a, long b) { return a > b ? a : b; }

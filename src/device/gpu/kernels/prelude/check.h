@@ -30,6 +30,8 @@ enum class bfloat : ushort {};
     name(const thread name&) = default;                              \
     name(const device name&);                                        \
     name(const threadgroup name&);                                   \
+    thread name& operator=(const thread name&) thread = default;     \
+    thread name& operator=(const device name&) thread;               \
     device name& operator=(name) device;                            \
     threadgroup name& operator=(name) threadgroup;                  \
   };
@@ -58,6 +60,8 @@ ulong2 make_ulong2(ulong x, ulong y);
 uint3 make_uint3(uint x, uint y, uint z);
 bfloat2 make_bfloat2(bfloat x, bfloat y);
 bfloat4 make_bfloat4(bfloat x, bfloat y, bfloat z, bfloat w);
+float4 make_float4(half4 x);
+float4 make_float4(const thread bfloat4& x);
 
 template <class To, class From>
 To as_type(From x);

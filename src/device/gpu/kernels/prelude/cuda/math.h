@@ -11,6 +11,19 @@ inline float sign(float x) { return x != x ? 0.0f : (x < 0.0f ? -1.0f : (x > 0.0
 inline float clamp(float x, float low, float high) { return fminf(fmaxf(x, low), high); }
 inline float select(float a, float b, bool c) { return c ? b : a; }
 
+// Of two floats, NaN if one is; -0 is smaller than 0 (PTX ISA 9.7.3, max and min).
+#define HAS_LARGER
+inline float larger(float a, float b) {
+  float result;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+}
+inline float smaller(float a, float b) {
+  float result;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+}
+
 inline half fabs(half x) { return half(fabsf(float(x))); }
 inline half abs(half x) { return half(fabsf(float(x))); }
 inline half floor(half x) { return half(floorf(float(x))); }

@@ -9,10 +9,11 @@ static_assert(sizeof(long) == 8 && sizeof(int) == 4 && sizeof(short) == 2, "the 
 
 namespace russet_numbers {
 
+// Two numbers are rounded four times as fast as one, which is another kind of instruction (F2FP and F2F).
 inline ushort half_bits(float x) {
-  ushort bits;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
-  return bits;
+  uint pair;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(x));
+  return static_cast<ushort>(pair);
 }
 inline float half_value(ushort bits) {
   float x;
@@ -20,9 +21,9 @@ inline float half_value(ushort bits) {
   return x;
 }
 inline ushort bfloat_bits(float x) {
-  ushort bits;
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
-  return bits;
+  uint pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(x));
+  return static_cast<ushort>(pair);
 }
 inline float bfloat_value(ushort bits) { return __uint_as_float(static_cast<uint>(bits) << 16); }
 

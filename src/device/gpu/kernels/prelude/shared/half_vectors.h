@@ -33,12 +33,22 @@ inline bfloat2 make_bfloat2(float2 a) { return {bfloat(a.x), bfloat(a.y)}; }
 inline bfloat4 make_bfloat4(bfloat x, bfloat y, bfloat z, bfloat w) { return {x, y, z, w}; }
 inline bfloat4 make_bfloat4(float4 a) { return {bfloat(a.x), bfloat(a.y), bfloat(a.z), bfloat(a.w)}; }
 
+// A bfloat is the upper half of a float.
+inline float2 make_float2(bfloat2 a) {
+  const uint bits = __builtin_bit_cast(uint, a);
+  return make_float2(__builtin_bit_cast(float, bits << 16u), __builtin_bit_cast(float, bits & 0xffff0000u));
+}
+inline float4 make_float4(bfloat4 a) {
+  const float2 lower = make_float2(bfloat2{a.x, a.y});
+  const float2 upper = make_float2(bfloat2{a.z, a.w});
+  return make_float4(lower.x, lower.y, upper.x, upper.y);
+}
+
 // Conversions between vectors of equal length.
 #define RUSSET_CONVERT(to, from)                                            \
   inline to##2 make_##to##2(from##2 a) { return to##2 {to(a.x), to(a.y)}; } \
   inline to##4 make_##to##4(from##4 a) { return to##4 {to(a.x), to(a.y), to(a.z), to(a.w)}; }
 RUSSET_CONVERT(float, half)
-RUSSET_CONVERT(float, bfloat)
 RUSSET_CONVERT(float, char)
 RUSSET_CONVERT(float, uchar)
 RUSSET_CONVERT(float, short)
