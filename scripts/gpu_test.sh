@@ -4,6 +4,9 @@
 #   tests      the conformance suite, the models and trainings with PyTorch's values
 #   repeat     two trainings from one seed give the same bytes, and the losses of `cpu`
 #   sanitizer  a training step of each model, narrow, under compute-sanitizer's memcheck
+#   memory     what plans say that they take beside what nvidia-smi sees
+#   faults     too large a batch, a fault of the GPU, and each of NVIDIA's libraries missing
+#   start      the first step of resnet50, with an empty cache of kernels and with a full one
 #   bench      the workloads beside PyTorch's (bench/compare_torch.py)
 #   OUT=DIR     where logs go (a new folder)
 #   PYTHON=P    a Python with PyTorch, torchvision, timm and transformers, for `bench` (python3)
@@ -13,7 +16,7 @@ source_folder=$(realpath "$(dirname "$0")/..")
 bundle=$(realpath "$1")
 shift
 parts=("$@")
-[ $# -eq 0 ] && parts=(tests repeat sanitizer bench)
+[ $# -eq 0 ] && parts=(tests repeat sanitizer memory faults start bench)
 out=${OUT:-$(mktemp -d)}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -84,6 +87,70 @@ sanitizer() {
     fi
   done
   return $status
+}
+
+# MiB of the GPU in use, the most of a command's run.
+most_used() {
+  "$@" >"$out/used.json" 2>&1 &
+  local process=$! used most=0
+  while kill -0 "$process" 2>/dev/null; do
+    used=$(nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits)
+    ((used > most)) && most=$used
+    sleep 0.1
+  done
+  echo "$most"
+}
+
+planned() { python3 -c 'import json, sys; print(json.loads(open(sys.argv[1]).readlines()[-1])["planned_bytes"] >> 20)' "$out/used.json"; }
+
+# What the process takes without a plan is what a small network's takes beyond it.
+memory() {
+  local status=0 model batch used context
+  local options=(--device cuda --phase train --precision bf16 --seconds 2 --json)
+  used=$(most_used "$run" bin/russet bench lenet5 --batch 64 "${options[@]}")
+  context=$((used - $(planned)))
+  for model in resnet50:128 vit_b_16:64 bert_base:64 convmixer_768_32:64; do
+    batch=${model#*:}
+    used=$(most_used "$run" bin/russet bench "${model%:*}" --batch "$batch" "${options[@]}")
+    awk -v model="${model%:*}" -v used="$used" -v context="$context" -v planned="$(planned)" 'BEGIN {
+      apart = (used - context) / planned - 1
+      printf "memory: %s: planned %d MiB, seen %d beside the context of %d: %+.1f %%\n", model, planned,
+             used - context, context, 100 * apart
+      exit apart > 0.05 || apart < -0.05 }' || status=1
+  done
+  return $status
+}
+
+# A folder in which one of NVIDIA's libraries is no library.
+without() { # NAME
+  local folder=$out/without-$1 number
+  mkdir -p "$folder"
+  for number in "" .9 .12 .13; do echo "not a library" >"$folder/$1.so$number"; done
+  echo "$folder"
+}
+
+faults() {
+  local status=0 name path
+  "$run" tests/models_cuda_faults_test >"$out/faults.txt" 2>&1 || status=1
+  echo "faults: $(grep -c '^\[       OK' "$out/faults.txt") of 2 passed"
+  for name in libnvrtc libcublasLt libcudnn; do
+    path=$(without "$name"):${LD_LIBRARY_PATH:-}
+    echo "faults: without $name: $(LD_LIBRARY_PATH=$path "$run" bin/russet devices | grep -m 1 "$name")"
+    LD_LIBRARY_PATH=$path "$run" bin/russet devices | grep -q "$name" || status=1
+    [ "$name" = libnvrtc ] && continue
+    LD_LIBRARY_PATH=$path RUSSET_FALLBACK=error "$run" bin/russet bench resnet18_cifar --device cuda --phase train \
+      --batch 8 --seconds 0 >"$out/without-$name.txt" 2>&1 || { echo "faults: FAIL without $name"; status=1; }
+  done
+  return $status
+}
+
+start() {
+  local cache=$out/cache which
+  for which in empty full; do
+    echo "start: resnet50, bfloat16, $which cache: $(RUSSET_CACHE=$cache "$run" bin/russet bench resnet50 --device cuda \
+      --phase train --precision bf16 --batch 128 --seconds 1 --json |
+      python3 -c 'import json, sys; told = json.loads(sys.stdin.readlines()[-1]); print(told["first_step_s"], "s, later ones", told["ms"], "ms")')"
+  done
 }
 
 bench() {
