@@ -70,7 +70,7 @@ TEST_F(CudaFaults, TooLargeABatchIsRefusedAndASmallerOneGoesOn) {
       FAIL() << "a batch of 4096 images fits";
     } catch (const OutOfMemoryError& error) {
       fmt::print("{}\n", error.what());
-      EXPECT_NE(std::string(error.what()).find("GiB"), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("bytes are needed"), std::string::npos);
     }
     EXPECT_TRUE(std::isfinite(training.step(64)));
   }
@@ -101,7 +101,7 @@ void write_nowhere() {
   call("cuLaunchKernel", function, 1U, 1U, 1U, 1U, 1U, 1U, 0U, stream, none, none);
 }
 
-/// Trains, lets the GPU fail, and says what the next steps say. Exits with 0 if each says the same, of the right type.
+/// Trains, lets the GPU fail, and says what the next steps say. Exits with 0 if each says what to do.
 void train_through_a_fault() {
   Training training("lenet5");
   training.step(8);
@@ -113,7 +113,7 @@ void train_through_a_fault() {
       std::exit(1);
     } catch (const DeviceError& error) {
       fmt::print(stderr, "{}\n", error.what());
-      if (attempt > 0 && std::string(error.what()).find("started again") == std::string::npos) std::exit(2);
+      if (std::string(error.what()).find("started again") == std::string::npos) std::exit(2);
     }
   }
   std::exit(0);

@@ -7,6 +7,7 @@ nothing here, but a step of training must be one launch of a graph, and nothing 
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,7 +23,7 @@ class Machine:
     def __init__(self, program, libraries, folder):
         self.program, self.folder = program, pathlib.Path(folder)
         self.calls = self.folder / "calls"
-        self.environment = {**os.environ, "LD_LIBRARY_PATH": libraries, "RUSSET_CACHE": str(self.folder / "cache"),
+        self.environment = {**os.environ, "LD_LIBRARY_PATH": str(libraries), "RUSSET_CACHE": str(self.folder / "cache"),
                             "RUSSET_TUNE": "off", "CUDA_STAND_IN_CALLS": str(self.calls)}
 
     def run(self, *arguments):
@@ -30,6 +31,11 @@ class Machine:
         if done.returncode != 0:
             sys.exit(f"russet {' '.join(map(str, arguments))} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
         return done.stdout
+
+    def say_of_a_fault(self, *arguments):
+        done = subprocess.run([self.program, *map(str, arguments)], capture_output=True, text=True,
+                              env={**self.environment, "CUDA_STAND_IN_FAULT": "1"})
+        return f"{done.returncode}: {done.stderr}"
 
     def calls_of(self, *arguments):
         self.run(*arguments)
@@ -63,11 +69,29 @@ def check_devices(machine):
             if words not in reasons.get(name, "")]
 
 
+def check_missing(machine, libraries, folder):
+    """cuDNN would end the process where cuBLASLt is missing."""
+    without = pathlib.Path(folder) / "without"
+    shutil.copytree(libraries, without)
+    for name in ("libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"):
+        (without / name).write_text("not a library")
+    lines = [json.loads(line) for line in Machine(machine.program, without, folder).run("devices", "--json").splitlines()]
+    device = next(line for line in lines if line["device"] == "cuda")
+    reason = next(library.get("reason", "") for library in device["libraries"] if library["name"] == "cuDNN")
+    return [] if "needs cuBLASLt" in reason else [f"devices says of cuDNN without cuBLASLt: {reason!r}"]
+
+
+def check_fault(machine):
+    said = machine.say_of_a_fault("bench", "lenet5", "--device", "cuda", "--batch", 16, "--seconds", 0)
+    return [] if said.startswith("2: ") and "must be started again" in said else [f"a fault of the GPU is told as: {said!r}"]
+
+
 def main():
     program, libraries = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         machine = Machine(program, libraries, folder)
-        wrong = check_devices(machine) + check_steps(machine)
+        wrong = (check_devices(machine) + check_steps(machine) + check_missing(machine, libraries, folder) +
+                 check_fault(machine))
     print("\n".join(wrong) or f"a step of training: {MOST_OF_A_STEP}")
     sys.exit(1 if wrong else 0)
 

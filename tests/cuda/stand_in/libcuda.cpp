@@ -156,7 +156,9 @@ CUresult cuEventElapsedTime(float* milliseconds, CUevent, CUevent) {
   return CUDA_SUCCESS;
 }
 
-CUresult cuModuleLoadData(CUmodule* module, const void*) { return make(module); }
+CUresult cuModuleLoadData(CUmodule* module, const void*) {
+  return std::getenv("CUDA_STAND_IN_FAULT") ? CUDA_ERROR_ILLEGAL_ADDRESS : make(module);
+}
 CUresult cuModuleUnload(CUmodule module) { return drop(module); }
 CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char*) {
   *function = reinterpret_cast<CUfunction>(module);

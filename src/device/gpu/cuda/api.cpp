@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <russet/error.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "device/gpu/cuda/library.h"
 
 namespace russet::cuda {
@@ -57,6 +60,24 @@ Api load_api() {
   return api;
 }
 
+/// After these, CUDA's context takes no more work (CUDA driver API, CUresult: "the process must be terminated and
+/// relaunched").
+bool ends_all_work(CUresult result) {
+  constexpr CUresult fatal[] = {CUDA_ERROR_ECC_UNCORRECTABLE,
+                                CUDA_ERROR_NVLINK_UNCORRECTABLE,
+                                CUDA_ERROR_ILLEGAL_ADDRESS,
+                                CUDA_ERROR_LAUNCH_TIMEOUT,
+                                CUDA_ERROR_ASSERT,
+                                CUDA_ERROR_HARDWARE_STACK_ERROR,
+                                CUDA_ERROR_ILLEGAL_INSTRUCTION,
+                                CUDA_ERROR_MISALIGNED_ADDRESS,
+                                CUDA_ERROR_INVALID_ADDRESS_SPACE,
+                                CUDA_ERROR_INVALID_PC,
+                                CUDA_ERROR_LAUNCH_FAILED,
+                                CUDA_ERROR_CONTEXT_IS_DESTROYED};
+  return std::find(std::begin(fatal), std::end(fatal), result) != std::end(fatal);
+}
+
 }  // namespace
 
 const Api& api() {
@@ -69,8 +90,14 @@ std::string_view text_of(CUresult result) {
   return api().get_error_string(result, &text) == CUDA_SUCCESS ? text : "an error that CUDA does not name";
 }
 
+void give_up(std::string_view reason) {
+  throw DeviceError(
+      fmt::format("cuda: the GPU takes no more work from this process, which must be started again: {}", reason));
+}
+
 void check(CUresult result, std::string_view what) {
   if (result == CUDA_SUCCESS) return;
+  if (ends_all_work(result)) give_up(fmt::format("{} (code {})", text_of(result), static_cast<int>(result)));
   throw DeviceError(fmt::format("cuda: {} failed: {} (code {})", what, text_of(result), static_cast<int>(result)));
 }
 

@@ -55,6 +55,8 @@ const Api& api();
 
 /// What CUDA says of a result: "an illegal memory access was encountered".
 std::string_view text_of(CUresult result);
+/// Throws DeviceError: no more work of this process runs.
+[[noreturn]] void give_up(std::string_view reason);
 /// Throws DeviceError of what was being done ("copies to the GPU") unless the result is a success.
 void check(CUresult result, std::string_view what);
 

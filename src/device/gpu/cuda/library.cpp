@@ -17,8 +17,12 @@ Library::Library(std::span<const char* const> names) : wanted_(names.front()) {
   }
 }
 
+std::string Library::missing() const {
+  return handle_ == nullptr ? fmt::format("{} was not found: {}", wanted_, reason_) : "";
+}
+
 void* Library::address_of(const char* symbol) const {
-  if (handle_ == nullptr) throw DeviceError(fmt::format("{} was not found: {}", wanted_, reason_));
+  if (handle_ == nullptr) throw DeviceError(missing());
   void* const address = dlsym(handle_, symbol);
   if (address == nullptr) throw DeviceError(fmt::format("{} has no {}: it is too old", name_, symbol));
   return address;

@@ -5,11 +5,15 @@
 
 namespace russet::cuda {
 
+inline constexpr const char* cublaslt_names[] = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"};
+
 class Library {
  public:
   /// Loads the first of the names that is there; none is an error of symbol(). Never unloaded: drivers keep threads.
   explicit Library(std::span<const char* const> names);
 
+  /// Why none of the names was found; empty if one was.
+  std::string missing() const;
   /// The name that was found; empty if none was.
   const std::string& name() const { return name_; }
   /// Sets a function's address. Throws DeviceError if the library or the function is missing.

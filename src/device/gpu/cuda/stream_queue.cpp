@@ -163,9 +163,6 @@ void StreamQueue::copy(const Upload& upload) {
   note(api().memcpy_to_device_async(device_address(upload.target), upload.source, upload.bytes, stream_));
 }
 
-void StreamQueue::restart(const std::string& reason) {
-  throw DeviceError(
-      fmt::format("cuda: the GPU takes no more work from this process, which must be started again: {}", reason));
-}
+void StreamQueue::restart(const std::string& reason) { give_up(reason); }
 
 }  // namespace russet::cuda

@@ -20,6 +20,8 @@ struct DepthwiseAxis {
   static int which(int j, int k) {
     return (TRANSPOSED ? (j + PADDING - k * DILATION) / STRIDE : j * STRIDE - PADDING + k * DILATION) + before;
   }
+  /// Of `lines` neighbouring pixels, the tap by which number i reads what all of them read at a step.
+  static int tap(int step, int i, int lines) { return TRANSPOSED ? step - (lines - 1) + i : step - i; }
   /// The place that tap k reads for a pixel, -1 if there is none.
   static int find(int pixel, int k) {
     if (!TRANSPOSED) return pixel * STRIDE - PADDING + k * DILATION;
@@ -57,8 +59,11 @@ void read_strip(thread float2* pixels, thread const Source& source, Offset line,
 }
 
 /// The result, or the gradient for the input. A threadgroup of THREADS has the weights of its channels in `memory`:
-/// [taps][PAIRS]. STRIDE: of the pixels that are read.
-template <class Y, class X, class Offset, int STRIDE, uint PAIRS, uint THREADS, class Source, class Weight, class Visitor>
+/// [taps][PAIRS]. STRIDE: of the pixels that are read. A thread has LINES neighbouring lines of an image, of which all
+/// that read a line of the input do so together: more than one where neighbours read neighbours (Y has no stride and no
+/// dilation).
+template <class Y, class X, class Offset, int STRIDE, uint PAIRS, uint THREADS, int LINES, class Source, class Weight,
+          class Visitor>
 void depthwise_lines(thread Source& source, thread Weight& weight, thread const Visitor& visitor,
                      constant ContractionValues& values, threadgroup float2* memory, uint group, uint thread_id) {
   enum : uint { taps = uint(Y::taps) * uint(X::taps), width = 2 * PAIRS };
@@ -76,11 +81,13 @@ void depthwise_lines(thread Source& source, thread Weight& weight, thread const 
                                               Offset(tap % uint(X::taps)) * Offset(values.right_step.strides[1]));
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  const uint line = place.line_group * (THREADS / PAIRS) + thread_id / PAIRS;
+  const uint several = place.line_group * (THREADS / PAIRS) + thread_id / PAIRS;
   const uint height = values.left_line.sizes[0];
-  const uint image = line / height;
-  const int y = int(line - image * height);
+  const uint of_image = (height + uint(LINES - 1)) / uint(LINES);
+  const uint image = several / of_image;
+  const int y = int(several - image * of_image) * LINES;
   const int line_length = int(values.left_line.sizes[1]);
+  const uint line = image * height + uint(y);
   if (place.channel >= values.batches || line * uint(line_length) >= values.rows) return;
   source.start(values.left_start + long(place.channel) * values.left_batch[0]);
   Visitor first = visitor;
@@ -89,30 +96,37 @@ void depthwise_lines(thread Source& source, thread Weight& weight, thread const 
   second.start(place.channel + 1u, 0u);
   const Offset plane = Offset(image) * Offset(values.left_line.strides[0]);
   for (int x = 0; x < line_length; x += X::strip) {
-    float2 sums[X::strip];
-    UNROLL for (int j = 0; j < X::strip; ++j) sums[j] = make_float2(0.0f, 0.0f);
-    for (int ky = 0; ky < Y::taps; ++ky) {
-      const int from = Y::find(y, ky);
+    float2 sums[LINES * X::strip];
+    UNROLL for (int j = 0; j < LINES * X::strip; ++j) sums[j] = make_float2(0.0f, 0.0f);
+    for (int step = 0; step < Y::taps + LINES - 1; ++step) {
+      const int from = Y::find(y, Y::tap(step, 0, LINES));
       if (from < 0 || from >= values.height) continue;
       float2 pixels[X::count];
       read_strip<X::count, STRIDE>(pixels, source, plane + Offset(from) * Offset(values.y_stride), X::place(x),
                                    values.width);
-      threadgroup const float2* const weights = memory + uint(ky * X::taps) * PAIRS + place.lane / 2u;
-      UNROLL for (int kx = 0; kx < X::taps; ++kx) {
-        const float2 factor = weights[uint(kx) * PAIRS];
-        UNROLL for (int j = 0; j < X::strip; ++j) {
-          if (!X::hits(j, kx)) continue;
-          const float2 pixel = pixels[X::which(j, kx)];
-          sums[j].x = fma(pixel.x, factor.x, sums[j].x);
-          sums[j].y = fma(pixel.y, factor.y, sums[j].y);
+      UNROLL for (int i = 0; i < LINES; ++i) {
+        const int ky = Y::tap(step, i, LINES);
+        if (LINES > 1 && (ky < 0 || ky >= Y::taps)) continue;
+        threadgroup const float2* const weights = memory + uint(ky * X::taps) * PAIRS + place.lane / 2u;
+        UNROLL for (int kx = 0; kx < X::taps; ++kx) {
+          const float2 factor = weights[uint(kx) * PAIRS];
+          UNROLL for (int j = 0; j < X::strip; ++j) {
+            if (!X::hits(j, kx)) continue;
+            const float2 pixel = pixels[X::which(j, kx)];
+            sums[i * X::strip + j].x = fma(pixel.x, factor.x, sums[i * X::strip + j].x);
+            sums[i * X::strip + j].y = fma(pixel.y, factor.y, sums[i * X::strip + j].y);
+          }
         }
       }
     }
-    UNROLL for (int j = 0; j < X::strip; ++j) {
-      if (x + j >= line_length) continue;
-      const uint pixel = line * uint(line_length) + uint(x + j);
-      first.visit(pixel, 0u, sums[j].x);
-      second.visit(pixel, 0u, sums[j].y);
+    UNROLL for (int i = 0; i < LINES; ++i) {
+      if (y + i >= int(height)) continue;
+      UNROLL for (int j = 0; j < X::strip; ++j) {
+        if (x + j >= line_length) continue;
+        const uint pixel = (line + uint(i)) * uint(line_length) + uint(x + j);
+        first.visit(pixel, 0u, sums[i * X::strip + j].x);
+        second.visit(pixel, 0u, sums[i * X::strip + j].y);
+      }
     }
   }
 }

@@ -62,10 +62,14 @@ struct PairOf<float> {
   typedef float2 type;
 };
 
+inline float2 floats_of(half2 both) { return make_float2(float(both.x), float(both.y)); }
+inline float2 floats_of(bfloat2 both) { return make_float2(both); }
+inline float2 floats_of(float2 both) { return both; }
+
 template <class T>
 float2 read_pair(device const T* data, long at) {
   const typename PairOf<T>::type both = *(device const typename PairOf<T>::type*)(data + at);
-  return make_float2(float(both.x), float(both.y));
+  return floats_of(both);
 }
 
 inline void write_pair(device half* data, long at, float2 pair) {

@@ -88,6 +88,7 @@ Call ContractionWriter::product_call(ProductKernel kernel, const VisitorText& vi
   Piece piece;
   piece.stem = std::move(kernel.stem);
   piece.threads = kernel.threads;
+  piece.resident = kernel.resident;
   add_source(piece, left_source_);
   add_source(piece, right_source_);
   add_visitor(piece, visitor, has_prologue() ? "values.rest" : "values");

@@ -28,6 +28,7 @@ struct ProductKernel {
   std::vector<Piece::Array> arrays = {};
   std::int64_t groups = 0;
   std::string file = "contraction.metal";
+  std::uint32_t resident = 1;  // see Piece
 };
 
 class ContractionWriter {

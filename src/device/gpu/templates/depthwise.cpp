@@ -46,19 +46,28 @@ class Writer {
 
   KernelPtr lines() const {
     Division division;
-    const std::int64_t count = c_.rows / c_.left_line.sizes[1];
-    division.row_tiles = divide_up(count, line_threads / pairs_);
+    const std::int64_t height = c_.left_line.sizes[0];
+    const std::int64_t images = c_.rows / std::max<std::int64_t>(c_.left_line.sizes[1] * height, 1);
+    const std::int64_t lines = lines_of_a_thread();
+    division.row_tiles = divide_up(images * divide_up(height, lines), line_threads / pairs_);
     division.column_tiles = divide_up(c_.batches(), 2 * pairs_);
     const bool transposed = shared_.primitive().op == Op::convolution_input;
     std::vector<Call> calls = shared_.calls(division, true, [&](const VisitorText& visitor) {
       const std::string body = fmt::format(
-          "  depthwise_lines<{}, {}, {}, {}, {}u, {}u>(left_source, right_source, visitor, {}, memory, "
+          "  depthwise_lines<{}, {}, {}, {}, {}u, {}u, {}>(left_source, right_source, visitor, {}, memory, "
           "group_id.x, thread_id);\n",
           axis(0, transposed), axis(1, transposed), shared_.offset_type(), pixel_stride(shared_.left()), pairs_,
-          line_threads, shared_.product_of(visitor));
-      return call(body, static_cast<std::uint32_t>(line_threads), kernel_[0] * kernel_[1], visitor, division);
+          line_threads, lines, shared_.product_of(visitor));
+      return call(body, static_cast<std::uint32_t>(line_threads), kernel_[0] * kernel_[1], visitor, division,
+                  lines > 1 ? 3 : 1);
     });
     return std::make_unique<GpuKernel>(shared_.context(), "depthwise", std::move(calls));
+  }
+
+  /// See depthwise_lines. Each sum has a copy of the epilogue's text.
+  std::int64_t lines_of_a_thread() const {
+    const bool neighbours_read_neighbours = window_.stride[0] == 1 && window_.dilation[0] == 1;
+    return neighbours_read_neighbours && shared_.primitive().epilogue.code.empty() ? 2 : 1;
   }
 
   KernelPtr weight_gradient() const {
@@ -93,14 +102,15 @@ class Writer {
   }
 
   Call call(std::string body, std::uint32_t threads, std::int64_t taps, const VisitorText& visitor,
-            const Division& division) const {
+            const Division& division, std::uint32_t resident = 1) const {
     const Piece::Array memory{"float2", "memory", fmt::format("{}", taps * pairs_)};
     return shared_.product_call({"depthwise",
                                  threads,
                                  std::move(body),
                                  {memory},
                                  division.row_tiles * division.column_tiles,
-                                 "depthwise.metal"},
+                                 "depthwise.metal",
+                                 resident},
                                 visitor, division);
   }
 

@@ -8,10 +8,8 @@
 namespace russet::cuda {
 namespace {
 
-constexpr const char* names[] = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"};
-
 CublasLtApi load() {
-  const Library library(names);
+  const Library library(cublaslt_names);
   CublasLtApi api{};
   library.load(api.create, "cublasLtCreate");
   library.load(api.get_status_string, "cublasLtGetStatusString");

@@ -11,6 +11,10 @@ namespace {
 constexpr const char* names[] = {"libcudnn.so.9", "libcudnn.so"};
 
 CudnnApi load() {
+  // cuDNN ends the process when it cannot load its engines, which are linked with cuBLASLt.
+  if (const std::string reason = Library(cublaslt_names).missing(); !reason.empty()) {
+    throw DeviceError("cuDNN needs cuBLASLt: " + reason);
+  }
   const Library library(names);
   CudnnApi api{};
   library.load(api.create, "cudnnCreate");
