@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""How many kernels a training step launches on the simulated GPU, and what it moves: neither may grow.
+"""How many kernels a training step launches on the simulated GPU, and what it moves, there and in bfloat16 on a planned
+GPU of NVIDIA's: neither may grow.
 
 Usage: launches_test.py PROGRAM   where PROGRAM is the built russet. Exit status 77 if there is no simulated GPU."""
 import json
@@ -16,8 +17,16 @@ LIMITS = {
     "vgg16": (59, 52, 6_590_000_000),
     # The gradients of depthwise weights are added up of parts, in a second launch which some share with small groups.
     "efficientnet_b0": (446, 261, 2_650_000_000),
-    "convmixer_768_32": (418, 282, 22_050_000_000),
+    "convmixer_768_32": (418, 282, 21_650_000_000),
     "bert_base": (216, 208, 7_780_000_000),
+}
+# model: kernels in all, bytes moved
+CUDA_LIMITS = {
+    "resnet50": (552, 3_580_000_000),
+    "vit_b_16": (497, 6_730_000_000),
+    "efficientnet_b0": (682, 1_950_000_000),
+    "convmixer_768_32": (694, 13_220_000_000),
+    "bert_base": (635, 7_110_000_000),
 }
 BATCH = 8
 SMALL = 100_000  # bytes: statistics of channels, and their parts
@@ -148,7 +157,20 @@ def main() -> int:
             ratio = found[2] / (4 * ideal.elements)
             print(f"{model}: forward, backward and update move {ratio:.4f} times the ideal's {4 * ideal.elements} bytes")
             failed |= ratio > most
-    return 1 if failed else 0
+    return 1 if cuda_fails() or failed else 0
+
+
+def cuda_fails():
+    failed = False
+    for model, limits in CUDA_LIMITS.items():
+        command = [sys.argv[1], "plan", model, "--device", "cuda", "--chip", "h200", "--precision", "bf16",
+                   "--batch", str(BATCH), "--json"]
+        plan = json.loads(subprocess.run(command, check=True, capture_output=True, text=True, timeout=500).stdout)
+        found = (plan["launches"], plan["bytes_moved"])
+        verdict = "as allowed" if all(f <= limit for f, limit in zip(found, limits)) else f"TOO MANY, {limits} are allowed"
+        print(f"{model} on cuda: {found[0]} kernels, {found[1]} bytes moved: {verdict}")
+        failed |= verdict != "as allowed"
+    return failed
 
 
 if __name__ == "__main__":

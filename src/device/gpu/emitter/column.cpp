@@ -148,7 +148,8 @@ class ColumnEmitter {
       text.declare_ahead(phases_.list[0], ahead);
       kernel.line("#pragma unroll");
       kernel.line("for (uint ahead = 0u; ahead < {}u; ++ahead) {{", ahead);
-      kernel.line("const uint row_ahead = min(row + ahead * {}u, {} - 1u);", rows_at_once(), stop);
+      // Past the end it reads its first row again: another thread may be writing its own.
+      kernel.line("const uint row_ahead = row + ahead * {0}u < {1} ? row + ahead * {0}u : row;", rows_at_once(), stop);
       text.define_places(0, group_.split, "row_ahead", true);
       text.load_ahead(phases_.list[0]);
       kernel.line("}");
