@@ -10,7 +10,7 @@ std::uint64_t hash_of(const Value& value) {
   for (const ValueId input : value.inputs) {
     if (input >= 0) hash = base::mix(hash, static_cast<std::uint64_t>(input));
   }
-  hash = base::mix(base::mix(hash, value.shape), static_cast<std::uint64_t>(value.argument + 1));
+  hash = base::mix(base::mix(hash, value.shape), static_cast<std::uint64_t>(value.argument) + 1);
   return base::mix(hash, ops::hash_of(value.attributes));
 }
 
