@@ -62,9 +62,9 @@ struct PairOf<float> {
   typedef float2 type;
 };
 
-inline float2 floats_of(half2 both) { return make_float2(float(both.x), float(both.y)); }
-inline float2 floats_of(bfloat2 both) { return make_float2(both); }
-inline float2 floats_of(float2 both) { return both; }
+inline float2 floats_of(thread const half2& both) { return make_float2(float(both.x), float(both.y)); }
+inline float2 floats_of(thread const bfloat2& both) { return make_float2(both); }
+inline float2 floats_of(thread const float2& both) { return both; }
 
 template <class T>
 float2 read_pair(device const T* data, long at) {
