@@ -12,6 +12,17 @@ ValueId Rewriter::add(Value value) {
 
 ValueId Rewriter::make(const Value& reason, ops::Op op, std::initializer_list<ValueId> inputs,
                        ops::Attributes attributes, const ops::Description& given) {
+  return share_or_add(described(reason, op, inputs, std::move(attributes), given));
+}
+
+ValueId Rewriter::product(const Value& reason, ValueId a, ValueId b, DType dtype) {
+  Value value = described(reason, ops::Op::matmul, {a, b}, {}, {DType::float32, {}});
+  value.dtype = dtype;
+  return share_or_add(std::move(value));
+}
+
+Value Rewriter::described(const Value& reason, ops::Op op, std::initializer_list<ValueId> inputs,
+                          ops::Attributes attributes, const ops::Description& given) const {
   Value value;
   value.op = op;
   value.origin = reason.origin;
@@ -27,6 +38,10 @@ ValueId Rewriter::make(const Value& reason, ops::Op op, std::initializer_list<Va
   value.dtype = result.dtype;
   value.shape = result.shape;
   value.strides = contiguous_strides(value.shape);
+  return value;
+}
+
+ValueId Rewriter::share_or_add(Value value) {
   const std::uint64_t hash = hash_of(value);
   const auto [first, last] = made_.equal_range(hash);
   const auto same =

@@ -41,8 +41,8 @@ class Rewriter {
                const ops::Description& given = {DType::float32, {}});
   /// The elements of `x`, counted in row-major order, at these places.
   ValueId view(const Value& reason, ValueId x, const Shape& sizes, const Strides& strides);
-  /// Gives a product the type of its result, which may be another one than its factors'.
-  void set_dtype(ValueId product, DType dtype) { values_[static_cast<std::size_t>(product)].dtype = dtype; }
+  /// A product whose result has this type, which may be another one than its factors'.
+  ValueId product(const Value& reason, ValueId a, ValueId b, DType dtype);
   ValueId reshape(const Value& reason, ValueId x, const Shape& sizes);
   /// The elements of `x`, taken as an array of the sizes `as`, with that array's axes in another order.
   ValueId permute(const Value& reason, ValueId x, const Shape& as, std::initializer_list<int> order);
@@ -50,6 +50,10 @@ class Rewriter {
   ValueId transpose(const Value& reason, ValueId x);
 
  private:
+  /// A value of an operator, with the type and shape that its rules give.
+  Value described(const Value& reason, ops::Op op, std::initializer_list<ValueId> inputs, ops::Attributes attributes,
+                  const ops::Description& given) const;
+  ValueId share_or_add(Value value);
   void finish();
 
   Program& program_;

@@ -11,9 +11,8 @@ namespace russet {
 namespace {
 
 /// A device that takes two launches for each column group, and one for the second ones of several.
-class TwoLaunches final : public compile::Target {
+class TwoLaunches final : public PlansAlone {
  public:
-  std::unique_ptr<compile::Kernel> compile(const compile::Step&) const override { return std::make_unique<Nothing>(); }
   std::optional<compile::Stages> stages(const compile::Step& step) const override {
     const compile::Group& group = std::get<compile::Group>(step);
     if (group.kind != compile::Group::Kind::column) return std::nullopt;
@@ -70,10 +69,9 @@ TEST(Passes, StagesLetResultsShareAStep) {
 }
 
 /// A device on which all column sums may share a step, wherever they are.
-class AllTogether final : public compile::Target {
+class AllTogether final : public PlansAlone {
  public:
   explicit AllTogether(std::size_t members) : members_(members) {}
-  std::unique_ptr<compile::Kernel> compile(const compile::Step&) const override { return std::make_unique<Nothing>(); }
   compile::Sharing sharing(const compile::Step& step) const override {
     return std::holds_alternative<compile::Group>(step) ? compile::Sharing{"sum", "sum"} : compile::Sharing{};
   }
@@ -133,9 +131,8 @@ TEST(Passes, BundlesHoldTemporariesWhereThePeakIsNot) {
 }
 
 /// A device on which running sums may share a step, and sums of columns another one, but one bundle waits at a time.
-class OneWaits final : public compile::Target {
+class OneWaits final : public PlansAlone {
  public:
-  std::unique_ptr<compile::Kernel> compile(const compile::Step&) const override { return std::make_unique<Nothing>(); }
   compile::Sharing sharing(const compile::Step& step) const override {
     const char* const kind = std::holds_alternative<compile::Group>(step) ? "sum" : "running sum";
     return {kind, kind};

@@ -488,10 +488,9 @@ TEST(Passes, BundleKeepsTheOrderOfWhatDependsOnEachOther) {
 }
 
 /// A device whose kernels take few arrays.
-class FewAccesses final : public compile::Target {
+class FewAccesses final : public PlansAlone {
  public:
   static constexpr int most = 8;
-  std::unique_ptr<compile::Kernel> compile(const compile::Step&) const override { return std::make_unique<Nothing>(); }
   int max_accesses() const override { return most; }
 };
 

@@ -9,9 +9,8 @@ namespace russet {
 namespace {
 
 /// A device that has kernels for attention, and prefers products.
-class PrefersProducts final : public compile::Target {
+class PrefersProducts final : public PlansAlone {
  public:
-  std::unique_ptr<compile::Kernel> compile(const compile::Step&) const override { return std::make_unique<Nothing>(); }
   bool has_attention(DType) const override { return true; }
   bool prefers_attention(const compile::Primitive&) const override { return false; }
 };

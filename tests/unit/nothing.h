@@ -1,5 +1,6 @@
 #pragma once
-// Nothing: a kernel for targets that are asked for plans alone.
+// Nothing, and PlansAlone: a kernel, and a device that has no other, for tests that look at plans.
+#include <memory>
 #include <string>
 
 #include "compile/step.h"
@@ -10,6 +11,11 @@ class Nothing final : public compile::Kernel {
  public:
   void run(const compile::Bindings&) const override {}
   std::string name() const override { return "nothing"; }
+};
+
+class PlansAlone : public compile::Target {
+ public:
+  std::unique_ptr<compile::Kernel> compile(const compile::Step&) const override { return std::make_unique<Nothing>(); }
 };
 
 }  // namespace russet

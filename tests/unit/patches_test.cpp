@@ -3,8 +3,8 @@
 
 #include "compile/passes/passes.h"
 #include "compile/plan.h"
+#include "convolution_case.h"
 #include "nothing.h"
-#include "small_program.h"
 #include "without_pass.h"
 
 namespace russet {
@@ -13,32 +13,19 @@ namespace {
 using compile::ValueId;
 using ops::Op;
 
-class PrefersProducts final : public compile::Target {
+class PrefersProducts final : public PlansAlone {
  public:
-  std::unique_ptr<compile::Kernel> compile(const compile::Step&) const override { return std::make_unique<Nothing>(); }
   bool prefers_products(const compile::Primitive&) const override { return true; }
 };
 
-struct Case {
-  ops::Window window;
-  Shape image, weight, result;
-};
+using Case = testing::ConvolutionCase;
 
 /// Patches of 2 x 3.
 const Case tiled{{.stride = {2, 3}}, {2, 4, 6, 9}, {5, 4, 2, 3}, {2, 5, 3, 3}};
 
-/// A convolution and its two gradients, all kept.
+/// A convolution and its two gradients.
 testing::SmallProgram convolutions(const Case& c) {
-  testing::SmallProgram small;
-  const ValueId image = small.leaf(DType::float32, c.image);
-  const ValueId weight = small.leaf(DType::float32, c.weight);
-  const ValueId gradient = small.leaf(DType::float32, c.result);
-  ops::Window window = c.window;
-  window.kernel = {static_cast<std::int32_t>(c.weight[2]), static_cast<std::int32_t>(c.weight[3])};
-  small.output(small.add(Op::convolution, DType::float32, c.result, {image, weight}, c.window));
-  small.output(small.add(Op::convolution_input, DType::float32, c.image, {gradient, weight}, c.window));
-  small.output(small.add(Op::convolution_weight, DType::float32, c.weight, {image, gradient}, window));
-  return small;
+  return testing::convolutions(c, {Op::convolution, Op::convolution_input, Op::convolution_weight});
 }
 
 int count(const compile::Program& program, Op op) {
@@ -53,19 +40,22 @@ bool becomes_products(const Case& c, const compile::Target& target) {
 
 TEST(Patches, AreProductsWithTheSameResults) {
   testing::SmallProgram small = convolutions(tiled);
-  const std::vector<testing::Values> leaves{testing::integers(DType::float32, tiled.image, 1),
-                                            testing::integers(DType::float32, tiled.weight, 2),
-                                            testing::integers(DType::float32, tiled.result, 3)};
-  const auto expected = testing::evaluate(small.program, leaves);
-  compile::passes::patches(small.program, PrefersProducts());
+  testing::expect_same_results(tiled, small.program,
+                               [&] { compile::passes::patches(small.program, PrefersProducts()); });
   EXPECT_EQ(count(small.program, Op::matmul), 3);
   EXPECT_EQ(count(small.program, Op::convolution), 0);
-  const auto found = testing::evaluate(small.program, leaves);
-  ASSERT_EQ(found.size(), expected.size());
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    EXPECT_EQ(found[i].shape, expected[i].shape);
-    EXPECT_EQ(found[i].values, expected[i].values);
+}
+
+// Both are computed from the same factors.
+TEST(Patches, KeepTheTypesOfTheirResults) {
+  testing::SmallProgram small = testing::convolutions(tiled, {Op::convolution, Op::convolution}, DType::bfloat16);
+  small.program.values.back().dtype = DType::float32;
+  compile::passes::patches(small.program, PrefersProducts());
+  std::vector<DType> types;
+  for (const compile::Value& value : small.program.values) {
+    if (value.op == Op::matmul) types.push_back(value.dtype);
   }
+  EXPECT_EQ(types, (std::vector<DType>{DType::bfloat16, DType::float32}));
 }
 
 TEST(Patches, AreNoWindowsThatOverlapOrLeaveGaps) {
@@ -80,13 +70,7 @@ TEST(Patches, AreNoWindowsThatOverlapOrLeaveGaps) {
   EXPECT_FALSE(becomes_products(padded, target));
 }
 
-/// A device that says nothing of it.
-class Plain final : public compile::Target {
- public:
-  std::unique_ptr<compile::Kernel> compile(const compile::Step&) const override { return std::make_unique<Nothing>(); }
-};
-
-TEST(Patches, StayConvolutionsWhereADevicePrefersThem) { EXPECT_FALSE(becomes_products(tiled, Plain())); }
+TEST(Patches, StayConvolutionsWhereADevicePrefersThem) { EXPECT_FALSE(becomes_products(tiled, PlansAlone())); }
 
 TEST(Passes, PatchesOfAnImageAreCopiedOnce) {
   const compile::Plan plan = compile::make_plan(convolutions(tiled).program, PrefersProducts());

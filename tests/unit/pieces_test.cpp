@@ -15,11 +15,6 @@ using compile::ValueId;
 using ops::Op;
 using ops::View;
 
-class Plain final : public compile::Target {
- public:
-  std::unique_ptr<compile::Kernel> compile(const compile::Step&) const override { return std::make_unique<Nothing>(); }
-};
-
 const Shape whole{4, 6};
 
 /// The sum of columns of `widths` at `starts`, put into zeros of [4, 6] each.
@@ -54,7 +49,7 @@ int count(const compile::Program& program, Op op) {
 compile::Program after(compile::Program program) {
   const std::vector<testing::Values> leaves = leaves_of(program);
   const auto expected = testing::evaluate(program, leaves);
-  compile::passes::pieces(program, Plain());
+  compile::passes::pieces(program, PlansAlone());
   const auto found = testing::evaluate(program, leaves);
   EXPECT_EQ(found.size(), expected.size());
   for (std::size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i].values, expected[i].values);
@@ -98,7 +93,7 @@ TEST(Pieces, AreNoOverwritesOfOtherNumbers) {
 }
 
 TEST(Passes, PiecesAreWrittenWhereTheyBelong) {
-  const compile::Plan plan = compile::make_plan(sum_of_columns({4, 0, 1}, {2, 1, 3}).program, Plain());
+  const compile::Plan plan = compile::make_plan(sum_of_columns({4, 0, 1}, {2, 1, 3}).program, PlansAlone());
   EXPECT_EQ(plan.program.steps.size(), 3U);
   EXPECT_EQ(plan.moved_bytes, 2 * sizeof(float) * static_cast<std::size_t>(numel(whole)));
 }

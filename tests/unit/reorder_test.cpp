@@ -12,9 +12,8 @@ namespace russet {
 namespace {
 
 /// A device whose convolutions take channels side by side alone.
-class ChannelsLast final : public compile::Target {
+class ChannelsLast final : public PlansAlone {
  public:
-  std::unique_ptr<compile::Kernel> compile(const compile::Step&) const override { return std::make_unique<Nothing>(); }
   std::optional<Strides> required_strides(const compile::Primitive& contraction, int operand) const override {
     if (contraction.op == ops::Op::matmul) return std::nullopt;
     return compile::channels_last(compile::operand_of(contraction, operand).sizes);

@@ -5,8 +5,8 @@
 
 #include "compile/passes/passes.h"
 #include "compile/plan.h"
+#include "convolution_case.h"
 #include "nothing.h"
-#include "small_program.h"
 #include "without_pass.h"
 
 namespace russet {
@@ -15,33 +15,16 @@ namespace {
 using compile::ValueId;
 using ops::Op;
 
-class PrefersDepth final : public compile::Target {
+class PrefersDepth final : public PlansAlone {
  public:
-  std::unique_ptr<compile::Kernel> compile(const compile::Step&) const override { return std::make_unique<Nothing>(); }
   bool prefers_space_to_depth(const compile::Primitive&) const override { return true; }
 };
 
-struct Case {
-  ops::Window window;
-  Shape image, weight, result;
-};
+using Case = testing::ConvolutionCase;
 
-/// A convolution and the gradient for its weight, both kept.
+/// A convolution and the gradient for its weight.
 testing::SmallProgram convolutions(const Case& c) {
-  testing::SmallProgram small;
-  const ValueId image = small.leaf(DType::float32, c.image);
-  const ValueId weight = small.leaf(DType::float32, c.weight);
-  const ValueId gradient = small.leaf(DType::float32, c.result);
-  ops::Window window = c.window;
-  window.kernel = {static_cast<std::int32_t>(c.weight[2]), static_cast<std::int32_t>(c.weight[3])};
-  small.output(small.add(Op::convolution, DType::float32, c.result, {image, weight}, c.window));
-  small.output(small.add(Op::convolution_weight, DType::float32, c.weight, {image, gradient}, window));
-  return small;
-}
-
-std::vector<testing::Values> leaves_of(const Case& c) {
-  return {testing::integers(DType::float32, c.image, 1), testing::integers(DType::float32, c.weight, 2),
-          testing::integers(DType::float32, c.result, 3)};
+  return testing::convolutions(c, {Op::convolution, Op::convolution_weight});
 }
 
 /// The stride along the image's height of all convolutions that are left.
@@ -55,15 +38,9 @@ std::vector<std::int32_t> strides_of(const compile::Program& program) {
 
 void expect_no_stride_and_the_same_results(const Case& c) {
   testing::SmallProgram small = convolutions(c);
-  const auto expected = testing::evaluate(small.program, leaves_of(c));
-  compile::passes::space_to_depth(small.program, PrefersDepth());
+  testing::expect_same_results(c, small.program,
+                               [&] { compile::passes::space_to_depth(small.program, PrefersDepth()); });
   EXPECT_EQ(strides_of(small.program), (std::vector<std::int32_t>{1, 1}));
-  const auto found = testing::evaluate(small.program, leaves_of(c));
-  ASSERT_EQ(found.size(), expected.size());
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    EXPECT_EQ(found[i].shape, expected[i].shape);
-    EXPECT_EQ(found[i].values, expected[i].values);
-  }
 }
 
 void expect_untouched(const Case& c) {
@@ -109,15 +86,9 @@ TEST(SpaceToDepth, LeavesOtherConvolutionsAlone) {
   expect_untouched({dilated, {2, 3, 6, 6}, {4, 3, 3, 3}, {2, 4, 3, 3}});
 }
 
-/// A device that says nothing of it.
-class Plain final : public compile::Target {
- public:
-  std::unique_ptr<compile::Kernel> compile(const compile::Step&) const override { return std::make_unique<Nothing>(); }
-};
-
 TEST(SpaceToDepth, IsForDevicesThatPreferIt) {
   testing::SmallProgram small = convolutions({window_of({2, 2}, {1, 1}), {2, 3, 8, 8}, {4, 3, 3, 3}, {2, 4, 4, 4}});
-  compile::passes::space_to_depth(small.program, Plain());
+  compile::passes::space_to_depth(small.program, PlansAlone());
   EXPECT_EQ(strides_of(small.program), (std::vector<std::int32_t>{2, 2}));
 }
 

@@ -52,9 +52,7 @@ class Decomposer {
   ValueId product(ValueId a, ValueId b) { return make(Op::matmul, {a, b}); }
   /// A product of 16-bit factors in the precision in which it is added up.
   ValueId wide_product(ValueId a, ValueId b) {
-    const ValueId id = product(a, b);
-    if (size_of(type(id)) < 4) rewriter_.set_dtype(id, DType::float32);
-    return id;
+    return size_of(type(a)) < 4 ? rewriter_.product(*old_, a, b, DType::float32) : product(a, b);
   }
   ValueId by_row(Op op, ValueId x) { return make(op, {x}, ops::Axes{1U << (shape(x).rank() - 1)}); }
   ValueId where(ValueId condition, ValueId a, ValueId b) { return make(Op::where, {condition, a, b}); }

@@ -86,11 +86,7 @@ class Products {
   ValueId transpose(ValueId x) { return rewriter_.transpose(value_, x); }
 
   /// In the convolution's type.
-  ValueId product(ValueId a, ValueId b) {
-    const ValueId id = rewriter_.make(value_, Op::matmul, {a, b});
-    rewriter_.set_dtype(id, value_.dtype);
-    return id;
-  }
+  ValueId product(ValueId a, ValueId b) { return rewriter_.product(value_, a, b, value_.dtype); }
 
   ValueId matrix_of_weight(ValueId weight) {
     return rewriter_.reshape(value_, weight, {patches_.features, patches_.elements()});
