@@ -33,7 +33,8 @@ Conv2dOptions depthwise(std::int64_t channels, std::int64_t stride, std::int64_t
   return {.stride = stride, .padding = padding, .dilation = dilation, .groups = channels};
 }
 
-// Lines shorter and longer than a strip, fewer and more channels than a threadgroup takes, windows at every border.
+// Lines shorter and longer than a strip, whole strips of eight and of seven, fewer and more channels than a threadgroup
+// takes, windows at every border.
 const Case cases[] = {
     {{2, 6, 9, 11}, 3, depthwise(6, 1, 1)},     {{1, 70, 5, 8}, 3, depthwise(70, 1, 1)},
     {{3, 34, 7, 7}, 5, depthwise(34, 1, 2)},    {{2, 66, 4, 19}, 7, depthwise(66, 1, 3)},
@@ -43,6 +44,9 @@ const Case cases[] = {
     {{2, 6, 8, 9}, 1, depthwise(6, 1, 0)},      {{2, 6, 8, 9}, 2, depthwise(6, 2, 0)},
     {{2, 5, 8, 9}, 3, depthwise(5, 1, 1)},      {{9, 8, 33, 5}, 3, depthwise(8, 1, 1)},
     {{0, 6, 8, 9}, 3, depthwise(6, 1, 1)},      {{1, 6, 10, 9}, 9, depthwise(6, 1, 4)},
+    {{2, 6, 10, 24}, 7, depthwise(6, 1, 3)},    {{2, 4, 8, 21}, 5, depthwise(4, 1, 2)},
+    {{1, 6, 14, 32}, 3, depthwise(6, 2, 1)},    {{2, 4, 13, 14}, 3, depthwise(4, 1, 1)},
+    {{1, 4, 11, 8}, 5, depthwise(4, 1, 2)},     {{1, 4, 9, 24}, 3, depthwise(4, 1, 9, 9)},
 };
 
 std::string name_of_case(const Case& one) { return fmt::format("{}, {} taps", to_string(one.x), one.kernel); }
@@ -115,6 +119,37 @@ TEST_P(Depthwise, WithWhatComesBeforeAndAfter) {
       return Results{y, x.grad(), w.grad(), bias.grad(), gamma.grad()};
     };
     EXPECT_EQ(difference(run(device), run(reference), 1e-4), "") << name_of_case(one);
+  }
+}
+
+// What becomes of a result in the kernel: of pairs of channels, or of one by one where a bias begins at an odd place.
+TEST_P(Depthwise, WithWhatComesAfter) {
+  const NoGrad no_grad;
+  for (const std::size_t place : {0, 1, 16, 17, 18}) {
+    const Case& one = cases[place];
+    const std::int64_t channels = one.x[1];
+    for (const DType type : {DType::float32, DType::bfloat16}) {
+      const auto run = [&](Device on) {
+        restart();
+        const Tensor x = numbers(one.x, on, type);
+        const Tensor w = numbers({channels, 1, one.kernel, one.kernel}, on, type);
+        const Tensor even_bias = numbers({channels}, on, type);
+        const Tensor odd_bias = numbers({channels + 1}, on, type).slice(0, {1, channels + 1});
+        const Shape sizes = conv2d(x, w, {}, one.options).sizes();
+        const Tensor neighbours = numbers({sizes[0], sizes[2], sizes[3], channels}, on, type).permute({0, 3, 1, 2});
+        flush();
+        Results results;
+        for (const Tensor& bias : {even_bias, odd_bias}) {
+          results.push_back(neighbours + relu(conv2d(x, w, bias, one.options)));
+          flush();
+          results.push_back(neighbours + dropout(relu(conv2d(x, w, bias, one.options)), 0.5, true));
+          flush();
+        }
+        return results;
+      };
+      EXPECT_EQ(difference(run(device), run(reference), type == DType::float32 ? 1e-5 : 2e-2), "")
+          << name_of_case(one) << ", " << name_of(type);
+    }
   }
 }
 

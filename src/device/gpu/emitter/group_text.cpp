@@ -65,16 +65,15 @@ bool needs_wide_index(const Group& group) {
                      [&](const Access& access) { return access.slot >= 0 && reach(access, group.space) >= limit; });
 }
 
-int vector_width(const Group& group, int inner) {
-  constexpr int width = 4;
-  if (inner < 0 || group.space[inner] % width != 0) return 1;
+int vector_width(const Group& group, int inner, int widest) {
+  if (inner < 0 || group.space[inner] % widest != 0) return 1;
   bool any = false;
   for (const Access& access : group.accesses) {
     if (access.slot < 0 || access.strides[inner] == 0) continue;
-    if (!is_aligned(access, inner, width)) return 1;
+    if (!is_aligned(access, inner, widest)) return 1;
     any = true;
   }
-  return any ? width : 1;
+  return any ? widest : 1;
 }
 
 GroupText::GroupText(const Group& group, const Phases& phases, const Walk& walk, KernelText& kernel, GroupPart part)
@@ -376,7 +375,9 @@ std::string GroupText::load(int position) const {
   const Instruction& in = at(position);
   if (is_contraction(in)) {
     // Before rounding, as the epilogue may have it; integers wrap.
-    return is_floating(in.dtype) ? "sum" : rounded(in.dtype, fmt::format("{}(sum)", register_type(in.dtype)));
+    const std::string_view sum = walk_.width > 1 ? "sum[k]" : "sum";
+    return is_floating(in.dtype) ? std::string(sum)
+                                 : rounded(in.dtype, fmt::format("{}({})", register_type(in.dtype), sum));
   }
   const std::string& pointer = pointers_[index_of(in.access)];
   if (!is_full(in)) return loaded(in.dtype, fmt::format("{}[{}]", pointer, offset_of(in.access, false)));
@@ -429,29 +430,40 @@ std::vector<int> GroupText::vector_loads(const Phase& phase) const {
   std::vector<int> positions;
   for (const int position : phase.full) {
     const Instruction& in = at(position);
-    if (in.kind == Kind::load && is_vector(in.access) && !is_common_[index_of(position)]) positions.push_back(position);
+    if (in.kind == Kind::load && !is_contraction(in) && is_vector(in.access) && !is_common_[index_of(position)])
+      positions.push_back(position);
   }
   return positions;
 }
 
+std::string GroupText::vector_type(int position) const {
+  return fmt::format("{}{}", stored_type(at(position).dtype), walk_.width);
+}
+
 std::string GroupText::vector_at(int position, bool inner) const {
-  const Instruction& in = at(position);
-  return fmt::format("*(device const {}4*)({} + {})", stored_type(in.dtype), pointers_[index_of(in.access)],
-                     offset_of(in.access, inner));
+  const int access = at(position).access;
+  return fmt::format("*(device const {}*)({} + {})", vector_type(position), pointers_[index_of(access)],
+                     offset_of(access, inner));
+}
+
+template <class TextOf>
+std::string GroupText::listed(const TextOf& text_of) const {
+  std::string list;
+  for (int i = 0; i < walk_.width; ++i) list += (i == 0 ? "" : ", ") + text_of(component[index_of(i)]);
+  return list;
 }
 
 void GroupText::define_elements(int position, std::string_view vector) {
   const DType dtype = at(position).dtype;
   if (is_floating(dtype) && stored_type(dtype) != register_type(dtype)) {
-    kernel_.line("const float4 f{} = make_float4({});", position, vector);
-    kernel_.line("const float x{0}[4] = {{f{0}.x, f{0}.y, f{0}.z, f{0}.w}};", position);
+    const std::string floats = fmt::format("f{}", position);
+    kernel_.line("const float{0} {1} = make_float{0}({2});", walk_.width, floats, vector);
+    kernel_.line("const float x{}[{}] = {{{}}};", position, walk_.width,
+                 listed([&](char c) { return fmt::format("{}.{}", floats, c); }));
     return;
   }
-  std::string list;
-  for (const char c : component) {
-    list += (list.empty() ? "" : ", ") + loaded(dtype, fmt::format("{}.{}", vector, c));
-  }
-  kernel_.line("const {} x{}[4] = {{{}}};", register_type(dtype), position, list);
+  kernel_.line("const {} x{}[{}] = {{{}}};", register_type(dtype), position, walk_.width,
+               listed([&](char c) { return loaded(dtype, fmt::format("{}.{}", vector, c)); }));
 }
 
 void GroupText::load_uniforms() {
@@ -467,7 +479,7 @@ void GroupText::load_common(const Phase& phase, int first, int last) {
     const Strides& strides = group_.accesses[index_of(at(position).access)].strides;
     if (!std::all_of(strides.begin() + first, strides.begin() + last, [](auto stride) { return stride == 0; }))
       continue;
-    kernel_.line("const {}4 l{} = {};", stored_type(at(position).dtype), position, vector_at(position, false));
+    kernel_.line("const {} l{} = {};", vector_type(position), position, vector_at(position, false));
     define_elements(position, fmt::format("l{}", position));
     is_common_[index_of(position)] = true;
   }
@@ -489,7 +501,7 @@ int GroupText::items_ahead(const Phase& phase) const {
 void GroupText::declare_ahead(const Phase& phase, int items) {
   loads_ahead_ = true;
   for (const int position : vector_loads(phase)) {
-    kernel_.line("{}4 l{}[{}];", stored_type(at(position).dtype), position, items);
+    kernel_.line("{} l{}[{}];", vector_type(position), position, items);
   }
 }
 
@@ -509,7 +521,7 @@ void GroupText::open_lanes(const Phase& phase) {
   }
   for (const int position : vector_loads(phase)) {
     if (!loads_ahead_) {
-      kernel_.line("const {}4 l{} = {};", stored_type(at(position).dtype), position, vector_at(position, true));
+      kernel_.line("const {} l{} = {};", vector_type(position), position, vector_at(position, true));
     }
     define_elements(position, loads_ahead_ ? fmt::format("l{}[ahead]", position) : fmt::format("l{}", position));
   }
@@ -549,7 +561,8 @@ void GroupText::close_lanes(const Phase& phase) {
     for (int k = 0; k < walk_.width; ++k) {
       list += (k == 0 ? "" : ", ") + stored(in.dtype, fmt::format("y{}[{}]", store, k));
     }
-    kernel_.line("*(device {}4*)({}) = make_{}4({});", stored_type(in.dtype), target, stored_type(in.dtype), list);
+    const std::string type = vector_type(store);
+    kernel_.line("*(device {}*)({}) = make_{}({});", type, target, type, list);
   }
 }
 

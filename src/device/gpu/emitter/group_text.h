@@ -22,9 +22,9 @@ struct Walk {
 bool is_aligned(const compile::Access& access, int inner, int width);
 /// Whether positions in every access, and in the space, fit 31 bits.
 bool needs_wide_index(const compile::Group& group);
-/// The width (1 or 4) in which a group can be walked along an axis: 4 where whatever varies along it is contiguous and
-/// aligned.
-int vector_width(const compile::Group& group, int inner);
+/// The width in which a group can be walked along an axis: `widest` (4, or 2) where whatever varies along it is
+/// contiguous and aligned, else 1.
+int vector_width(const compile::Group& group, int inner, int widest = 4);
 
 /// The part of a group that a kernel runs: all of it, everything up to and including the first reductions, or what
 /// follows them.
@@ -92,6 +92,10 @@ class GroupText {
   bool draws_vectors(const compile::Instruction& in) const;
   /// The positions of a phase's loads of vectors that come with their item, as opposed to before a loop.
   std::vector<int> vector_loads(const Phase& phase) const;
+  std::string vector_type(int position) const;
+  /// A list of what text_of('x'), text_of('y') ... give for the vector's components.
+  template <class TextOf>
+  std::string listed(const TextOf& text_of) const;
   std::string vector_at(int position, bool inner) const;
   void define_elements(int position, std::string_view vector);
   void open_lanes(const Phase& phase);
@@ -101,7 +105,7 @@ class GroupText {
   std::string offset_of(int access, bool inner) const;
   std::string load(int position) const;
   bool is_full(const compile::Instruction& in) const;
-  /// Epilogues: whether this reads the contraction's result, which the text calls "sum".
+  /// Epilogues: whether this reads the contraction's result, which the text calls "sum" (an array of a vector's).
   bool is_contraction(const compile::Instruction& in) const;
   /// The stride of an access along the walk's inner axis.
   std::int64_t inner_stride(int access) const;

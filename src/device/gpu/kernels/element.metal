@@ -46,37 +46,30 @@ void write_element(device T* data, long at, S value) {
   data[at] = T(value);
 }
 
-/// Two neighbours as one access, the first of which lies at an even place.
+/// Two neighbours as they are stored, the first of which lies at an even place: bits that move as one.
 template <class T>
-struct PairOf;
-template <>
-struct PairOf<half> {
-  typedef half2 type;
-};
-template <>
-struct PairOf<bfloat> {
-  typedef bfloat2 type;
+struct PairOf {
+  typedef uint type;
 };
 template <>
 struct PairOf<float> {
   typedef float2 type;
 };
 
-inline float2 floats_of(thread const half2& both) { return make_float2(float(both.x), float(both.y)); }
-inline float2 floats_of(thread const bfloat2& both) { return make_float2(both); }
-inline float2 floats_of(thread const float2& both) { return both; }
+inline uint pair_of(half x, half y) { return as_type<uint>(make_half2(x, y)); }
+inline uint pair_of(bfloat x, bfloat y) { return as_type<uint>(make_bfloat2(x, y)); }
+inline float2 pair_of(float x, float y) { return make_float2(x, y); }
 
-template <class T>
-float2 read_pair(device const T* data, long at) {
-  const typename PairOf<T>::type both = *(device const typename PairOf<T>::type*)(data + at);
-  return floats_of(both);
-}
+// The values of a pair of the first argument's type.
+inline float2 floats_of(half, uint pair) { return make_float2(as_type<half2>(pair)); }
+inline float2 floats_of(bfloat, uint pair) { return make_float2(as_type<bfloat2>(pair)); }
+inline float2 floats_of(float, float2 pair) { return pair; }
 
 inline void write_pair(device half* data, long at, float2 pair) {
-  *(device half2*)(data + at) = make_half2(half(pair.x), half(pair.y));
+  *(device uint*)(data + at) = pair_of(half(pair.x), half(pair.y));
 }
 inline void write_pair(device bfloat* data, long at, float2 pair) {
-  *(device bfloat2*)(data + at) = make_bfloat2(bfloat(pair.x), bfloat(pair.y));
+  *(device uint*)(data + at) = pair_of(bfloat(pair.x), bfloat(pair.y));
 }
 inline void write_pair(device float* data, long at, float2 pair) { *(device float2*)(data + at) = pair; }
 

@@ -52,22 +52,26 @@ class Writer {
     division.row_tiles = divide_up(images * divide_up(height, lines), line_threads / pairs_);
     division.column_tiles = divide_up(c_.batches(), 2 * pairs_);
     const bool transposed = shared_.primitive().op == Op::convolution_input;
-    std::vector<Call> calls = shared_.calls(division, true, [&](const VisitorText& visitor) {
-      const std::string body = fmt::format(
-          "  depthwise_lines<{}, {}, {}, {}, {}u, {}u, {}>(left_source, right_source, visitor, {}, memory, "
-          "group_id.x, thread_id);\n",
-          axis(0, transposed), axis(1, transposed), shared_.offset_type(), pixel_stride(shared_.left()), pairs_,
-          line_threads, lines, shared_.product_of(visitor));
-      return call(body, static_cast<std::uint32_t>(line_threads), kernel_[0] * kernel_[1], visitor, division,
-                  lines > 1 ? 3 : 1);
-    });
+    const VisitorText visitor = shared_.strip_visitor(static_cast<int>(strip(transposed)));
+    std::string body = fmt::format(
+        "  depthwise_lines<{}, {}, {}, {}, {}u, {}u, {}>(left_source, right_source, visitor, {}, memory, group_id.x, "
+        "thread_id);\n",
+        axis(0, transposed), axis(1, transposed), shared_.offset_type(), pixel_stride(shared_.left()), pairs_,
+        line_threads, lines, shared_.product_of(visitor));
+    std::vector<Call> calls;
+    calls.push_back(call(std::move(body), static_cast<std::uint32_t>(line_threads),
+                         kernel_[0] * kernel_[1] * (pairs_ + 1), visitor, division, 2));
     return std::make_unique<GpuKernel>(shared_.context(), "depthwise", std::move(calls));
   }
 
-  /// See depthwise_lines. Each sum has a copy of the epilogue's text.
+  bool is_half() const { return size_of(shared_.type()) == 2; }
+
+  /// See depthwise_lines: as many as leave enough registers for what is read ahead, and few lines without a partner.
   std::int64_t lines_of_a_thread() const {
     const bool neighbours_read_neighbours = window_.stride[0] == 1 && window_.dilation[0] == 1;
-    return neighbours_read_neighbours && shared_.primitive().epilogue.code.empty() ? 2 : 1;
+    if (!neighbours_read_neighbours) return 1;
+    constexpr std::int64_t short_images = 8;
+    return is_half() && length(0) > short_images ? 3 : 2;
   }
 
   KernelPtr weight_gradient() const {
@@ -81,7 +85,8 @@ class Writer {
           "group_id.x, thread_id);\n",
           axis(0, false), axis(1, false), shared_.offset_type(), pixel_stride(shared_.left()),
           pixel_stride(shared_.right()), pairs_, slices, shared_.product_of(visitor));
-      return call(body, threads, std::max<std::int64_t>(slices - 1, 1) * kernel_[0] * kernel_[1], visitor, division);
+      return call(body, threads, std::max<std::int64_t>(slices - 1, 1) * kernel_[0] * kernel_[1] * pairs_, visitor,
+                  division, is_half() ? 3 : 1);
     });
     return std::make_unique<GpuKernel>(shared_.context(), fmt::format("depthwise, lines in {} parts", division.splits),
                                        std::move(calls), shared_.partial_bytes(division));
@@ -101,9 +106,10 @@ class Writer {
     return division;
   }
 
-  Call call(std::string body, std::uint32_t threads, std::int64_t taps, const VisitorText& visitor,
-            const Division& division, std::uint32_t resident = 1) const {
-    const Piece::Array memory{"float2", "memory", fmt::format("{}", taps * pairs_)};
+  /// `pairs`: of numbers in group memory.
+  Call call(std::string body, std::uint32_t threads, std::int64_t pairs, const VisitorText& visitor,
+            const Division& division, std::uint32_t resident) const {
+    const Piece::Array memory{"float2", "memory", fmt::format("{}", pairs)};
     return shared_.product_call({"depthwise",
                                  threads,
                                  std::move(body),
@@ -116,9 +122,23 @@ class Writer {
 
   static std::int64_t pixel_stride(const Operand& image) { return image.access.strides[3]; }
 
+  /// Pixels that are computed for, along an axis, and pixels from which they are.
+  std::int64_t length(std::size_t which) const {
+    const bool weight = shared_.primitive().op == Op::convolution_weight;
+    return std::max<std::int64_t>((weight ? c_.right_step : c_.left_line).sizes[which], 1);
+  }
+  std::int64_t source_length(std::size_t which) const { return which == 0 ? c_.height : c_.width; }
+
+  /// Pixels that a thread takes at a time: all lines of a network's images, as a rule, are multiples of 8 or of 7.
+  std::int64_t strip(bool transposed) const {
+    const bool sevens = length(1) % 8 != 0 && length(1) % 7 == 0 && !(transposed && window_.stride[1] > 1);
+    return sevens ? 7 : 8;
+  }
+
   std::string axis(std::size_t which, bool transposed) const {
-    return fmt::format("DepthwiseAxis<{}, {}, {}, {}, {}>", kernel_[which], window_.stride[which],
-                       window_.padding[which], window_.dilation[which], transposed);
+    return fmt::format("DepthwiseAxis<{}, {}, {}, {}, {}, {}, {}, {}>", kernel_[which], window_.stride[which],
+                       window_.padding[which], window_.dilation[which], transposed, which == 1 ? strip(transposed) : 8,
+                       length(which), source_length(which));
   }
 
   ContractionWriter shared_;

@@ -234,6 +234,73 @@ struct Visitor_@ {{
   return visitor;
 }
 
+namespace {
+
+/// Whether every access along the channels, the last axis, has pairs of floating numbers, or the same for all channels.
+bool lies_in_pairs(const Group& group) {
+  const int inner = group.space.rank() - 1;
+  return vector_width(group, inner, 2) == 2 && std::ranges::all_of(group.accesses, [&](const Access& access) {
+           return access.slot < 0 || access.strides[inner] == 0 || is_floating(access.dtype);
+         });
+}
+
+/// What is the same for all pixels is read once a strip.
+void write_strip(GroupText& text, const Phase& phase, int count) {
+  KernelText& kernel = text.kernel();
+  const bool has_channels = text.walk().inner == 1;
+  text.load_uniforms();
+  if (has_channels) {
+    text.define_places(1, 2, "(channel / 2u)", false);
+    text.load_common(phase, 0, 1);
+  } else {
+    text.define_bases();
+  }
+  kernel.line("#pragma unroll");
+  kernel.line("for (int j = 0; j < {}; ++j) {{", count);
+  kernel.line("if (j >= live) continue;");
+  kernel.line("const float sum[2] = {sums[j].x, sums[j].y};");
+  const std::string row = fmt::format("{}(row + uint(j))", text.item_type());
+  text.define_places(0, 1, has_channels ? row : fmt::format("(({} * values.product.batches + channel) / 2u)", row),
+                     true);
+  text.run_full(phase, [] {});
+  kernel.line("}");
+}
+
+}  // namespace
+
+std::optional<VisitorText> strip_epilogue_visitor(const Primitive& primitive, std::size_t first, std::int64_t channels,
+                                                  int count) {
+  const Group group = ordered_epilogue(primitive);
+  const int rank = group.space.rank();
+  if (rank > 2 || (rank == 2 && group.space[1] != channels) || !lies_in_pairs(group)) return std::nullopt;
+  KernelText kernel("epilogue", 32);
+  for (std::size_t i = 0; i < first; ++i) kernel.bind("char", {});
+  const Phases phases = make_phases(group, false);
+  GroupText text(group, phases, {rank - 1, 2, needs_wide_index(group)}, kernel, GroupPart::all);
+  write_strip(text, phases.list[0], count);
+  const PointerText pointers = pointer_text(kernel, first, kernel.bindings());
+  VisitorText visitor;
+  visitor.take(kernel, first);
+  visitor.declarations = fmt::format(
+      R"(struct Values_@ {{ ContractionValues product; {members}}};
+inline void strip_@(uint channel, uint row, int live, thread const float2* sums, {parameters}constant Values_@& values) {{
+{body}}}
+struct Visitor_@ {{
+{pointers}  constant Values_@* values;
+  void visit_strip(uint channel, uint row, int live, thread const float2* sums) const {{
+    strip_@(channel, row, live, sums, {arguments}*values);
+  }}
+}};
+)",
+      fmt::arg("members", kernel.values().members()), fmt::arg("parameters", pointers.parameters),
+      fmt::arg("body", kernel.body()), fmt::arg("pointers", pointers.members),
+      fmt::arg("arguments", pointers.arguments));
+  visitor.type = "Visitor_@";
+  visitor.values_type = "Values_@";
+  visitor.product = "values.product";
+  return visitor;
+}
+
 void add_visitor(Piece& piece, const VisitorText& visitor, std::string_view values) {
   piece.body = declare(piece, visitor, "visitor", values) + piece.body;
   piece.values_type = visitor.values_type;

@@ -35,6 +35,11 @@ std::string why_no_epilogue(const compile::Primitive& primitive);
 VisitorText epilogue_visitor(const compile::Primitive& primitive, std::size_t first,
                              const EpilogueSums* sums = nullptr);
 
+/// The visitor of strips of `count` neighbouring pixels with two channels each, which depthwise convolutions give
+/// (depthwise.metal), of `rows` pixels with `channels` in all. Nothing if the epilogue's operands do not lie in pairs.
+std::optional<VisitorText> strip_epilogue_visitor(const compile::Primitive& primitive, std::size_t first,
+                                                  std::int64_t channels, int count);
+
 /// Makes `visitor` a variable of the piece's body, bound behind its arguments so far; the piece's values are the
 /// visitor's, or `values` among them is.
 void add_visitor(Piece& piece, const VisitorText& visitor, std::string_view values = "values");

@@ -13,11 +13,11 @@ using compile::Primitive;
 
 namespace {
 
-SourceText memory_source(std::string_view name, std::string_view element, std::string_view offset_type, bool paired,
+SourceText memory_source(std::string_view name, std::string_view element, std::string_view offset_type,
                          const Region& region) {
   SourceText source;
   source.name = name;
-  source.type = fmt::format("Memory<{}, {}{}>", element, offset_type, paired ? ", true" : "");
+  source.type = fmt::format("Memory<{}, {}>", element, offset_type);
   source.bind(element, name, "data", region);
   return source;
 }
@@ -55,13 +55,16 @@ inline float {name}_element_@({item} item, {parameters}{stores}constant {name}_v
 struct {name}_source_@ {{
   typedef float Sum;
   typedef float Key;
+  typedef float2 Pair;
 {members}{flag}  constant {name}_values_@* values;
-  {item} first;
+  {item} first = 0;
 
   void store_elements(bool {set}
-  void start(long offset) {{ first = {item}(offset); }}
+  void start(long offset) {{ first += {item}(offset); }}
   float at({offset} offset) const {{ return {name}_element_@(first + {item}(offset), {arguments}{pass}*values); }}
   float2 pair({offset} offset) const {{ return make_float2(at(offset), at(offset + {offset}(1))); }}
+  float2 no_pair() const {{ return make_float2(0.0f, 0.0f); }}
+  float2 floats(float2 pair) const {{ return pair; }}
   float key({offset} offset) const {{ return at(offset); }}
 }};
 )",
@@ -81,8 +84,12 @@ SourceText source_of(const Primitive& primitive, int input, std::string_view nam
   const Group& prologue = primitive.prologues[static_cast<std::size_t>(input)];
   if (!prologue.code.empty()) return prologue_source(name, prologue, offset_type, first);
   const compile::Operand& operand = primitive.inputs[static_cast<std::size_t>(input)];
-  return memory_source(name, element_type(operand.access.dtype), offset_type,
-                       in_pairs && is_aligned(operand.access, 1, 2), place(operand, false).region);
+  const std::string_view element = element_type(operand.access.dtype);
+  SourceText source = memory_source(name, element, offset_type, place(operand, false).region);
+  if (in_pairs) {
+    source.type = fmt::format("PairedMemory<{}, {}, {}>", element, offset_type, is_aligned(operand.access, 1, 2));
+  }
+  return source;
 }
 
 std::int64_t source_start(const compile::Operand& input) {
