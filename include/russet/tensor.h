@@ -64,6 +64,8 @@ class Tensor {
   }
   /// Copies raw elements in row-major order. Throws ShapeError if their number does not match.
   static Tensor from_bytes(std::span<const std::byte> bytes, const Shape& shape, const TensorOptions& options);
+  /// Zeros that lie in memory at once, as opposed to zeros(), a value that is still to be computed.
+  static Tensor cleared(const Shape& shape, const TensorOptions& options);
 
   bool defined() const { return static_cast<bool>(state_); }
   const Shape& sizes() const;

@@ -69,6 +69,8 @@ class Executor {
   /// Memory for a value made on the host; 64-byte aligned.
   virtual Ref<Buffer> allocate(Device device, std::size_t bytes) = 0;
   virtual void upload(Buffer& target, std::span<const std::byte> bytes) = 0;
+  /// Fills it with zeros.
+  virtual void clear(Buffer& target) = 0;
   virtual void download(const Buffer& source, std::size_t offset, std::span<std::byte> bytes) = 0;
   /// The memory of another device's value, for reading in place of a copy; nullptr where this device cannot have it.
   /// The value is in memory, and nothing that was started writes it.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/function_ref.h"
 #include "graph/counters.h"
 #include "graph/executor.h"
 #include "graph/hoisting.h"
@@ -59,22 +60,42 @@ std::size_t bytes_of(const Tensor& tensor) {
 
 }  // namespace
 
-Tensor Tensor::from_bytes(std::span<const std::byte> bytes, const Shape& shape, const TensorOptions& options) {
+namespace {
+
+graph::NodeInfo info_of(const Shape& shape, const TensorOptions& options) {
   graph::NodeInfo info;
   info.dtype = options.dtype;
   info.device = options.device;
   info.shape = shape;
+  return info;
+}
+
+/// A value whose memory `write` fills.
+Tensor in_memory(graph::NodeInfo info, bool requires_grad, base::FunctionRef<void(graph::Executor&, graph::Buffer&)> write) {
+  graph::Executor& executor = graph::executor_of(info.device);
+  const Ref<graph::Buffer> buffer = executor.allocate(info.device, graph::byte_size(info));
+  write(executor, *buffer);
+  Tensor tensor = graph::wrap(make_ref<graph::Node>(std::move(info), buffer));
+  if (requires_grad) tensor.requires_grad_();
+  return tensor;
+}
+
+}  // namespace
+
+Tensor Tensor::from_bytes(std::span<const std::byte> bytes, const Shape& shape, const TensorOptions& options) {
+  graph::NodeInfo info = info_of(shape, options);
   const std::size_t needed = graph::byte_size(info);
   if (bytes.size() != needed) {
     throw ShapeError(fmt::format("Tensor::from: shape {} of {} takes {} bytes, {} were given", russet::to_string(shape),
                                  name_of(options.dtype), needed, bytes.size()));
   }
-  graph::Executor& executor = graph::executor_of(options.device);
-  const Ref<graph::Buffer> buffer = executor.allocate(options.device, needed);
-  executor.upload(*buffer, bytes);
-  Tensor tensor = graph::wrap(make_ref<graph::Node>(std::move(info), buffer));
-  if (options.requires_grad) tensor.requires_grad_();
-  return tensor;
+  return in_memory(std::move(info), options.requires_grad,
+                   [&](graph::Executor& executor, graph::Buffer& memory) { executor.upload(memory, bytes); });
+}
+
+Tensor Tensor::cleared(const Shape& shape, const TensorOptions& options) {
+  return in_memory(info_of(shape, options), options.requires_grad,
+                   [](graph::Executor& executor, graph::Buffer& memory) { executor.clear(memory); });
 }
 
 const Shape& Tensor::sizes() const { return defined_state(state_).geometry.sizes; }

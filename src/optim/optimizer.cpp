@@ -43,11 +43,8 @@ DType state_dtype(const Shape& shape, const Tensor& parameter) {
 
 /// Memory at once, not a value to be computed: the first step's plan is then that of all others.
 Tensor in_memory(double value, const Shape& shape, const TensorOptions& options) {
+  if (value == 0) return Tensor::cleared(shape, options);
   const auto count = static_cast<std::size_t>(numel(shape));
-  if (value == 0) {
-    const std::vector<std::byte> zeros(count * size_of(options.dtype));
-    return Tensor::from_bytes(zeros, shape, options);
-  }
   if (options.dtype == DType::float64) return Tensor::from(std::vector<double>(count, value), shape, options.device);
   return Tensor::from(std::vector<float>(count, static_cast<float>(value)), shape, options.device).to(options.dtype);
 }

@@ -44,6 +44,8 @@ class DeviceDriver {
   virtual std::byte* allocate(std::size_t bytes) = 0;
   virtual void release(std::byte* memory, std::size_t bytes) = 0;
   virtual void upload(std::byte* target, std::span<const std::byte> source) = 0;
+  /// Fills memory with zeros.
+  virtual void clear(std::byte* target, std::size_t bytes) = 0;
   virtual void download(std::span<std::byte> target, const std::byte* source) = 0;
   /// Whether the host, and with it other devices, can read what lies in this memory of the device, in place: nothing
   /// that was started writes it when this returns. Throws DeviceError if what should lie there was lost.

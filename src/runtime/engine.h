@@ -30,6 +30,7 @@ class Engine final : public graph::Executor {
   void execute(const graph::Work& work, graph::Outcome& outcome) override;
   Ref<graph::Buffer> allocate(Device device, std::size_t bytes) override;
   void upload(graph::Buffer& target, std::span<const std::byte> bytes) override;
+  void clear(graph::Buffer& target) override;
   void download(const graph::Buffer& source, std::size_t offset, std::span<std::byte> bytes) override;
   Ref<graph::Buffer> borrow(Device device, const Ref<graph::Buffer>& memory) override;
   bool runs() const override { return driver_.runs(); }

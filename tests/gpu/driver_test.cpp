@@ -91,6 +91,7 @@ class LazyQueue final : public Queue {
     if (talk_.takes_uploads) uploads_.push_back({target, {source.begin(), source.end()}});
     return talk_.takes_uploads;
   }
+  bool clear(std::byte* target, std::size_t bytes) override { return upload(target, std::vector<std::byte>(bytes)); }
   std::unique_ptr<Submission> submit() override {
     const auto number = static_cast<std::size_t>(talk_.submissions++);
     return std::make_unique<Work>(std::exchange(uploads_, {}), std::exchange(launches_, {}),
@@ -123,6 +124,7 @@ class HostBackend final : public Backend {
     return std::vector<PipelinePtr>(unit.entry_points.size(), std::make_shared<AddOne>());
   }
   bool shares_memory_with_host() const override { return false; }
+  void clear(std::byte* target, std::size_t bytes) override { copy_to_device(target, std::vector<std::byte>(bytes)); }
   void copy_to_device(std::byte* target, std::span<const std::byte> source) override {
     ++talk_.copies_to_device;
     std::copy(source.begin(), source.end(), target);
@@ -286,6 +288,22 @@ TEST_F(GpuDriver, UploadsKeepTheirPlaceAmongLaunches) {
   EXPECT_EQ(read(x), 50);
   EXPECT_EQ(std::to_integer<int>(driver_->peek(z, 8).get()[0]), 8);
   EXPECT_EQ(std::to_integer<int>(driver_->peek(z, 8).get()[7]), 51);
+}
+
+TEST_F(GpuDriver, ClearsMemoryInItsPlaceAmongLaunches) {
+  for (const bool takes_uploads : {true, false}) {
+    talk_.takes_uploads = takes_uploads;
+    std::byte* const x = bytes_of(5);
+    std::byte* const y = bytes_of(0);
+    std::byte* const z = bytes_of(0);
+    add_one(x, y);
+    driver_->clear(x, 8);
+    add_one(x, z);
+    driver_->clear(z, 0);
+    EXPECT_EQ(read(y), 6);
+    EXPECT_EQ(read(x), 0);
+    EXPECT_EQ(read(z), 1);
+  }
 }
 
 TEST_F(GpuDriver, UploadsAreLostWithTheWorkThatTheyWentWith) {

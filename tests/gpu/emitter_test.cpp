@@ -223,6 +223,7 @@ class CountingDriver final : public gpu::Driver {
   std::byte* allocate(std::size_t) override { return nullptr; }
   void release(std::byte*, std::size_t) override {}
   void upload(std::byte*, std::span<const std::byte>) override {}
+  void clear(std::byte*, std::size_t) override {}
   void download(std::span<std::byte>, const std::byte*) override {}
   std::vector<std::shared_ptr<const gpu::Pipeline>> build(std::span<const gpu::CompilationUnit>) override { return {}; }
   void launch(const gpu::Launch&) override {}

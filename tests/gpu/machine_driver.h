@@ -37,6 +37,7 @@ class MachineDriver : public gpu::Driver {
     std::copy(source.begin(), source.end(), target);
     simulator::mark_initialised(target, source.size());
   }
+  void clear(std::byte* target, std::size_t bytes) override { upload(target, std::vector<std::byte>(bytes)); }
   void download(std::span<std::byte> target, const std::byte* source) override {
     synchronize();
     std::copy_n(source, target.size(), target.begin());

@@ -23,6 +23,7 @@ class PlanningDriver final : public Driver {
   std::byte* allocate(std::size_t) override { throw InternalError("a GPU that only plans has no memory"); }
   void release(std::byte*, std::size_t) override {}
   void upload(std::byte*, std::span<const std::byte>) override {}
+  void clear(std::byte*, std::size_t) override {}
   void download(std::span<std::byte>, const std::byte*) override {}
   std::vector<std::shared_ptr<const Pipeline>> build(std::span<const CompilationUnit>) override { return {}; }
   void launch(const Launch&) override {}

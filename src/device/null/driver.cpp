@@ -68,6 +68,7 @@ class Driver final : public runtime::DeviceDriver {
   void release(std::byte* memory, std::size_t bytes) override { munmap(memory, rounded(bytes)); }
 
   void upload(std::byte* /*target*/, std::span<const std::byte> /*source*/) override {}
+  void clear(std::byte* /*target*/, std::size_t /*bytes*/) override {}
   /// Every value reads as zero.
   void download(std::span<std::byte> target, const std::byte* /*source*/) override {
     std::fill(target.begin(), target.end(), std::byte{0});

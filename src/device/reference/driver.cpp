@@ -44,6 +44,7 @@ class Driver final : public runtime::DeviceDriver {
   void upload(std::byte* target, std::span<const std::byte> source) override {
     std::copy(source.begin(), source.end(), target);
   }
+  void clear(std::byte* target, std::size_t bytes) override { std::fill_n(target, bytes, std::byte{0}); }
   void download(std::span<std::byte> target, const std::byte* source) override {
     std::copy_n(source, target.size(), target.begin());
   }

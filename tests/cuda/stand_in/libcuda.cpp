@@ -127,6 +127,10 @@ CUresult cuMemcpyHtoDAsync(CUdeviceptr target, const void* source, std::size_t b
   std::memcpy(reinterpret_cast<void*>(target), source, bytes);
   return CUDA_SUCCESS;
 }
+CUresult cuMemsetD8Async(CUdeviceptr target, unsigned char value, std::size_t bytes, CUstream) {
+  std::memset(reinterpret_cast<void*>(target), value, bytes);
+  return CUDA_SUCCESS;
+}
 CUresult cuMemcpyDtoHAsync(void* target, CUdeviceptr source, std::size_t bytes, CUstream) {
   ++counts[copy_to_host];
   std::memcpy(target, reinterpret_cast<const void*>(source), bytes);

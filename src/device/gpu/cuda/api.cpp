@@ -32,6 +32,7 @@ Api load_api() {
   library.load(api.mem_free, "cuMemFree_v2");
   library.load(api.mem_host_alloc, "cuMemHostAlloc");
   library.load(api.mem_free_host, "cuMemFreeHost");
+  library.load(api.memset_async, "cuMemsetD8Async");
   library.load(api.memcpy_to_device_async, "cuMemcpyHtoDAsync_v2");
   library.load(api.memcpy_to_host_async, "cuMemcpyDtoHAsync_v2");
   library.load(api.stream_create, "cuStreamCreate");

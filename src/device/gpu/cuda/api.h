@@ -25,6 +25,7 @@ struct Api {
   decltype(&::cuMemFreeHost) mem_free_host;
   decltype(&::cuMemcpyHtoDAsync) memcpy_to_device_async;
   decltype(&::cuMemcpyDtoHAsync) memcpy_to_host_async;
+  decltype(&::cuMemsetD8Async) memset_async;
   decltype(&::cuStreamCreate) stream_create;
   decltype(&::cuStreamDestroy) stream_destroy;
   decltype(&::cuStreamSynchronize) stream_synchronize;

@@ -63,6 +63,7 @@ class Cuda final : public gpu::Backend {
   }
 
   bool shares_memory_with_host() const override { return false; }
+  void clear(std::byte* target, std::size_t bytes) override { memory_.clear(target, bytes); }
   void copy_to_device(std::byte* target, std::span<const std::byte> source) override {
     memory_.copy_to_device(target, source);
   }

@@ -37,6 +37,12 @@ std::unique_ptr<gpu::Block> Memory::grant(std::size_t bytes) {
   return std::make_unique<DeviceBlock>(context_, reinterpret_cast<std::byte*>(address), bytes);
 }
 
+void Memory::clear(std::byte* target, std::size_t bytes) const {
+  context_.enter();
+  check(api().memset_async(device_address(target), 0, bytes, copies_), "clearing memory");
+  check(api().stream_synchronize(copies_), "clearing memory");
+}
+
 void Memory::copy_to_device(std::byte* target, std::span<const std::byte> source) const {
   context_.enter();
   check(api().memcpy_to_device_async(device_address(target), source.data(), source.size(), copies_),

@@ -19,6 +19,7 @@ class Memory final : public gpu::BlockSource {
   std::unique_ptr<gpu::Block> grant(std::size_t bytes) override;
 
   /// Copies, and waits until they are done. No work may touch the GPU's side in conflict.
+  void clear(std::byte* target, std::size_t bytes) const;
   void copy_to_device(std::byte* target, std::span<const std::byte> source) const;
   void copy_to_host(std::span<std::byte> target, const std::byte* source) const;
 

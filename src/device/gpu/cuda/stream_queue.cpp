@@ -103,6 +103,11 @@ bool StreamQueue::upload(std::byte* target, std::span<const std::byte> source) {
   return true;
 }
 
+bool StreamQueue::clear(std::byte* target, std::size_t bytes) {
+  uploads_.push_back({target, nullptr, bytes});
+  return true;
+}
+
 void StreamQueue::drop() {
   launches_.clear();
   uploads_.clear();
@@ -160,7 +165,9 @@ void StreamQueue::send(std::byte* target, std::vector<gpu::Chunk>& pinned) {
 }
 
 void StreamQueue::copy(const Upload& upload) {
-  note(api().memcpy_to_device_async(device_address(upload.target), upload.source, upload.bytes, stream_));
+  const CUdeviceptr target = device_address(upload.target);
+  note(upload.source == nullptr ? api().memset_async(target, 0, upload.bytes, stream_)
+                                : api().memcpy_to_device_async(target, upload.source, upload.bytes, stream_));
 }
 
 void StreamQueue::restart(const std::string& reason) { give_up(reason); }

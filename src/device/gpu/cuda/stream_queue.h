@@ -20,6 +20,7 @@ class StreamQueue final : public gpu::Queue {
   void begin() override { launches_.clear(); }
   /// By way of memory that the GPU reads at full speed.
   bool upload(std::byte* target, std::span<const std::byte> source) override;
+  bool clear(std::byte* target, std::size_t bytes) override;
   void encode(const gpu::Launch& launch) override { launches_.add(launch, blocks_); }
   /// Graphs order launches by what they touch, and a stream's never overlap.
   void barrier() override {}
@@ -31,7 +32,7 @@ class StreamQueue final : public gpu::Queue {
  private:
   struct Upload {
     std::byte* target;
-    const std::byte* source;
+    const std::byte* source;  // nullptr: zeros
     std::size_t bytes;
   };
 

@@ -62,6 +62,18 @@ class BackendDriver final : public Driver {
     if (!backend_->shares_memory_with_host()) host_copies_.keep(target, source);
   }
 
+  void clear(std::byte* target, std::size_t bytes) override {
+    if (bytes == 0) return;
+    const std::lock_guard lock(mutex_);
+    const base::ByteRange range = base::range_of(target, bytes);
+    if (backend_->shares_memory_with_host() || !timeline_->clear(target, bytes)) {
+      timeline_->wait_for(range, Timeline::HostAccess::write);
+      backend_->clear(target, bytes);
+    }
+    note_written_by_host(range);
+    host_copies_.forget(range);
+  }
+
   void download(std::span<std::byte> target, const std::byte* source) override {
     if (target.empty()) return;
     const std::lock_guard lock(mutex_);

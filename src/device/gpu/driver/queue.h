@@ -34,6 +34,8 @@ class Queue {
   /// Copies to the GPU's memory after the submissions so far, before the launches of this one; `source` is free at
   /// once. Says whether it will: not while too much is under way.
   virtual bool upload(std::byte* /*target*/, std::span<const std::byte> /*source*/) { return false; }
+  /// Fills the GPU's memory with zeros, likewise.
+  virtual bool clear(std::byte* /*target*/, std::size_t /*bytes*/) { return false; }
   virtual std::unique_ptr<Submission> submit() = 0;
   /// What was encoded since begin() never runs.
   virtual void drop() = 0;

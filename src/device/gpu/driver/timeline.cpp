@@ -81,13 +81,20 @@ void Timeline::barrier() {
   launched_since_barrier_ = false;
 }
 
-bool Timeline::upload(std::byte* target, std::span<const std::byte> source) {
-  const base::ByteRange range = base::range_of(target, source.size());
+bool Timeline::write(base::ByteRange range, base::FunctionRef<bool()> enqueue) {
   if (open_ && conflicts(*open_, range, HostAccess::write)) submit();
   if (!open_) begin();
-  if (!queue_->upload(target, source)) return false;
+  if (!enqueue()) return false;
   open_->writes.add(range);
   return true;
+}
+
+bool Timeline::upload(std::byte* target, std::span<const std::byte> source) {
+  return write(base::range_of(target, source.size()), [&] { return queue_->upload(target, source); });
+}
+
+bool Timeline::clear(std::byte* target, std::size_t bytes) {
+  return write(base::range_of(target, bytes), [&] { return queue_->clear(target, bytes); });
 }
 
 void Timeline::submit() {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "base/range_set.h"
 #include "device/gpu/driver/queue.h"
 #include "graph/buffer.h"
@@ -33,6 +34,8 @@ class Timeline {
   /// Has the queue copy to the GPU's memory, in the order of the launches. Says whether it does; otherwise the host
   /// waits for the range and copies.
   bool upload(std::byte* target, std::span<const std::byte> source);
+  /// Has it fill memory with zeros, likewise.
+  bool clear(std::byte* target, std::size_t bytes);
   void submit();
   /// See Queue::begin_value.
   void begin_value(base::ByteRange range) { queue_->begin_value(range); }
@@ -58,6 +61,8 @@ class Timeline {
   double gpu_seconds() const { return seconds_; }
 
  private:
+  /// What `enqueue` gives, which has the queue write the range.
+  bool write(base::ByteRange range, base::FunctionRef<bool()> enqueue);
   /// What is submitted together.
   struct Batch {
     base::RangeSet reads;

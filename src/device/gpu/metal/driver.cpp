@@ -71,6 +71,7 @@ class Metal final : public gpu::Backend {
   std::vector<gpu::PipelinePtr> compile(const gpu::CompilationUnit& unit) override { return compiler_.compile(unit); }
 
   bool shares_memory_with_host() const override { return true; }
+  void clear(std::byte* target, std::size_t bytes) override { std::fill_n(target, bytes, std::byte{0}); }
   void copy_to_device(std::byte* target, std::span<const std::byte> source) override {
     std::memcpy(target, source.data(), source.size());
   }
