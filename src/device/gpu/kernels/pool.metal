@@ -142,7 +142,7 @@ void read_keys(thread typename Source::Key* keys, thread const Source& source, O
     keys[0] = source.key(offset);
   } else {
     UNROLL for (uint lane = 0; lane < LANES; lane += 2u) {
-      const float2 both = source.pair(offset + Offset(lane));
+      const float2 both = source.floats(source.pair(offset + Offset(lane)));
       keys[lane] = both.x;
       keys[lane + 1u] = both.y;
     }
