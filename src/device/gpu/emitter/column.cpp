@@ -306,16 +306,65 @@ class ColumnEmitter {
     kernel.line("const bool live = column < values.columns;");
     for (const Reduction& reduction : reductions) reduction.define(kernel);
     kernel.line("if (live) {");
-    kernel.line("#pragma unroll 4");
-    kernel.line("for (uint chunk = thread_id / {}u; chunk < values.chunks; chunk += {}u) {{", lanes_, rows_at_once());
-    partials.add(kernel, "chunk * values.columns + column");
+    add_chunks(kernel, partials);
     kernel.line("}");
-    kernel.line("}");
-    for (std::size_t i = 0; i < reductions.size(); ++i) across_rows(kernel, reductions[i], i > 0);
+    across_threads(kernel, reductions);
     kernel.line("if (thread_id < {}u && live) {{", lanes_);
     finish_column(kernel, text, reductions, phases);
     kernel.line("}");
     return kernel.finish(context_, {static_cast<std::uint32_t>(divide_up(columns_, lanes_)), 1, 1});
+  }
+
+  /// Every rows_at_once()-th chunk, several of which are read at once.
+  void add_chunks(KernelText& kernel, const Partials& partials) const {
+    constexpr int ahead = 8;
+    kernel.line("for (uint chunk = thread_id / {}u; chunk < values.chunks; chunk += {}u) {{", lanes_,
+                ahead * static_cast<int>(rows_at_once()));
+    partials.declare_ahead(kernel, ahead);
+    kernel.line("#pragma unroll");
+    kernel.line("for (uint ahead = 0u; ahead < {}u; ++ahead) {{", ahead);
+    kernel.line("const uint next = chunk + ahead * {}u;", rows_at_once());
+    kernel.line("const uint read = next < values.chunks ? next : chunk;");
+    partials.read_ahead(kernel, "read * values.columns + column");
+    kernel.line("}");
+    kernel.line("#pragma unroll");
+    kernel.line("for (uint ahead = 0u; ahead < {}u; ++ahead) {{", ahead);
+    kernel.line("if (chunk + ahead * {}u < values.chunks) {{", rows_at_once());
+    partials.add_ahead(kernel);
+    kernel.line("}");
+    kernel.line("}");
+    kernel.line("}");
+  }
+
+  /// Combines the accumulators of a column's threads, which are lanes of all simdgroups: of one by itself, then of two
+  /// times four simdgroups. Every thread has the totals.
+  void across_threads(KernelText& kernel, const std::vector<Reduction>& reductions) const {
+    constexpr std::uint32_t of_a_lane = 2;
+    const std::int64_t totals = simdgroups * lanes_;
+    static_assert(simdgroups == of_a_lane * 4);
+    const auto shared = [](const Reduction& reduction, const Reduction::Part& part) {
+      return fmt::format("shared_{}", reduction.variable(part));
+    };
+    for (const Reduction& reduction : reductions) reduction.across_lanes(kernel, static_cast<int>(lanes_));
+    kernel.line("if (lane_id < {}u) {{", lanes_);
+    for (const Reduction& reduction : reductions) {
+      for (const Reduction::Part& part : reduction.parts()) {
+        kernel.group_memory(part.type, shared(reduction, part), static_cast<std::size_t>(totals));
+        kernel.line("{}[simdgroup_id * {}u + lane_id] = {};", shared(reduction, part), lanes_, reduction.variable(part));
+      }
+    }
+    kernel.line("}");
+    kernel.line("threadgroup_barrier(mem_flags::mem_threadgroup);");
+    for (const Reduction& reduction : reductions) {
+      std::vector<std::string> others;
+      for (const Reduction::Part& part : reduction.parts()) {
+        const std::string array = shared(reduction, part);
+        kernel.line("{} = {}[lane_id];", reduction.variable(part), array);
+        others.push_back(fmt::format("{}[lane_id + {}u]", array, totals / of_a_lane));
+      }
+      reduction.merge(kernel, others);
+      reduction.across_lanes(kernel, static_cast<int>(lanes_));
+    }
   }
 
   const Group& group_;

@@ -106,9 +106,9 @@ void Reduction::merge(KernelText& kernel, const std::vector<std::string>& others
   kernel.line("merge_deviations({}, {});", fmt::join(variables(suffix), ", "), fmt::join(others, ", "));
 }
 
-void Reduction::across_lanes(KernelText& kernel) const {
+void Reduction::across_lanes(KernelText& kernel, int apart) const {
   kernel.use("reduce.metal");
-  kernel.line("for (uint step = 16u; step > 0u; step >>= 1u) {");
+  kernel.line("for (uint step = 16u; step >= {}u; step >>= 1u) {{", apart);
   if (op_ == Op::squared_deviations) {
     kernel.line("merge_lanes({}, lane_id, step);", fmt::join(variables(""), ", "));
     kernel.line("}");
@@ -187,6 +187,35 @@ void Partials::store(KernelText& kernel, std::string_view index, std::string_vie
     for (std::size_t j = 0; j < names_[i].size(); ++j) {
       kernel.line("{}[{}] = {};", names_[i][j], index, reductions_[i].variable(reductions_[i].parts()[j], suffix));
     }
+  }
+}
+
+template <class Visitor>
+void Partials::for_each_part(const Visitor& visit) const {
+  for (std::size_t i = 0; i < reductions_.size(); ++i) {
+    for (std::size_t j = 0; j < names_[i].size(); ++j) {
+      visit(reductions_[i].parts()[j], names_[i][j], fmt::format("ahead_{}", names_[i][j]));
+    }
+  }
+}
+
+void Partials::declare_ahead(KernelText& kernel, int count) const {
+  for_each_part([&](const Reduction::Part& part, const std::string& /*array*/, const std::string& read) {
+    kernel.line("{} {}[{}];", part.type, read, count);
+  });
+}
+
+void Partials::read_ahead(KernelText& kernel, std::string_view index) const {
+  for_each_part([&](const Reduction::Part& /*part*/, const std::string& array, const std::string& read) {
+    kernel.line("{}[ahead] = {}[{}];", read, array, index);
+  });
+}
+
+void Partials::add_ahead(KernelText& kernel) const {
+  for (std::size_t i = 0; i < reductions_.size(); ++i) {
+    std::vector<std::string> others;
+    for (const std::string& name : names_[i]) others.push_back(fmt::format("ahead_{}[ahead]", name));
+    reductions_[i].merge(kernel, others);
   }
 }
 

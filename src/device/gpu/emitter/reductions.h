@@ -45,8 +45,9 @@ class Reduction {
   void end_block(KernelText& kernel, std::string_view added, std::string_view suffix) const;
   /// Adds what another one knows: `others` has an expression for each part.
   void merge(KernelText& kernel, const std::vector<std::string>& others, std::string_view suffix = "") const;
-  /// Combines the accumulators of a simdgroup: every lane has the total.
-  void across_lanes(KernelText& kernel) const;
+  /// Combines the accumulators of a simdgroup, or of the lanes that are multiples of `apart` from each other (a power of
+  /// two): every lane has the total.
+  void across_lanes(KernelText& kernel, int apart = 1) const;
   /// Combines the totals of all simdgroups of a threadgroup, in their order: every thread has the total.
   void across_simdgroups(KernelText& kernel) const;
   /// Defines the instruction's value, rounded to its type.
@@ -73,11 +74,19 @@ class Partials {
   void store(KernelText& kernel, std::string_view index, std::string_view suffix = "") const;
   /// Adds element `index` of each array to the accumulators.
   void add(KernelText& kernel, std::string_view index) const;
+  /// Declares arrays of `count` elements that are read before the first is added: memory answers late.
+  void declare_ahead(KernelText& kernel, int count) const;
+  /// Reads element `index` of each array as number `ahead`, and adds that to the accumulators.
+  void read_ahead(KernelText& kernel, std::string_view index) const;
+  void add_ahead(KernelText& kernel) const;
 
  private:
   const std::vector<Reduction>& reductions_;
   std::vector<std::vector<Region>> regions_;     // of each reduction's parts
   std::vector<std::vector<std::string>> names_;  // of the pointers to them
+
+  template <class Visitor>
+  void for_each_part(const Visitor& visit) const;
   std::size_t bytes_ = 0;
 };
 
