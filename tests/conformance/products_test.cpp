@@ -118,6 +118,47 @@ TEST_P(Products, OfFloat32AreAsGoodAsPlainSums) {
   }
 }
 
+// A library may add the bias: of a layer, of a transposed product, of one whose result is a column; and a number a row,
+// which none adds.
+TEST_P(Products, WithABias) {
+  constexpr std::int64_t rows = 72;
+  constexpr std::int64_t depth = 48;
+  constexpr std::int64_t columns = 40;
+  for (const DType dtype : {DType::float32, DType::bfloat16, DType::float16}) {
+    const auto run = [&](Device on) {
+      const auto tensor = [&](const Shape& shape, unsigned seed) {
+        return Tensor::from(drawn(normal, numel(shape), seed), shape).to(dtype).to(on);
+      };
+      const Tensor x = tensor({rows, depth}, 1);
+      const Tensor w = tensor({columns, depth}, 2);
+      const Tensor bias = tensor({columns}, 3);
+      const Tensor of_row = tensor({rows, 1}, 4);
+      flush();
+      std::vector<std::vector<float>> results;
+      const auto add = [&](const Tensor& y) {
+        results.push_back(y.to(Device("cpu")).to(DType::float32).to_vector<float>());
+      };
+      add(linear(x, w, bias));
+      add(bias + matmul(x, w.t()));
+      add(matmul(x, w.t()) + of_row);
+      add(matmul(w, x.t()).t() + bias);
+      add(matmul(x, w.t()) + bias.slice(0, {1, 2}));
+      add(matmul(x, w.t()) - bias);
+      return results;
+    };
+    const auto found = run(device);
+    const auto wanted = run(Device{DeviceType::reference});
+    const float bound = dtype == DType::float32 ? 1e-5F : 2e-2F;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      ASSERT_EQ(found[i].size(), wanted[i].size());
+      for (std::size_t j = 0; j < wanted[i].size(); ++j) {
+        ASSERT_NEAR(found[i][j], wanted[i][j], bound * (1 + std::abs(wanted[i][j])))
+            << name_of(dtype) << ", product " << i << ", element " << j;
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, Products, testing::ValuesIn(conformance::tested_devices()),
                          [](const auto& info) { return info.param; });
 

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "device/gpu/cuda/pipeline.h"
+#include "device/gpu/cuda/planning/bias.h"
 #include "device/gpu/cuda/planning/convolutions.h"
 
 namespace russet::cuda {
@@ -40,6 +41,54 @@ TEST(Questions, AreOfFloatingProductsThatAreWorthIt) {
   fused = product(DType::float32, DType::float32, 64);
   fused.prologues[1].code.push_back({});
   EXPECT_EQ(why_not_asked(fused), "a prologue");
+}
+
+/// A product to which a bias is added, as the compiler writes it.
+Primitive product_with_bias(DType dtype) {
+  using compile::Instruction;
+  Primitive primitive = product(dtype, dtype, 64);
+  compile::Group& group = primitive.epilogue;
+  group.space = primitive.output.sizes;
+  group.accesses = {primitive.output.access, {1, dtype, 0, -1, Strides{0, 1}}, primitive.output.access};
+  group.accesses[0].slot = -1;
+  group.code.resize(4);
+  for (Instruction& in : group.code) in.dtype = dtype;
+  group.code[0].kind = group.code[1].kind = Instruction::Kind::load;
+  group.code[0].access = 0;
+  group.code[1].access = 1;
+  group.code[2].op = ops::Op::add;
+  group.code[2].inputs = {0, 1, -1};
+  group.code[3].kind = Instruction::Kind::store;
+  group.code[3].access = 2;
+  group.code[3].inputs = {2, -1, -1};
+  return primitive;
+}
+
+TEST(Questions, KnowABias) {
+  const Primitive plain = product_with_bias(DType::bfloat16);
+  ASSERT_TRUE(bias_of(plain).has_value());
+  EXPECT_EQ(bias_of(plain)->slot, 1);
+  EXPECT_EQ(bias_of(plain)->bytes, 128U);
+  Primitive other = plain;
+  other.epilogue.code[2].inputs = {1, 0, -1};
+  EXPECT_TRUE(bias_of(other).has_value());
+  const auto refused = [&](const auto& change) {
+    Primitive changed = plain;
+    change(changed);
+    return !bias_of(changed).has_value();
+  };
+  EXPECT_FALSE(refused([](Primitive&) {}));
+  EXPECT_TRUE(refused([](Primitive& p) { p.epilogue.code[2].op = ops::Op::sub; }));
+  EXPECT_TRUE(refused([](Primitive& p) { p.epilogue.code[2].inputs = {0, 0, -1}; }));
+  EXPECT_TRUE(refused([](Primitive& p) { p.epilogue.code[3].inputs = {0, -1, -1}; }));
+  EXPECT_TRUE(refused([](Primitive& p) { p.epilogue.code.push_back(p.epilogue.code[3]); }));
+  EXPECT_TRUE(refused([](Primitive& p) { p.epilogue.accesses[1].strides = Strides{1, 0}; }));  // a row's
+  EXPECT_TRUE(refused([](Primitive& p) { p.epilogue.accesses[1].strides = Strides{64, 1}; }));  // a sum of matrices
+  EXPECT_TRUE(refused([](Primitive& p) { p.epilogue.accesses[1].dtype = DType::float32; }));
+  EXPECT_TRUE(refused([](Primitive& p) { p.epilogue.accesses[1].offset_argument = 0; }));
+  EXPECT_TRUE(refused([](Primitive& p) { p.epilogue.code[1].access = 0; }));
+  EXPECT_TRUE(refused([](Primitive& p) { p.op = ops::Op::convolution; }));
+  EXPECT_FALSE(bias_of(product(DType::float32, DType::float32, 64)).has_value());
 }
 
 TEST(Questions, KnowWhereMemoryIsAligned) {

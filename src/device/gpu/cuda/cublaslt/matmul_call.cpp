@@ -66,16 +66,18 @@ MatmulCall::MatmulCall(cublasLtHandle_t handle, const MatmulQuestion& question)
     : handle_(handle),
       first_(layout_of(question.product.first, question.factors, question.product.batches)),
       second_(layout_of(question.product.second, question.factors, question.product.batches)),
-      result_(layout_of(question.product.result, question.result, question.product.batches)) {
+      result_(layout_of(question.product.result, question.result, question.product.batches)),
+      has_bias_(question.has_bias) {
   cublasLtMatmulDescOpaque_t* made = nullptr;
   check(cublaslt().matmul_desc_create(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describing a product");
   matmul_.reset(made);
-  const auto transpose = [&](cublasLtMatmulDescAttributes_t attribute, const StoredMatrix& matrix) {
-    const cublasOperation_t operation = matrix.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-    check(cublaslt().matmul_desc_set_attribute(made, attribute, &operation, sizeof(operation)), "describing a product");
-  };
-  transpose(CUBLASLT_MATMUL_DESC_TRANSA, question.product.first);
-  transpose(CUBLASLT_MATMUL_DESC_TRANSB, question.product.second);
+  const auto operation_of = [](const StoredMatrix& matrix) { return matrix.transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
+  set(CUBLASLT_MATMUL_DESC_TRANSA, operation_of(question.product.first));
+  set(CUBLASLT_MATMUL_DESC_TRANSB, operation_of(question.product.second));
+  if (has_bias_) {
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+    set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type_of(question.result));
+  }
   cublasLtMatmulHeuristicResult_t found{};
   int count = 0;
   check(cublaslt().matmul_algo_get_heuristic(handle_, made, first_.get(), second_.get(), result_.get(), result_.get(),
@@ -86,10 +88,16 @@ MatmulCall::MatmulCall(cublasLtHandle_t handle, const MatmulQuestion& question)
   workspace_bytes_ = found.workspaceSize;
 }
 
+template <class T>
+void MatmulCall::set(cublasLtMatmulDescAttributes_t attribute, T value) const {
+  check(cublaslt().matmul_desc_set_attribute(matmul_.get(), attribute, &value, sizeof(value)), "describing a product");
+}
+
 void MatmulCall::enqueue(std::span<std::byte* const> addresses, CUstream stream) const {
   constexpr float one = 1;
   constexpr float zero = 0;
-  std::byte* const workspace = workspace_bytes_ > 0 ? aligned_workspace(addresses[3]) : nullptr;
+  if (has_bias_) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(addresses[3]));
+  std::byte* const workspace = workspace_bytes_ > 0 ? aligned_workspace(addresses[has_bias_ ? 4 : 3]) : nullptr;
   check(cublaslt().matmul(handle_, matmul_.get(), &one, addresses[0], first_.get(), addresses[1], second_.get(), &zero,
                           addresses[2], result_.get(), addresses[2], result_.get(), &algorithm_, workspace,
                           workspace_bytes_, stream),

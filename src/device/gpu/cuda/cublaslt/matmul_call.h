@@ -8,7 +8,8 @@
 
 namespace russet::cuda {
 
-/// Its buffers: the first factor, the second, the result, and a workspace if it has one.
+/// Its buffers: the first factor, the second, the result, a bias if it has one, and a workspace if it has one. One
+/// thread at a time enqueues it.
 class MatmulCall final : public LibraryCall {
  public:
   /// Takes the algorithm that cuBLASLt's heuristic thinks best of those that add up in float32. Throws DeviceError if
@@ -29,10 +30,14 @@ class MatmulCall final : public LibraryCall {
   using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, DestroyLayout>;
   static Layout layout_of(const StoredMatrix& matrix, DType dtype, std::int64_t batches);
 
+  template <class T>
+  void set(cublasLtMatmulDescAttributes_t attribute, T value) const;
+
   cublasLtHandle_t handle_;
   std::unique_ptr<cublasLtMatmulDescOpaque_t, DestroyMatmul> matmul_;
   Layout first_, second_, result_;
   cublasLtMatmulAlgo_t algorithm_{};
+  bool has_bias_;
   std::size_t workspace_bytes_ = 0;
 };
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "compile/layouts.h"
+#include "device/gpu/cuda/planning/bias.h"
 #include "device/gpu/cuda/planning/questions.h"
 #include "device/gpu/templates/templates.h"
 
@@ -32,7 +33,9 @@ std::optional<Strides> with_even_batches(const compile::Operand& matrix) {
 
 }  // namespace
 
-gpu::Verdict Products::judge(const compile::Primitive& primitive, const gpu::GpuContext& context) const {
+gpu::Verdict Products::judge(const compile::Primitive& whole, const gpu::GpuContext& context) const {
+  const std::optional<gpu::Region> bias = bias_of(whole);
+  const compile::Primitive primitive = bias ? without_epilogue(whole) : whole;
   if (std::string reason = why_not_asked(primitive); !reason.empty()) return gpu::decline(reason);
   constexpr double float32_rate = 47e12;  // of cuBLAS on an H200: 41 to 51
   if (gpu::prefers_split_product(primitive, context.properties, float32_rate)) return gpu::decline(faster_product);
@@ -41,9 +44,11 @@ gpu::Verdict Products::judge(const compile::Primitive& primitive, const gpu::Gpu
   if (!product) return gpu::decline("strides, windows or batches that are not a product's");
   std::vector<gpu::Region> regions = regions_of(primitive);
   if (regions.empty()) return gpu::decline("an operand that lies backwards");
-  const MatmulQuestion question{*product, primitive.inputs[0].access.dtype, primitive.output.access.dtype,
-                                alignment_of(regions)};
+  if (bias && (!product->swapped || product->batches > 1)) return gpu::decline("a bias of another kind of product");
   if ((product->swapped ? contraction.right_input : contraction.left_input) == 1) std::swap(regions[0], regions[1]);
+  if (bias) regions.push_back(*bias);
+  const MatmulQuestion question{*product, primitive.inputs[0].access.dtype, primitive.output.access.dtype,
+                                alignment_of(regions), bias.has_value()};
   return answer(question, std::move(regions), context);
 }
 

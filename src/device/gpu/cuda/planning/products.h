@@ -10,9 +10,10 @@ struct MatmulQuestion {
   ColumnMajorProduct product;
   DType factors = DType::float32, result = DType::float32;
   std::uint32_t alignment = 16;
+  bool has_bias = false;  // of each column of a row-major result: a further region, behind that of the result
 };
 
-/// Products of matrices, and in float32 convolutions of one pixel.
+/// Products of matrices, with a bias or without, and in float32 convolutions of one pixel.
 class Products : public gpu::VendorLibrary {
  public:
   const char* name() const final { return "cublaslt"; }
@@ -21,7 +22,8 @@ class Products : public gpu::VendorLibrary {
   std::optional<Strides> required_strides(const compile::Primitive& contraction, int operand) const final;
 
  private:
-  /// Of a product that is asked for: a call on the regions of the first factor, the second and the result.
+  /// Of a product that is asked for: a call on the regions of the first factor, the second, the result and the
+  /// bias.
   virtual gpu::Verdict answer(const MatmulQuestion& question, std::vector<gpu::Region> regions,
                               const gpu::GpuContext& context) const = 0;
 };
