@@ -2,8 +2,6 @@
 
 #include <vector>
 
-#include "device/gpu/cuda/handles.h"
-
 namespace russet::cuda {
 namespace {
 
@@ -24,19 +22,23 @@ void LibraryCall::start(const Grid& /*grid*/, std::span<void*> arguments, CUstre
   enqueue(addresses_of(arguments), stream);
 }
 
-CUgraphNode LibraryCall::add_to(CUgraph graph, std::span<const CUgraphNode> before, const Grid& /*grid*/,
-                                std::span<void*> arguments) const {
+void record(GraphHandle& graph, base::FunctionRef<void(CUstream)> enqueue) {
   const Stream recorder;
   // Of this thread alone: others go on allocating and copying.
   check(api().stream_begin_capture(recorder.get(), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "recording a library's call");
-  GraphHandle recorded;
   try {
-    enqueue(addresses_of(arguments), recorder.get());
+    enqueue(recorder.get());
   } catch (...) {
-    api().stream_end_capture(recorder.get(), recorded.address());
+    api().stream_end_capture(recorder.get(), graph.address());
     throw;
   }
-  check(api().stream_end_capture(recorder.get(), recorded.address()), "recording a library's call");
+  check(api().stream_end_capture(recorder.get(), graph.address()), "recording a library's call");
+}
+
+CUgraphNode LibraryCall::add_to(CUgraph graph, std::span<const CUgraphNode> before, const Grid& /*grid*/,
+                                std::span<void*> arguments) const {
+  GraphHandle recorded;
+  record(recorded, [&](CUstream stream) { enqueue(addresses_of(arguments), stream); });
   CUgraphNode node = nullptr;
   check(api().graph_add_child_graph_node(&node, graph, before.data(), before.size(), recorded.get()),
         "adding a library's call to a graph");

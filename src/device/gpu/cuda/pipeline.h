@@ -4,7 +4,9 @@
 #include <memory>
 #include <span>
 
+#include "base/function_ref.h"
 #include "device/gpu/cuda/context.h"
+#include "device/gpu/cuda/handles.h"
 #include "device/gpu/launch.h"
 
 namespace russet::cuda {
@@ -31,6 +33,9 @@ inline constexpr std::size_t workspace_alignment = 256;
 /// Bytes that an aligned workspace may take, and where it begins in them.
 inline std::size_t padded_workspace(std::size_t bytes) { return bytes == 0 ? 0 : bytes + workspace_alignment; }
 std::byte* aligned_workspace(std::byte* memory);
+
+/// What `enqueue` gives to a stream that only records. Throws DeviceError.
+void record(GraphHandle& graph, base::FunctionRef<void(CUstream)> enqueue);
 
 /// A library's call, whose kernels a graph takes from a stream that only records.
 class LibraryCall : public Pipeline {

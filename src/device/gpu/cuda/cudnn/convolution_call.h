@@ -18,9 +18,14 @@ class ConvolutionCall final : public LibraryCall {
                   std::int64_t alignment);
 
   std::size_t workspace_bytes() const { return workspace_bytes_; }
+  /// Has cuDNN load what the call runs, by recording it. `handle`: of this thread. Throws DeviceError.
+  void load(cudnnHandle_t handle) const;
 
  private:
-  void enqueue(std::span<std::byte* const> addresses, CUstream stream) const override;
+  void enqueue(std::span<std::byte* const> addresses, CUstream stream) const override {
+    execute(running_, addresses, stream);
+  }
+  void execute(cudnnHandle_t handle, std::span<std::byte* const> addresses, CUstream stream) const;
 
   cudnnHandle_t running_;
   std::vector<CudnnDescriptor> parts_;  // that the plan is made of

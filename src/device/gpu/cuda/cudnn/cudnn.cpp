@@ -21,7 +21,7 @@ std::string question_of(const Primitive& convolution, std::uint32_t alignment) {
 
 }  // namespace
 
-Cudnn::Cudnn(const Context& context) : context_(context) {
+Cudnn::Cudnn(const Context& context) : context_(context), warm_up_(context) {
   context_.enter();
   check(cudnn().create(&handle_), "starting cuDNN");
   check(cudnn().create(&running_), "starting cuDNN");
@@ -31,7 +31,9 @@ gpu::Verdict Cudnn::answer(const Primitive& convolution, std::uint32_t alignment
                            const gpu::GpuContext& context) const {
   const Answer<ConvolutionCall> answer = answers_.find(question_of(convolution, alignment), [&] {
     context_.enter();
-    return std::make_shared<const ConvolutionCall>(handle_, running_, convolution, alignment);
+    auto call = std::make_shared<const ConvolutionCall>(handle_, running_, convolution, alignment);
+    warm_up_.add(call);
+    return call;
   });
   return verdict_of(answer, *this, std::move(regions), context);
 }

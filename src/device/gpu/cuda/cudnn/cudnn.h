@@ -3,6 +3,7 @@
 #include "device/gpu/cuda/answers.h"
 #include "device/gpu/cuda/context.h"
 #include "device/gpu/cuda/cudnn/convolution_call.h"
+#include "device/gpu/cuda/cudnn/warm_up.h"
 #include "device/gpu/cuda/planning/convolutions.h"
 #include "device/gpu/cuda/planning/questions.h"
 
@@ -23,6 +24,7 @@ class Cudnn final : public Convolutions {
   // For the rest of the process. A handle is for one thread at a time.
   cudnnHandle_t handle_ = nullptr;
   cudnnHandle_t running_ = nullptr;
+  mutable WarmUp warm_up_;
   mutable Answers<ConvolutionCall> answers_;
 };
 
