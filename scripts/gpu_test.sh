@@ -2,7 +2,9 @@
 # scripts/gpu_test.sh BUNDLE [PART...]: everything of russet that needs an NVIDIA GPU, with the programs of an archive of
 # scripts/bundle.sh. Parts, all of them if none is named:
 #   tests      the conformance suite, the models and trainings with PyTorch's values
-#   repeat     two trainings from one seed give the same bytes, and the losses of `cpu`
+#   repeat     two trainings from one seed give the same bytes, and the losses of `cpu`: of drawn shapes, and of MNIST
+#              and CIFAR-10 where RUSSET_DATA has them
+#   simclr     seconds that an epoch of SimCLR on CIFAR-10 takes (RUSSET_DATA)
 #   sanitizer  a training step of each model, narrow, under compute-sanitizer's memcheck
 #   memory     what plans say that they take beside what nvidia-smi sees
 #   faults     too large a batch, a fault of the GPU, and each of NVIDIA's libraries missing
@@ -16,7 +18,7 @@ source_folder=$(realpath "$(dirname "$0")/..")
 bundle=$(realpath "$1")
 shift
 parts=("$@")
-[ $# -eq 0 ] && parts=(tests repeat sanitizer memory faults start bench)
+[ $# -eq 0 ] && parts=(tests repeat simclr sanitizer memory faults start bench)
 out=${OUT:-$(mktemp -d)}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -49,17 +51,40 @@ tests() {
   ! grep -q FAIL "$out/tests.txt"
 }
 
+# CIFAR-10's pictures, as they lie in RUSSET_DATA or unpacked once.
+cifar() {
+  if [ -d "$RUSSET_DATA/cifar" ]; then
+    echo "folder:$RUSSET_DATA/cifar"
+    return
+  fi
+  [ -d "$folder/cifar" ] || tar -C "$folder" --zstd -xf "$RUSSET_DATA/cifar10-jpeg.tar.zst"
+  echo "folder:$folder/cifar"
+}
+
 # Fifty steps of training on a device, into a folder.
-training() { # MODEL DEVICE FOLDER
-  "$run" bin/russet train "$1" --data shapes --device "$2" --steps 50 --batch 64 --seed 1 --out "$out/$3" --json \
-    >"$out/$3.txt" 2>&1
+training() { # MODEL DATA DEVICE FOLDER [OPTION...]
+  "$run" bin/russet train "$1" --data "$2" --device "$3" --steps 50 --batch 64 --seed 1 --out "$out/$4" --json "${@:5}" \
+    >"$out/$4.txt" 2>&1
 }
 
 repeat() {
-  local status=0 model
-  for model in lenet5 resnet18_cifar; do
-    training "$model" cuda "$model-first" && training "$model" cuda "$model-second" && training "$model" cpu "$model-cpu"
-    python3 - "$model" "$out/$model-first" "$out/$model-second" "$out/$model-cpu" <<'COMPARE' || status=1
+  local status=0 cases=("lenet5 shapes" "resnet18_cifar shapes") case model data name rate=()
+  if [ -n "${RUSSET_DATA:-}" ]; then
+    cases+=("lenet5 mnist:$RUSSET_DATA" "resnet18_cifar $(cifar)")
+  else
+    echo "repeat: without MNIST and CIFAR-10: RUSSET_DATA is not set"
+  fi
+  for case in "${cases[@]}"; do
+    read -r model data <<<"$case"
+    name=$model-${data%%:*}
+    # At the recipe's rate of 0.1 rounding grows a hundredfold in ten steps: one CPU's losses with AVX2 and with AVX-512
+    # are 1e-3 apart then.
+    rate=()
+    [ "$model" = resnet18_cifar ] && rate=(--lr 0.001)
+    training "$model" "$data" cuda "$name-first" "${rate[@]}" &&
+      training "$model" "$data" cuda "$name-second" "${rate[@]}" &&
+      training "$model" "$data" cpu "$name-cpu" "${rate[@]}"
+    python3 - "$name" "$out/$name-first" "$out/$name-second" "$out/$name-cpu" <<'COMPARE' || status=1
 import json, pathlib, sys
 model, first, second, cpu = sys.argv[1], *map(pathlib.Path, sys.argv[2:])
 def losses(folder):
@@ -73,6 +98,22 @@ sys.exit(0 if same and max(apart[:10]) < 1e-4 and max(apart) < 1e-2 else 1)
 COMPARE
   done
   return $status
+}
+
+simclr() {
+  if [ -z "${RUSSET_DATA:-}" ]; then
+    echo "simclr: skipped: RUSSET_DATA is not set"
+    return 0
+  fi
+  "$run" bin/russet train simclr_resnet18 --data "$(cifar)" --device cuda --precision bf16 --batch 128 --epochs 4 \
+    --out "$out/simclr" --json >"$out/simclr.txt" 2>&1 || return 1
+  python3 - "$out/simclr.txt" <<'TELL'
+import json, sys
+for line in map(json.loads, open(sys.argv[1])):
+    if "epoch" in line:
+        print(f"simclr: epoch {line['epoch']}: {line['seconds']:.2f} s, loss {line['loss']:.3f}, "
+              f"nearest neighbours right for {100 * line['accuracy']:.1f} %")
+TELL
 }
 
 sanitizer() {

@@ -71,7 +71,8 @@ graph::NodeInfo info_of(const Shape& shape, const TensorOptions& options) {
 }
 
 /// A value whose memory `write` fills.
-Tensor in_memory(graph::NodeInfo info, bool requires_grad, base::FunctionRef<void(graph::Executor&, graph::Buffer&)> write) {
+Tensor in_memory(graph::NodeInfo info, bool requires_grad,
+                 base::FunctionRef<void(graph::Executor&, graph::Buffer&)> write) {
   graph::Executor& executor = graph::executor_of(info.device);
   const Ref<graph::Buffer> buffer = executor.allocate(info.device, graph::byte_size(info));
   write(executor, *buffer);

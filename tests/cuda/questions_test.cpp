@@ -82,7 +82,7 @@ TEST(Questions, KnowABias) {
   EXPECT_TRUE(refused([](Primitive& p) { p.epilogue.code[2].inputs = {0, 0, -1}; }));
   EXPECT_TRUE(refused([](Primitive& p) { p.epilogue.code[3].inputs = {0, -1, -1}; }));
   EXPECT_TRUE(refused([](Primitive& p) { p.epilogue.code.push_back(p.epilogue.code[3]); }));
-  EXPECT_TRUE(refused([](Primitive& p) { p.epilogue.accesses[1].strides = Strides{1, 0}; }));  // a row's
+  EXPECT_TRUE(refused([](Primitive& p) { p.epilogue.accesses[1].strides = Strides{1, 0}; }));   // a row's
   EXPECT_TRUE(refused([](Primitive& p) { p.epilogue.accesses[1].strides = Strides{64, 1}; }));  // a sum of matrices
   EXPECT_TRUE(refused([](Primitive& p) { p.epilogue.accesses[1].dtype = DType::float32; }));
   EXPECT_TRUE(refused([](Primitive& p) { p.epilogue.accesses[1].offset_argument = 0; }));

@@ -350,7 +350,8 @@ class ColumnEmitter {
     for (const Reduction& reduction : reductions) {
       for (const Reduction::Part& part : reduction.parts()) {
         kernel.group_memory(part.type, shared(reduction, part), static_cast<std::size_t>(totals));
-        kernel.line("{}[simdgroup_id * {}u + lane_id] = {};", shared(reduction, part), lanes_, reduction.variable(part));
+        kernel.line("{}[simdgroup_id * {}u + lane_id] = {};", shared(reduction, part), lanes_,
+                    reduction.variable(part));
       }
     }
     kernel.line("}");

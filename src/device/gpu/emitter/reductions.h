@@ -45,8 +45,8 @@ class Reduction {
   void end_block(KernelText& kernel, std::string_view added, std::string_view suffix) const;
   /// Adds what another one knows: `others` has an expression for each part.
   void merge(KernelText& kernel, const std::vector<std::string>& others, std::string_view suffix = "") const;
-  /// Combines the accumulators of a simdgroup, or of the lanes that are multiples of `apart` from each other (a power of
-  /// two): every lane has the total.
+  /// Combines the accumulators of a simdgroup, or of the lanes that are multiples of `apart` from each other (a power
+  /// of two): every lane has the total.
   void across_lanes(KernelText& kernel, int apart = 1) const;
   /// Combines the totals of all simdgroups of a threadgroup, in their order: every thread has the total.
   void across_simdgroups(KernelText& kernel) const;

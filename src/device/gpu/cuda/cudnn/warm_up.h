@@ -1,6 +1,6 @@
 #pragma once
-// WarmUp: cuDNN loads a call's kernels when it is first enqueued, 2 to 18 ms each; a thread of its own has it do so while
-// the plan is still being made.
+// WarmUp: cuDNN loads a call's kernels when it is first enqueued, 2 to 18 ms each; a thread of its own has it do so
+// while the plan is still being made.
 #include <condition_variable>
 #include <deque>
 #include <memory>
