@@ -114,10 +114,12 @@ struct StripVisitor {
 
 /// Shows a strip to a visitor of single elements.
 template <class Visitor, int COUNT>
-struct StripOfElements : Visitor {
+struct StripOfElements {
+  thread const Visitor* visitor;
+
   void visit_strip(uint channel, uint row, int live, thread const float2* sums) const {
-    Visitor first = *this;
-    Visitor second = *this;
+    Visitor first = *visitor;
+    Visitor second = *visitor;
     first.start(channel, 0u);
     second.start(channel + 1u, 0u);
     UNROLL for (int j = 0; j < COUNT; ++j) {

@@ -46,7 +46,7 @@ void write_element(device T* data, long at, S value) {
   data[at] = T(value);
 }
 
-/// Two neighbours as they are stored, the first of which lies at an even place: bits that move as one.
+/// Two neighbours as they are stored, of a floating type: bits that move as one.
 template <class T>
 struct PairOf {
   typedef uint type;
@@ -62,7 +62,10 @@ inline float2 pair_of(float x, float y) { return make_float2(x, y); }
 
 // The values of a pair of the first argument's type.
 inline float2 floats_of(half, uint pair) { return make_float2(as_type<half2>(pair)); }
-inline float2 floats_of(bfloat, uint pair) { return make_float2(as_type<bfloat2>(pair)); }
+inline float2 floats_of(bfloat, uint pair) {
+  const bfloat2 both = as_type<bfloat2>(pair);
+  return make_float2(both);
+}
 inline float2 floats_of(float, float2 pair) { return pair; }
 
 inline void write_pair(device half* data, long at, float2 pair) {

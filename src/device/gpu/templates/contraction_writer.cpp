@@ -69,12 +69,9 @@ VisitorText ContractionWriter::result_visitor(std::size_t first, bool exact) con
                        element_type(result_type()), result_.region);
 }
 
-VisitorText ContractionWriter::strip_visitor(int count) const {
+std::optional<VisitorText> ContractionWriter::strip_visitor(int count) const {
   if (!primitive_.epilogue.code.empty()) {
-    if (auto visitor = strip_epilogue_visitor(primitive_, source_bindings(), c_.batches(), count)) return *visitor;
-    VisitorText visitor = epilogue_visitor(primitive_, source_bindings());
-    visitor.type = fmt::format("StripOfElements<{}, {}>", visitor.type, count);
-    return visitor;
+    return strip_epilogue_visitor(primitive_, source_bindings(), c_.batches(), count);
   }
   const std::string_view stored = element_type(result_type());
   return plain_visitor(fmt::format("StripVisitor<{}, {}, {}, {}, {}>", stored, offset_type(), c_.row.splits,

@@ -51,8 +51,8 @@ class ContractionWriter {
   /// Stores the result, or runs the epilogue on it. Its bindings follow `first` others. `exact`: which axes are flat is
   /// part of the text. Otherwise, for what a thread does once, it is one text where all are, and one for the rest.
   VisitorText result_visitor(std::size_t first, bool exact) const;
-  /// The same for strips of `count` pixels (see strip_epilogue_visitor).
-  VisitorText strip_visitor(int count) const;
+  /// The same for strips of `count` pixels; nothing if an epilogue takes elements alone (see strip_epilogue_visitor).
+  std::optional<VisitorText> strip_visitor(int count) const;
   /// Stores partial sums.
   VisitorText partial_visitor(const Region& partials) const;
   /// The types of the factors, Side<...>. `exact`: see result_visitor().

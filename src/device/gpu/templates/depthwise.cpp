@@ -52,12 +52,18 @@ class Writer {
     division.row_tiles = divide_up(images * divide_up(height, lines), line_threads / pairs_);
     division.column_tiles = divide_up(c_.batches(), 2 * pairs_);
     const bool transposed = shared_.primitive().op == Op::convolution_input;
-    const VisitorText visitor = shared_.strip_visitor(static_cast<int>(strip(transposed)));
-    std::string body = fmt::format(
-        "  depthwise_lines<{}, {}, {}, {}, {}u, {}u, {}>(left_source, right_source, visitor, {}, memory, group_id.x, "
+    const auto count = static_cast<int>(strip(transposed));
+    const std::optional<VisitorText> strips = shared_.strip_visitor(count);
+    const VisitorText visitor = strips ? *strips : shared_.result_visitor(shared_.source_bindings(), true);
+    std::string body;
+    if (!strips) {
+      body = fmt::format("  StripOfElements<{}, {}> strips;\n  strips.visitor = &visitor;\n", visitor.type, count);
+    }
+    body += fmt::format(
+        "  depthwise_lines<{}, {}, {}, {}, {}u, {}u, {}>(left_source, right_source, {}, {}, memory, group_id.x, "
         "thread_id);\n",
         axis(0, transposed), axis(1, transposed), shared_.offset_type(), pixel_stride(shared_.left()), pairs_,
-        line_threads, lines, shared_.product_of(visitor));
+        line_threads, lines, strips ? "visitor" : "strips", shared_.product_of(visitor));
     std::vector<Call> calls;
     calls.push_back(call(std::move(body), static_cast<std::uint32_t>(line_threads),
                          kernel_[0] * kernel_[1] * (pairs_ + 1), visitor, division, 2));

@@ -13,11 +13,11 @@ using compile::Primitive;
 
 namespace {
 
-SourceText memory_source(std::string_view name, std::string_view element, std::string_view offset_type,
+SourceText memory_source(std::string_view name, std::string_view element, std::string_view offset_type, bool aligned,
                          const Region& region) {
   SourceText source;
   source.name = name;
-  source.type = fmt::format("Memory<{}, {}>", element, offset_type);
+  source.type = fmt::format("Memory<{}, {}{}>", element, offset_type, aligned ? ", true" : "");
   source.bind(element, name, "data", region);
   return source;
 }
@@ -84,12 +84,8 @@ SourceText source_of(const Primitive& primitive, int input, std::string_view nam
   const Group& prologue = primitive.prologues[static_cast<std::size_t>(input)];
   if (!prologue.code.empty()) return prologue_source(name, prologue, offset_type, first);
   const compile::Operand& operand = primitive.inputs[static_cast<std::size_t>(input)];
-  const std::string_view element = element_type(operand.access.dtype);
-  SourceText source = memory_source(name, element, offset_type, place(operand, false).region);
-  if (in_pairs) {
-    source.type = fmt::format("PairedMemory<{}, {}, {}>", element, offset_type, is_aligned(operand.access, 1, 2));
-  }
-  return source;
+  return memory_source(name, element_type(operand.access.dtype), offset_type,
+                       in_pairs && is_aligned(operand.access, 1, 2), place(operand, false).region);
 }
 
 std::int64_t source_start(const compile::Operand& input) {

@@ -60,6 +60,7 @@ ulong2 make_ulong2(ulong x, ulong y);
 uint3 make_uint3(uint x, uint y, uint z);
 bfloat2 make_bfloat2(bfloat x, bfloat y);
 bfloat4 make_bfloat4(bfloat x, bfloat y, bfloat z, bfloat w);
+float2 make_float2(half2 x);
 float2 make_float2(const thread bfloat2& x);
 float4 make_float4(half4 x);
 float4 make_float4(const thread bfloat4& x);
