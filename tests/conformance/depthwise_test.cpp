@@ -37,16 +37,13 @@ Conv2dOptions depthwise(std::int64_t channels, std::int64_t stride, std::int64_t
 // takes, windows at every border.
 const Case cases[] = {
     {{2, 6, 9, 11}, 3, depthwise(6, 1, 1)},     {{1, 70, 5, 8}, 3, depthwise(70, 1, 1)},
-    {{3, 34, 7, 7}, 5, depthwise(34, 1, 2)},    {{2, 66, 4, 19}, 7, depthwise(66, 1, 3)},
-    {{2, 6, 12, 17}, 3, depthwise(6, 2, 1)},    {{2, 10, 11, 16}, 5, depthwise(10, 2, 2)},
+    {{3, 34, 7, 21}, 5, depthwise(34, 1, 2)},   {{2, 66, 4, 24}, 7, depthwise(66, 1, 3)},
+    {{2, 6, 12, 17}, 3, depthwise(6, 2, 1)},    {{2, 10, 11, 32}, 5, depthwise(10, 2, 2)},
     {{1, 4, 14, 20}, 7, depthwise(4, 2, 3)},    {{2, 8, 9, 10}, 3, depthwise(8, 1, 0)},
     {{2, 4, 10, 13}, 3, depthwise(4, 1, 2, 2)}, {{2, 4, 9, 9}, 3, depthwise(4, 1, 4)},
     {{2, 6, 8, 9}, 1, depthwise(6, 1, 0)},      {{2, 6, 8, 9}, 2, depthwise(6, 2, 0)},
     {{2, 5, 8, 9}, 3, depthwise(5, 1, 1)},      {{9, 8, 33, 5}, 3, depthwise(8, 1, 1)},
     {{0, 6, 8, 9}, 3, depthwise(6, 1, 1)},      {{1, 6, 10, 9}, 9, depthwise(6, 1, 4)},
-    {{2, 6, 10, 24}, 7, depthwise(6, 1, 3)},    {{2, 4, 8, 21}, 5, depthwise(4, 1, 2)},
-    {{1, 6, 14, 32}, 3, depthwise(6, 2, 1)},    {{2, 4, 13, 14}, 3, depthwise(4, 1, 1)},
-    {{1, 4, 11, 8}, 5, depthwise(4, 1, 2)},     {{1, 4, 9, 24}, 3, depthwise(4, 1, 9, 9)},
 };
 
 std::string name_of_case(const Case& one) { return fmt::format("{}, {} taps", to_string(one.x), one.kernel); }
@@ -125,7 +122,7 @@ TEST_P(Depthwise, WithWhatComesBeforeAndAfter) {
 // What becomes of a result in the kernel: of pairs of channels, or of one by one where a bias begins at an odd place.
 TEST_P(Depthwise, WithWhatComesAfter) {
   const NoGrad no_grad;
-  for (const std::size_t place : {0, 1, 16, 17, 18}) {
+  for (const std::size_t place : {0, 3}) {
     const Case& one = cases[place];
     const std::int64_t channels = one.x[1];
     for (const DType type : {DType::float32, DType::bfloat16}) {

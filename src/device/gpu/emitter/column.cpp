@@ -337,34 +337,45 @@ class ColumnEmitter {
   }
 
   /// Combines the accumulators of a column's threads, which are lanes of all simdgroups: of one by itself, then of two
-  /// times four simdgroups. Every thread has the totals.
+  /// times four simdgroups. Every thread has the totals. Group memory is as in across_rows, so that kernels that share
+  /// launches fit each other; it has room for several reductions at once.
   void across_threads(KernelText& kernel, const std::vector<Reduction>& reductions) const {
-    constexpr std::uint32_t of_a_lane = 2;
-    const std::int64_t totals = simdgroups * lanes_;
-    static_assert(simdgroups == of_a_lane * 4);
-    const auto shared = [](const Reduction& reduction, const Reduction::Part& part) {
-      return fmt::format("shared_{}", reduction.variable(part));
-    };
+    const auto at_once = static_cast<std::size_t>(32 / lanes_);
     for (const Reduction& reduction : reductions) reduction.across_lanes(kernel, static_cast<int>(lanes_));
+    for (std::size_t first = 0; first < reductions.size(); first += at_once) {
+      const std::span<const Reduction> some(reductions.data() + first, std::min(at_once, reductions.size() - first));
+      if (first > 0) kernel.line("threadgroup_barrier(mem_flags::mem_threadgroup);");
+      across_simdgroups(kernel, some);
+    }
+  }
+
+  void across_simdgroups(KernelText& kernel, std::span<const Reduction> reductions) const {
+    const std::int64_t totals = simdgroups * lanes_;
+    constexpr std::uint32_t of_a_lane = 2;
+    static_assert(simdgroups == of_a_lane * 4);
+    const auto shared = [&](std::size_t part, std::string_view type) { return fmt::format("shared{}_{}", part, type); };
     kernel.line("if (lane_id < {}u) {{", lanes_);
-    for (const Reduction& reduction : reductions) {
-      for (const Reduction::Part& part : reduction.parts()) {
-        kernel.group_memory(part.type, shared(reduction, part), static_cast<std::size_t>(totals));
-        kernel.line("{}[simdgroup_id * {}u + lane_id] = {};", shared(reduction, part), lanes_,
-                    reduction.variable(part));
+    for (std::size_t i = 0; i < reductions.size(); ++i) {
+      const std::vector<Reduction::Part>& parts = reductions[i].parts();
+      for (std::size_t j = 0; j < parts.size(); ++j) {
+        kernel.group_memory(parts[j].type, shared(j, parts[j].type), usual_threads);
+        kernel.line("{}[simdgroup_id * {}u + lane_id + {}u] = {};", shared(j, parts[j].type), lanes_,
+                    static_cast<std::int64_t>(i) * totals, reductions[i].variable(parts[j]));
       }
     }
     kernel.line("}");
     kernel.line("threadgroup_barrier(mem_flags::mem_threadgroup);");
-    for (const Reduction& reduction : reductions) {
+    for (std::size_t i = 0; i < reductions.size(); ++i) {
+      const std::vector<Reduction::Part>& parts = reductions[i].parts();
+      const std::int64_t place = static_cast<std::int64_t>(i) * totals;
       std::vector<std::string> others;
-      for (const Reduction::Part& part : reduction.parts()) {
-        const std::string array = shared(reduction, part);
-        kernel.line("{} = {}[lane_id];", reduction.variable(part), array);
-        others.push_back(fmt::format("{}[lane_id + {}u]", array, totals / of_a_lane));
+      for (std::size_t j = 0; j < parts.size(); ++j) {
+        const std::string array = shared(j, parts[j].type);
+        kernel.line("{} = {}[lane_id + {}u];", reductions[i].variable(parts[j]), array, place);
+        others.push_back(fmt::format("{}[lane_id + {}u]", array, place + totals / of_a_lane));
       }
-      reduction.merge(kernel, others);
-      reduction.across_lanes(kernel, static_cast<int>(lanes_));
+      reductions[i].merge(kernel, others);
+      reductions[i].across_lanes(kernel, static_cast<int>(lanes_));
     }
   }
 

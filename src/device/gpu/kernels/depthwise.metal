@@ -3,36 +3,36 @@
 // channels; it goes along lines of pixels, eight at a time, whose sums and whose window it keeps in registers.
 
 /// The window of a convolution along one axis, known when the kernel is compiled. TRANSPOSED: a pixel of the input
-/// finds those of the result that read it. LENGTH pixels are computed, a STRIP of them at a time, from SOURCE_LENGTH.
+/// finds those of the result that read it. Pixels are computed a STRIP at a time: LENGTH of them, of SOURCE_LENGTH, where
+/// these are whole strips, else 0 and as many as are told at run time.
 template <int TAPS, int STRIDE, int PADDING, int DILATION, bool TRANSPOSED, int STRIP, int LENGTH, int SOURCE_LENGTH>
 struct DepthwiseAxis {
   enum : int {
     strip = STRIP,  // where the axis is transposed, a multiple of the stride
     taps = TAPS,
-    length = LENGTH,
     /// What is read for a strip begins at its first pixel's place, and `before` it.
     before = TRANSPOSED ? ((TAPS - 1) * DILATION - PADDING + STRIDE - 1) / STRIDE : PADDING,
     last = TRANSPOSED ? (strip - 1 + PADDING) / STRIDE : (strip - 1) * STRIDE + (TAPS - 1) * DILATION - PADDING,
     count = last + before + 1,
     /// From strip to strip, in what is read.
     step = TRANSPOSED ? STRIP / STRIDE : STRIP * STRIDE,
-    last_strip = (LENGTH - 1) / STRIP * STRIP,
+    last_strip = LENGTH - STRIP,
     last_place = last_strip / STRIP * step - before,
     /// Whether only the first strip reads before the line, and only the last one behind it, whole as all others.
-    even = LENGTH % STRIP == 0 && step >= before && last_place - step + count <= SOURCE_LENGTH
+    even = LENGTH > 0 && step >= before && last_place - step + count <= SOURCE_LENGTH
   };
   static int place(int pixel) { return (TRANSPOSED ? pixel / STRIDE : pixel * STRIDE) - before; }
   /// Whether number i of what is read for the strip at `pixel` is in the line. Where strips are even, this depends on
   /// whether the strip is the first or the last one alone.
-  static bool is_inside(int pixel, int i) {
+  static bool is_inside(int pixel, int i, int source_length) {
     if (even != 0) {
       return (i >= before || pixel > 0) && (last_place + i < SOURCE_LENGTH || pixel < last_strip);
     }
     const int at = place(pixel) + i;
-    return at >= 0 && at < SOURCE_LENGTH;
+    return at >= 0 && at < source_length;
   }
   /// Whether the strip's pixel j is one.
-  static bool is_pixel(int pixel, int j) { return LENGTH % STRIP == 0 || pixel + j < LENGTH; }
+  static bool is_pixel(int pixel, int j, int length) { return LENGTH > 0 || pixel + j < length; }
   /// Whether tap k reads anything for pixel j of a strip, and which of what is read.
   static bool hits(int j, int k) { return !TRANSPOSED || (j + PADDING - k * DILATION) % STRIDE == 0; }
   static int which(int j, int k) {
@@ -41,11 +41,11 @@ struct DepthwiseAxis {
   /// Of `lines` neighbouring pixels, the tap by which number i reads what all of them read at a step.
   static int tap(int step, int i, int lines) { return TRANSPOSED ? step - (lines - 1) + i : step - i; }
   /// The place that tap k reads for a pixel, -1 if there is none.
-  static int find(int pixel, int k) {
+  static int find(int pixel, int k, int source_length) {
     const int at = TRANSPOSED ? pixel + PADDING - k * DILATION : pixel * STRIDE - PADDING + k * DILATION;
     if (at < 0 || (TRANSPOSED && at % STRIDE != 0)) return -1;
     const int found = TRANSPOSED ? at / STRIDE : at;
-    return found < SOURCE_LENGTH ? found : -1;
+    return found < source_length ? found : -1;
   }
 };
 
@@ -65,21 +65,23 @@ void find_channels(thread DepthwisePlace& place, constant ContractionValues& val
 /// What a strip at `pixel` reads of a line, zeros outside of it. STRIDE: from a pixel to the next, known when the kernel
 /// is compiled, so that they are read by constant offsets.
 template <class X, int STRIDE, class Source, class Offset>
-void read_window(thread typename Source::Pair* pixels, thread const Source& source, Offset line, int pixel) {
+void read_window(thread typename Source::Pair* pixels, thread const Source& source, Offset line, int pixel,
+                 int source_length) {
   Source strip = source;
   strip.start(long(line) + long(X::place(pixel)) * STRIDE);
   UNROLL for (int i = 0; i < X::count; ++i) {
-    pixels[i] = X::is_inside(pixel, i) ? strip.pair(Offset(i * STRIDE)) : strip.no_pair();
+    pixels[i] = X::is_inside(pixel, i, source_length) ? strip.pair(Offset(i * STRIDE)) : strip.no_pair();
   }
 }
 
 /// The strip's own pixels.
 template <class X, int STRIDE, class Source, class Offset>
-void read_strip(thread typename Source::Pair* pixels, thread const Source& source, Offset line, int pixel) {
+void read_strip(thread typename Source::Pair* pixels, thread const Source& source, Offset line, int pixel,
+                int length) {
   Source strip = source;
   strip.start(long(line) + long(pixel) * STRIDE);
   UNROLL for (int j = 0; j < X::strip; ++j) {
-    pixels[j] = X::is_pixel(pixel, j) ? strip.pair(Offset(j * STRIDE)) : strip.no_pair();
+    pixels[j] = X::is_pixel(pixel, j, length) ? strip.pair(Offset(j * STRIDE)) : strip.no_pair();
   }
 }
 
@@ -153,7 +155,7 @@ template <class Y, class X, class Offset, int STRIDE, uint PAIRS, uint THREADS, 
           class Visitor>
 void depthwise_lines(thread Source& source, thread Weight& weight, thread const Visitor& visitor,
                      constant ContractionValues& values, threadgroup float2* memory, uint group, uint thread_id) {
-  enum : uint { taps = uint(Y::taps) * uint(X::taps), pitch = PAIRS + 1, images_lines = (Y::length + LINES - 1) / LINES };
+  enum : uint { taps = uint(Y::taps) * uint(X::taps), pitch = PAIRS + 1 };
   enum : int { steps = Y::taps + LINES - 1 };
   threadgroup float* const floats = (threadgroup float*)memory;
   DepthwisePlace place;
@@ -170,19 +172,22 @@ void depthwise_lines(thread Source& source, thread Weight& weight, thread const 
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
   const uint several = place.line_group * (THREADS / PAIRS) + thread_id / PAIRS;
-  const uint image = several / images_lines;
-  const int y = int(several - image * images_lines) * LINES;
-  const uint line = image * uint(Y::length) + uint(y);
-  if (place.channel >= values.batches || line * uint(X::length) >= values.rows) return;
+  const uint height = values.left_line.sizes[0];
+  const uint of_image = (height + uint(LINES - 1)) / uint(LINES);
+  const uint image = several / of_image;
+  const int y = int(several - image * of_image) * LINES;
+  const int length = int(values.left_line.sizes[1]);
+  const uint line = image * height + uint(y);
+  if (place.channel >= values.batches || line * uint(length) >= values.rows) return;
   source.start(values.left_start + long(place.channel) * values.left_batch[0]);
   const Offset plane = Offset(image) * Offset(values.left_line.strides[0]);
-  for (int x = 0; x < X::length; x += X::strip) {
+  for (int x = 0; x < length; x += X::strip) {
     float2 sums[LINES * X::strip];
     UNROLL for (int j = 0; j < LINES * X::strip; ++j) sums[j] = make_float2(0.0f, 0.0f);
     typename Source::Pair ahead[X::count];
-    int from = Y::find(y, Y::tap(0, 0, LINES));
+    int from = Y::find(y, Y::tap(0, 0, LINES), values.height);
     if (from >= 0) {
-      read_window<X, STRIDE>(ahead, source, plane + Offset(from) * Offset(values.y_stride), x);
+      read_window<X, STRIDE>(ahead, source, plane + Offset(from) * Offset(values.y_stride), x, values.width);
     }
     for (int step = 0; step < steps; ++step) {
       const bool is_line = from >= 0;
@@ -190,9 +195,9 @@ void depthwise_lines(thread Source& source, thread Weight& weight, thread const 
       if (is_line) {
         UNROLL for (int i = 0; i < X::count; ++i) pixels[i] = source.floats(ahead[i]);
       }
-      from = step + 1 < steps ? Y::find(y, Y::tap(step + 1, 0, LINES)) : -1;
+      from = step + 1 < steps ? Y::find(y, Y::tap(step + 1, 0, LINES), values.height) : -1;
       if (from >= 0) {
-        read_window<X, STRIDE>(ahead, source, plane + Offset(from) * Offset(values.y_stride), x);
+        read_window<X, STRIDE>(ahead, source, plane + Offset(from) * Offset(values.y_stride), x, values.width);
       }
       if (!is_line) continue;
       UNROLL for (int i = 0; i < LINES; ++i) {
@@ -201,10 +206,10 @@ void depthwise_lines(thread Source& source, thread Weight& weight, thread const 
         add_taps<X, pitch>(sums + i * X::strip, pixels, memory + uint(ky * X::taps) * pitch + place.lane / 2u);
       }
     }
-    const int live = X::length % X::strip == 0 ? X::strip : min(int(X::strip), X::length - x);
+    const int live = X::even != 0 ? int(X::strip) : min(int(X::strip), length - x);
     UNROLL for (int i = 0; i < LINES; ++i) {
-      if (Y::length % LINES != 0 && y + i >= Y::length) continue;
-      visitor.visit_strip(place.channel, (line + uint(i)) * uint(X::length) + uint(x), live, sums + i * X::strip);
+      if (y + i >= int(height)) continue;
+      visitor.visit_strip(place.channel, (line + uint(i)) * uint(length) + uint(x), live, sums + i * X::strip);
     }
   }
 }
@@ -220,9 +225,10 @@ struct DepthwiseWalk {
   template <class Y>
   bool find(constant ContractionValues& values, int ky, uint slices, uint end) {
     for (; line < end; line += slices) {
-      const uint image = line / uint(Y::length);
-      const int y = int(line - image * uint(Y::length));
-      const int from = Y::find(y, ky);
+      const uint height = values.right_step.sizes[0];
+      const uint image = line / height;
+      const int y = int(line - image * height);
+      const int from = Y::find(y, ky, values.height);
       if (from < 0) continue;
       gradients =
           Offset(image) * Offset(values.left_step.strides[0]) + Offset(y) * Offset(values.left_step.strides[1]);
@@ -246,7 +252,8 @@ void depthwise_weight(thread Gradient& gradient, thread Source& source, thread c
   const int ky = int(thread_id / PAIRS % uint(Y::taps));
   const uint slice = thread_id / (PAIRS * uint(Y::taps));
   const bool inside = place.channel < values.batches;
-  const uint lines = values.depth / uint(X::length);
+  const int length = int(values.right_step.sizes[1]);
+  const uint lines = values.depth / uint(length);
   const uint end = inside ? min((place.line_group + 1u) * values.chunk, lines) : 0u;
   gradient.start(values.left_start + long(place.channel) * values.left_batch[0]);
   source.start(values.right_start + long(place.channel) * values.right_batch[0]);
@@ -259,8 +266,8 @@ void depthwise_weight(thread Gradient& gradient, thread Source& source, thread c
   int x = 0;
   bool any = walk.template find<Y>(values, ky, SLICES, end);
   if (any) {
-    read_strip<X, GRADIENT_STRIDE>(slopes_ahead, gradient, walk.gradients, x);
-    read_window<X, STRIDE>(pixels_ahead, source, walk.pixels, x);
+    read_strip<X, GRADIENT_STRIDE>(slopes_ahead, gradient, walk.gradients, x, length);
+    read_window<X, STRIDE>(pixels_ahead, source, walk.pixels, x, values.width);
   }
   while (any) {
     float2 slopes[X::strip];
@@ -268,14 +275,14 @@ void depthwise_weight(thread Gradient& gradient, thread Source& source, thread c
     UNROLL for (int j = 0; j < X::strip; ++j) slopes[j] = gradient.floats(slopes_ahead[j]);
     UNROLL for (int i = 0; i < X::count; ++i) pixels[i] = source.floats(pixels_ahead[i]);
     x += X::strip;
-    if (x >= X::length) {
+    if (x >= length) {
       x = 0;
       walk.line += SLICES;
       any = walk.template find<Y>(values, ky, SLICES, end);
     }
     if (any) {
-      read_strip<X, GRADIENT_STRIDE>(slopes_ahead, gradient, walk.gradients, x);
-      read_window<X, STRIDE>(pixels_ahead, source, walk.pixels, x);
+      read_strip<X, GRADIENT_STRIDE>(slopes_ahead, gradient, walk.gradients, x, length);
+      read_window<X, STRIDE>(pixels_ahead, source, walk.pixels, x, values.width);
     }
     UNROLL for (int kx = 0; kx < X::taps; ++kx) {
       UNROLL for (int j = 0; j < X::strip; ++j) {

@@ -133,7 +133,6 @@ class Writer {
     const bool weight = shared_.primitive().op == Op::convolution_weight;
     return std::max<std::int64_t>((weight ? c_.right_step : c_.left_line).sizes[which], 1);
   }
-  std::int64_t source_length(std::size_t which) const { return which == 0 ? c_.height : c_.width; }
 
   /// Pixels that a thread takes at a time: all lines of a network's images, as a rule, are multiples of 8 or of 7.
   std::int64_t strip(bool transposed) const {
@@ -141,10 +140,13 @@ class Writer {
     return sevens ? 7 : 8;
   }
 
+  /// Lengths are told where an axis is several whole strips: other sizes share their kernels.
   std::string axis(std::size_t which, bool transposed) const {
+    const std::int64_t strip = which == 1 ? this->strip(transposed) : 1;
+    const bool whole = which == 1 && length(1) % strip == 0 && length(1) > strip;
     return fmt::format("DepthwiseAxis<{}, {}, {}, {}, {}, {}, {}, {}>", kernel_[which], window_.stride[which],
-                       window_.padding[which], window_.dilation[which], transposed, which == 1 ? strip(transposed) : 8,
-                       length(which), source_length(which));
+                       window_.padding[which], window_.dilation[which], transposed, strip, whole ? length(1) : 0,
+                       whole ? c_.width : 0);
   }
 
   ContractionWriter shared_;
