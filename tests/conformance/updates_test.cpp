@@ -128,6 +128,22 @@ TEST_P(Updates, OfEveryOptimizer) {
   }
 }
 
+// The state of optimizers begins in memory that held other numbers before.
+TEST_P(Updates, ClearedMemoryHasZerosAlone) {
+  for (const std::int64_t size : {1, 100, 5000, 300000}) {
+    for (int i = 0; i < 3; ++i) {
+      {
+        const Tensor before =
+            (Tensor::from(std::vector<float>(static_cast<std::size_t>(size), 7), {size}, device) + 1).clone();
+        flush();
+      }
+      const Tensor zeros = Tensor::cleared({size}, {DType::float32, device});
+      EXPECT_EQ(sum(abs(zeros)).to(reference).item<float>(), 0) << size;
+      EXPECT_EQ(zeros.to_vector<float>(), std::vector<float>(static_cast<std::size_t>(size))) << size;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, Updates, testing::ValuesIn(conformance::tested_devices()),
                          [](const auto& info) { return info.param; });
 

@@ -30,7 +30,7 @@ class Backend {
 
   /// Whether the host reads and writes the GPU's memory in place, and lends it its own.
   virtual bool shares_memory_with_host() const = 0;
-  /// Copies, when no work touches the GPU's side in conflict.
+  /// Zeros and copies, when no work touches the GPU's side in conflict.
   virtual void clear(std::byte* target, std::size_t bytes) = 0;
   virtual void copy_to_device(std::byte* target, std::span<const std::byte> source) = 0;
   virtual void copy_to_host(std::span<std::byte> target, const std::byte* source) = 0;

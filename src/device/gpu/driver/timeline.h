@@ -63,6 +63,7 @@ class Timeline {
  private:
   /// What `enqueue` gives, which has the queue write the range.
   bool write(base::ByteRange range, base::FunctionRef<bool()> enqueue);
+
   /// What is submitted together.
   struct Batch {
     base::RangeSet reads;

@@ -340,16 +340,17 @@ class ColumnEmitter {
   /// times four simdgroups. Every thread has the totals. Group memory is as in across_rows, so that kernels that share
   /// launches fit each other; it has room for several reductions at once.
   void across_threads(KernelText& kernel, const std::vector<Reduction>& reductions) const {
-    const auto at_once = static_cast<std::size_t>(32 / lanes_);
+    const auto at_once = static_cast<std::size_t>(usual_threads / (simdgroups * lanes_));
     for (const Reduction& reduction : reductions) reduction.across_lanes(kernel, static_cast<int>(lanes_));
     for (std::size_t first = 0; first < reductions.size(); first += at_once) {
       const std::span<const Reduction> some(reductions.data() + first, std::min(at_once, reductions.size() - first));
       if (first > 0) kernel.line("threadgroup_barrier(mem_flags::mem_threadgroup);");
-      across_simdgroups(kernel, some);
+      merge_simdgroups(kernel, some);
     }
   }
 
-  void across_simdgroups(KernelText& kernel, std::span<const Reduction> reductions) const {
+  /// Of reductions whose totals in all simdgroups fit an array each.
+  void merge_simdgroups(KernelText& kernel, std::span<const Reduction> reductions) const {
     const std::int64_t totals = simdgroups * lanes_;
     constexpr std::uint32_t of_a_lane = 2;
     static_assert(simdgroups == of_a_lane * 4);

@@ -74,19 +74,21 @@ class Partials {
   void store(KernelText& kernel, std::string_view index, std::string_view suffix = "") const;
   /// Adds element `index` of each array to the accumulators.
   void add(KernelText& kernel, std::string_view index) const;
-  /// Declares arrays of `count` elements that are read before the first is added: memory answers late.
+  /// Declares room for `count` elements of each array that are read before the first is added: memory answers late.
   void declare_ahead(KernelText& kernel, int count) const;
-  /// Reads element `index` of each array as number `ahead`, and adds that to the accumulators.
+  /// Reads element `index` of each array as the item "ahead".
   void read_ahead(KernelText& kernel, std::string_view index) const;
+  /// Adds the item "ahead" to the accumulators.
   void add_ahead(KernelText& kernel) const;
 
  private:
+  /// Calls visit(part, the pointer to its array, the room for what is read ahead).
+  template <class Visitor>
+  void for_each_part(const Visitor& visit) const;
+
   const std::vector<Reduction>& reductions_;
   std::vector<std::vector<Region>> regions_;     // of each reduction's parts
   std::vector<std::vector<std::string>> names_;  // of the pointers to them
-
-  template <class Visitor>
-  void for_each_part(const Visitor& visit) const;
   std::size_t bytes_ = 0;
 };
 

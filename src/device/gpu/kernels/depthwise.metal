@@ -1,6 +1,6 @@
 // needs: contraction.metal
 // Depthwise convolutions and their gradients, of tensors whose neighbouring channels lie side by side. A thread has two
-// channels; it goes along lines of pixels, eight at a time, whose sums and whose window it keeps in registers.
+// channels; it goes along lines of pixels, a strip of them at a time, whose sums and whose window it keeps in registers.
 
 /// The window of a convolution along one axis, known when the kernel is compiled. TRANSPOSED: a pixel of the input
 /// finds those of the result that read it. Pixels are computed a STRIP at a time: LENGTH of them, of SOURCE_LENGTH, where

@@ -182,8 +182,7 @@ Accumulators accumulators_of(const EpilogueSums& sums, const Partials& partials)
 
 VisitorText epilogue_visitor(const Primitive& primitive, std::size_t first, const EpilogueSums* sums) {
   const Group group = ordered_epilogue(primitive);
-  KernelText kernel("epilogue", 32);
-  for (std::size_t i = 0; i < first; ++i) kernel.bind("char", {});
+  KernelText kernel = spliced_kernel("epilogue", first);
   const Walk walk{group.space.rank() - 1, 1, needs_wide_index(group)};
   const Phases phases = make_phases(group, false);
   GroupText text(group, phases, walk, kernel, sums != nullptr ? GroupPart::elements : GroupPart::all);
@@ -273,8 +272,7 @@ std::optional<VisitorText> strip_epilogue_visitor(const Primitive& primitive, st
   const Group group = ordered_epilogue(primitive);
   const int rank = group.space.rank();
   if (rank > 2 || (rank == 2 && group.space[1] != channels) || !lies_in_pairs(group)) return std::nullopt;
-  KernelText kernel("epilogue", 32);
-  for (std::size_t i = 0; i < first; ++i) kernel.bind("char", {});
+  KernelText kernel = spliced_kernel("epilogue", first);
   const Phases phases = make_phases(group, false);
   GroupText text(group, phases, {rank - 1, 2, needs_wide_index(group)}, kernel, GroupPart::all);
   write_strip(text, phases.list[0], count);

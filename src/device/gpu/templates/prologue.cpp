@@ -24,8 +24,7 @@ SourceText memory_source(std::string_view name, std::string_view element, std::s
 
 SourceText prologue_source(std::string_view name, const Group& prologue, std::string_view offset_type,
                            std::size_t first) {
-  KernelText kernel("prologue", 32);
-  for (std::size_t i = 0; i < first; ++i) kernel.bind("char", {});
+  KernelText kernel = spliced_kernel("prologue", first);
   const Walk walk{prologue.space.rank() - 1, 1, needs_wide_index(prologue)};
   Phases phases = make_phases(prologue, false);
   std::vector<int>& stores = phases.list[0].stores;

@@ -4,6 +4,12 @@
 
 namespace russet::gpu {
 
+KernelText spliced_kernel(std::string stem, std::size_t first) {
+  KernelText kernel(std::move(stem), 32);
+  for (std::size_t i = 0; i < first; ++i) kernel.bind("char", {});
+  return kernel;
+}
+
 void SplicedText::bind(std::string_view type_of, std::string_view argument, std::string_view member,
                        const Region& region) {
   arguments.push_back({std::string(type_of), std::string(argument), region.writes});

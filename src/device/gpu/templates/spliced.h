@@ -27,6 +27,9 @@ struct SplicedText {
   void take(const KernelText& kernel, std::size_t first);
 };
 
+/// A text of its own whose bindings are numbered from `first`.
+KernelText spliced_kernel(std::string stem, std::size_t first);
+
 /// Makes it a variable of the piece, bound behind the piece's arguments so far. `values`: what its member `values`
 /// points to; it has none if that is empty. Returns the lines that declare it.
 std::string declare(Piece& piece, const SplicedText& text, std::string_view variable, std::string_view values);

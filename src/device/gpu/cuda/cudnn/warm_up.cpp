@@ -1,7 +1,6 @@
 #include "device/gpu/cuda/cudnn/warm_up.h"
 
-#include <russet/error.h>
-
+#include <exception>
 #include <utility>
 
 namespace russet::cuda {
@@ -18,8 +17,12 @@ WarmUp::~WarmUp() {
 void WarmUp::add(std::shared_ptr<const ConvolutionCall> call) {
   {
     const std::lock_guard lock(mutex_);
-    calls_.push_back(std::move(call));
-    if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+    try {
+      calls_.push_back(std::move(call));
+      if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+    } catch (const std::exception&) {  // no thread, no memory: it is loaded when it runs
+      return calls_.clear();
+    }
   }
   changed_.notify_all();
 }
@@ -33,19 +36,23 @@ std::shared_ptr<const ConvolutionCall> WarmUp::next() {
   return call;
 }
 
+void WarmUp::load(const ConvolutionCall& call, cudnnHandle_t handle) {
+  try {
+    call.load(handle);
+  } catch (const std::exception&) {
+    // What runs it will say so.
+    return;
+  }
+}
+
 void WarmUp::run() {
   try {
     context_.enter();
     cudnnHandle_t handle = nullptr;  // for the rest of the process
     check(cudnn().create(&handle), "starting cuDNN");
-    while (const std::shared_ptr<const ConvolutionCall> call = next()) {
-      try {
-        call->load(handle);
-      } catch (const DeviceError&) {  // what runs it will say so
-        continue;
-      }
-    }
-  } catch (const DeviceError&) {
+    while (const std::shared_ptr<const ConvolutionCall> call = next()) load(*call, handle);
+  } catch (const std::exception&) {
+    // Without a handle calls are loaded when they run.
     return;
   }
 }

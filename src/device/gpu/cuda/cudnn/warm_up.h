@@ -26,6 +26,7 @@ class WarmUp {
 
  private:
   void run();
+  static void load(const ConvolutionCall& call, cudnnHandle_t handle);
   /// The next call; nullptr when there will be none.
   std::shared_ptr<const ConvolutionCall> next();
 

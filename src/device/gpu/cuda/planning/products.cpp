@@ -35,7 +35,8 @@ std::optional<Strides> with_even_batches(const compile::Operand& matrix) {
 
 gpu::Verdict Products::judge(const compile::Primitive& whole, const gpu::GpuContext& context) const {
   const std::optional<gpu::Region> bias = bias_of(whole);
-  const compile::Primitive primitive = bias ? without_epilogue(whole) : whole;
+  const compile::Primitive bare = bias ? without_epilogue(whole) : compile::Primitive{};
+  const compile::Primitive& primitive = bias ? bare : whole;
   if (std::string reason = why_not_asked(primitive); !reason.empty()) return gpu::decline(reason);
   constexpr double float32_rate = 47e12;  // of cuBLAS on an H200: 41 to 51
   if (gpu::prefers_split_product(primitive, context.properties, float32_rate)) return gpu::decline(faster_product);
