@@ -267,7 +267,7 @@ class Emitter {
     store.dtype = v.dtype;
     store.extent = extent_of(id);
     store.inputs[0] = read(id, store.extent);
-    store.access = add_access(spread({slot_of_[static_cast<std::size_t>(id)], v.dtype, 0, -1, v.strides}, v.shape));
+    store.access = add_access(spread(access_of(program_, id, slot_of_), v.shape));
     add(store);
   }
 
@@ -301,7 +301,7 @@ void merge_axes(Group& group) {
 Access access_of(const Program& program, ValueId id, const std::vector<std::int32_t>& slot_of) {
   const Value& value = value_at(program, id);
   const ValueId base = base_of(program, id);
-  if (base == id) return {slot_of[static_cast<std::size_t>(id)], value.dtype, 0, -1, value.strides};
+  if (base == id) return {slot_of[static_cast<std::size_t>(id)], value.dtype, value.offset, -1, value.strides};
   const auto affine = resolve_on(program, id, base);
   if (!affine) throw InternalError(fmt::format("emit: view %{} does not resolve", id));
   return {slot_of[static_cast<std::size_t>(base)], value.dtype, affine->offset, value.argument, affine->strides};
@@ -352,7 +352,7 @@ Primitive primitive_of(const Program& program, const Value& value) {
     }
     primitive.inputs.push_back({{value.inputs[i], input.dtype, 0, -1, strides}, input.shape});
   }
-  primitive.output = {{-1, value.dtype, 0, -1, value.strides}, value.shape};
+  primitive.output = {{-1, value.dtype, value.offset, -1, value.strides}, value.shape};
   return primitive;
 }
 
@@ -389,7 +389,7 @@ Primitive emit_primitive(const Program& program, ValueId id, const Attached& att
   }
   const auto whole = [&](ValueId stored) -> Operand {
     const Value& out = value_at(program, stored);
-    return {{slot_of[static_cast<std::size_t>(stored)], out.dtype, 0, -1, out.strides}, out.shape};
+    return {{slot_of[static_cast<std::size_t>(stored)], out.dtype, out.offset, -1, out.strides}, out.shape};
   };
   step.output = whole(result);
   if (attached.second >= 0) step.second = whole(attached.second);

@@ -30,6 +30,10 @@ struct Value : ops::Operation {
   std::int32_t leaf = -1;
   /// Memory order where the value is materialised: dense, in elements. Row-major until the layout pass.
   Strides strides{};
+  /// The overwrite that the value is a piece of, if it is computed where that puts it, or -1; then it lies in the
+  /// memory of the overwrite's result from `offset` on, with strides of that. See the pass `place`.
+  ValueId within = -1;
+  std::int64_t offset = 0;
   /// Computed for backward again, so that the first result need not be kept: the two do not become one, nor do groups
   /// that would compute both at once.
   bool again = false;

@@ -5,6 +5,24 @@
 
 namespace russet::compile {
 
+void Rewriter::run(base::FunctionRef<ValueId(Value, ValueId)> rewrite) {
+  rewrite_ = &rewrite;
+  place_.assign(program_.values.size(), -1);
+  values_.reserve(program_.values.size());
+  for (std::size_t id = 0; id < program_.values.size(); ++id) place(static_cast<ValueId>(id));
+  finish();
+}
+
+ValueId Rewriter::place(ValueId old) {
+  const auto at = static_cast<std::size_t>(old);
+  if (place_[at] >= 0) return place_[at];
+  Value value = program_.values[at];
+  for (ValueId& input : value.inputs) {
+    if (input >= 0) input = place(input);
+  }
+  return place_[at] = (*rewrite_)(std::move(value), old);
+}
+
 ValueId Rewriter::add(Value value) {
   values_.push_back(std::move(value));
   return static_cast<ValueId>(values_.size() - 1);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "compile/program.h"
 
 namespace russet::compile {
@@ -16,22 +17,10 @@ class Rewriter {
 
   /// Replaces the program's values by what `rewrite` makes of each: it is called with the value, whose inputs are new
   /// values, and its old number, adds what it wants, and returns the new value that stands for the old one.
-  template <class Rewrite>
-  void run(const Rewrite& rewrite) {
-    place_.reserve(program_.values.size());
-    values_.reserve(program_.values.size());
-    for (std::size_t id = 0; id < program_.values.size(); ++id) {
-      Value value = program_.values[id];
-      for (ValueId& input : value.inputs) {
-        if (input >= 0) input = place(input);
-      }
-      place_.push_back(rewrite(std::move(value), static_cast<ValueId>(id)));
-    }
-    finish();
-  }
+  void run(base::FunctionRef<ValueId(Value, ValueId)> rewrite);
 
-  /// The new value in an old one's place.
-  ValueId place(ValueId old) const { return place_[static_cast<std::size_t>(old)]; }
+  /// The new value in an old one's place; an old one whose turn has not come is rewritten at once, with what it reads.
+  ValueId place(ValueId old);
   const Value& at(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
 
   ValueId add(Value value);
@@ -57,7 +46,8 @@ class Rewriter {
   void finish();
 
   Program& program_;
-  std::vector<ValueId> place_;
+  const base::FunctionRef<ValueId(Value, ValueId)>* rewrite_ = nullptr;
+  std::vector<ValueId> place_;  // -1 before a value's turn
   std::vector<Value> values_;
   std::unordered_multimap<std::uint64_t, ValueId> made_;  // by hash
 };

@@ -163,6 +163,9 @@ class Target {
   }
   /// Whether a convolution that is a product, once its patches are copied, is to be one. Asked of gradients, too.
   virtual bool prefers_products(const Primitive& /*convolution*/) const { return false; }
+  /// Whether a product of matrices is to become one with others that share a factor or are added to it, where what
+  /// these do not share is put together.
+  virtual bool joins_products(const Primitive& /*product*/) const { return false; }
   /// Whether a convolution over few channels is to have no stride and more channels. Asked of weights' gradients, too.
   virtual bool prefers_space_to_depth(const Primitive& /*convolution*/) const { return false; }
   /// Whether a contraction or a pool takes this epilogue, and these prologues.
@@ -171,6 +174,8 @@ class Target {
   virtual bool epilogues_update_in_place() const { return false; }
   /// What an operation costs beside a byte that memory moves: a core of a CPU's is 1.
   virtual double cost_of_operations() const { return 1; }
+  /// Whether a primitive without an epilogue stores its result as a part of a larger array, with any strides.
+  virtual bool stores_into_arrays(const Primitive& /*with these strides*/) const { return false; }
   /// Whether contractions may have prologues.
   virtual bool takes_prologues() const { return false; }
   /// The dense strides that a contraction would like for its operand (input i, or -1 for the output).

@@ -471,6 +471,35 @@ TEST(Passes, BundleUpdatesAllParametersInOneStep) {
   for (std::size_t i = 0; i < parameters.size(); ++i) EXPECT_TRUE(allclose(parameters[i], expected[i]));
 }
 
+TEST(Passes, PlaceComputesPiecesWhereTheyBelong) {
+  const Tensor x = numbers({60, 50});
+  flush();
+  Tensor whole;
+  Tensor sums;
+  const auto steps = steps_of([&] {
+    const Tensor piece = exp(x);
+    whole = cat({piece, softmax(x, 1), x * 2}, 1);
+    sums = sum(piece, 0);  // reads the piece as it lies there
+  });
+  // One group reads x and writes each piece once; the sums read one of them.
+  EXPECT_EQ(bytes_of(steps), (4 * 60 * 50 + 60 * 50 + 50) * sizeof(float));
+  EXPECT_TRUE(allclose(whole.narrow(1, 0, 50), exp(x)));
+  EXPECT_TRUE(allclose(whole.narrow(1, 100, 50), x * 2));
+  EXPECT_TRUE(allclose(sums, sum(exp(x), 0)));
+}
+
+// As the update of a weight in mixed precision reads its gradient.
+TEST(Passes, SimplifyTransposesTheFactorsOfAProductBehindACast) {
+  const Tensor x = numbers({64, 32}).to(DType::bfloat16);
+  const Tensor g = numbers({64, 16}).to(DType::bfloat16);
+  const Tensor w = numbers({16, 32});
+  flush();
+  Tensor updated;
+  const auto steps = steps_of([&] { updated = w - matmul(x.t(), g).t().to(DType::float32); });
+  ASSERT_FALSE(steps.empty());
+  EXPECT_NE(steps[0].detail.find("[16, 64] x [64, 32]"), std::string::npos) << steps[0].detail;
+}
+
 TEST(Passes, BundleKeepsTheOrderOfWhatDependsOnEachOther) {
   const Tensor x = numbers({2, 500});
   Tensor written = zeros({3, 500});

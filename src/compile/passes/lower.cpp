@@ -1,5 +1,5 @@
 // Lowering: clusters, in their order, become steps over slots. An overwrite takes its base's memory where nobody else
-// needs the base.
+// needs the base, and pieces that are computed where they belong (see place.cpp) lie in the array's.
 #include <algorithm>
 
 #include "compile/clusters.h"
@@ -38,6 +38,7 @@ class Lowering {
       }
     }
     share_slots();
+    place_pieces();
     for (const std::int32_t id : program_.order) lower(program_.clusters[static_cast<std::size_t>(id)]);
   }
 
@@ -106,6 +107,15 @@ class Lowering {
     }
   }
 
+  void place_pieces() {
+    for (std::size_t id = 0; id < program_.values.size(); ++id) {
+      const ValueId array = program_.values[id].within;
+      if (array < 0) continue;
+      if (slot_of(array) < 0) new_slot(array, Slot::Kind::temporary, -1);
+      slot_of_[id] = slot_of(array);
+    }
+  }
+
   void lower(const Cluster& cluster) {
     for (const ValueId stored : cluster.stores) {
       if (slot_of(stored) < 0) new_slot(stored, Slot::Kind::temporary, -1);
@@ -128,6 +138,7 @@ class Lowering {
     const Value& v = value(id);
     const Value& base = value(v.inputs[0]);
     const Value& source = value(v.inputs[1]);
+    if (value(base_of(program_, v.inputs[1])).within == id) return;
     if (!is_shared_[static_cast<std::size_t>(id)] && base.op != Op::empty) {
       emit(emit_copy(v.shape, access_of(program_, v.inputs[0], slot_of_), {slot_of(id), v.dtype, 0, -1, v.strides}));
     }

@@ -4,6 +4,7 @@
 //   cast(x) to x's own type    -> x                     x * 1, x / 1 -> x
 //   sum over axes of size 1    -> cast                  overwrite of the whole -> the new value
 //   strided(constant)          -> constant of that shape
+//   (a b)^T                    -> b^T a^T               cast(a b)^T -> cast(b^T a^T)
 #include <optional>
 
 #include "compile/clusters.h"
@@ -21,10 +22,8 @@ class Simplifier {
  public:
   explicit Simplifier(Program& program) : program_(program), uses_(count_uses(program)) {
     place_.reserve(program.values.size());
-    outputs_.assign(program.values.size(), false);
-    for (const Output& output : program.outputs) outputs_[static_cast<std::size_t>(output.value)] = true;
-    feeds_products_ = outputs_;
-    feeds_products_.flip();
+    feeds_products_.assign(program.values.size(), true);
+    for (const Output& output : program.outputs) feeds_products_[static_cast<std::size_t>(output.value)] = false;
     for (const Value& value : program.values) {
       for (const ValueId input : value.inputs) {
         if (input < 0 || value.op == Op::matmul || value.op == Op::strided) continue;
@@ -41,6 +40,7 @@ class Simplifier {
         if (input >= 0) input = place_[static_cast<std::size_t>(input)];
       }
       place_.push_back(simplified(std::move(value)));
+      readers_[static_cast<std::size_t>(place_.back())] += uses_[id];
     }
     separate_outputs();
     for (Leaf& leaf : program_.leaves) leaf.value = place_[static_cast<std::size_t>(leaf.value)];
@@ -55,6 +55,7 @@ class Simplifier {
     if (value.origin < 0) value.origin = program_.values[old_].origin;
     value.again = program_.values[old_].again;
     values_.push_back(std::move(value));
+    readers_.push_back(0);
     return static_cast<ValueId>(values_.size() - 1);
   }
 
@@ -139,26 +140,21 @@ class Simplifier {
         return view(std::move(value));
       }
     }
-    if (source.op == Op::matmul && is_used_once()) {
-      if (const std::optional<ValueId> swapped = transposed_product(value, source)) return *swapped;
-    }
-    if (can_push(source) && !serves_products(value, source)) {
+    if (const std::optional<ValueId> swapped = transposed_product(value)) return *swapped;
+    if (can_push(value.inputs[0]) && !serves_products(value, source)) {
       if (const std::optional<ValueId> pushed = push(value, source)) return *pushed;
     }
     return add(std::move(value));
   }
 
-  /// Whether the view that is being simplified is the only reader of its input.
-  bool is_used_once() const {
-    const ValueId input = program_.values[old_].inputs[0];
-    return program_.values[old_].op == Op::strided && input >= 0 && uses_[static_cast<std::size_t>(input)] == 1 &&
-           !outputs_[static_cast<std::size_t>(input)];
-  }
+  /// Whether what is being simplified is the only reader of the value.
+  bool is_used_once(ValueId id) const { return readers_[static_cast<std::size_t>(id)] == 1; }
 
   /// (a b)^T = b^T a^T: what transposed a result transposes the operands, which costs nothing.
-  std::optional<ValueId> transposed_product(const Value& value, const Value& source) {
+  std::optional<ValueId> transposed_product(const Value& value) {
+    const Value source = at(value.inputs[0]);
     const int rank = source.shape.rank();
-    if (value.shape.rank() != rank ||
+    if (source.op != Op::matmul || !is_used_once(value.inputs[0]) || value.shape.rank() != rank ||
         !graph::is_transpose(std::get<View>(value.attributes), value.shape, source.shape)) {
       return std::nullopt;
     }
@@ -190,8 +186,9 @@ class Simplifier {
   }
 
   /// Values that are computed once and read once may as well be computed at the view's indices.
-  bool can_push(const Value& source) const {
-    return source.op != Op::where && ops::row(source.op).family == ops::Family::elementwise && is_used_once();
+  bool can_push(ValueId id) const {
+    const Op op = at(id).op;
+    return op != Op::where && ops::row(op).family == ops::Family::elementwise && is_used_once(id);
   }
 
   std::optional<ValueId> push(const Value& value, const Value& source) {
@@ -223,7 +220,7 @@ class Simplifier {
     return add(std::move(computed));
   }
 
-  /// A view made by pushing: it may meet views and constants below, but pushes no further (its input has other uses).
+  /// A view made by pushing: it may meet views and products below, but pushes no further.
   ValueId nested_view(Value value) {
     const Value source = at(value.inputs[0]);
     if (graph::is_identity(std::get<View>(value.attributes), value.shape, source.shape)) return value.inputs[0];
@@ -236,6 +233,7 @@ class Simplifier {
         value.argument = source.argument;
       }
     }
+    if (const std::optional<ValueId> swapped = transposed_product(value)) return *swapped;
     return add(std::move(value));
   }
 
@@ -271,8 +269,8 @@ class Simplifier {
 
   Program& program_;
   std::vector<std::int32_t> uses_;
-  std::vector<bool> outputs_;
-  std::vector<bool> feeds_products_;  // nothing but products and views reads it
+  std::vector<std::int32_t> readers_;  // of each new value: those of the values that it stands for
+  std::vector<bool> feeds_products_;   // nothing but products and views reads it
   std::vector<ValueId> place_;
   std::vector<Value> values_;
   std::size_t old_ = 0;

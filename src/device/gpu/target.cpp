@@ -188,6 +188,16 @@ class Target final : public compile::Target {
            has_products(convolution.inputs[0].access.dtype, compile::operations_of(convolution));
   }
 
+  /// Where a product alone does not fill the machine: a library's tiles of 128 x 256 are few for each of its cores,
+  /// some of which wait for the last ones. Smaller products are short beside the launches that put factors together.
+  bool joins_products(const Primitive& product) const override {
+    constexpr std::int64_t most_elements = 3 * 132 * 128 * 256;
+    constexpr double fewest_operations = 1e9;
+    const double operations = compile::operations_of(product);
+    return numel(product.output.sizes) <= most_elements && operations >= fewest_operations &&
+           has_products(product.inputs[0].access.dtype, operations);
+  }
+
   bool prefers_space_to_depth(const Primitive& convolution) const override {
     return std::ranges::any_of(driver_.vendor_libraries(),
                                [&](const auto& library) { return library->prefers_space_to_depth(convolution); });
@@ -204,6 +214,10 @@ class Target final : public compile::Target {
   }
 
   bool epilogues_update_in_place() const override { return true; }
+
+  bool stores_into_arrays(const Primitive& primitive) const override {
+    return ops::row(primitive.op).family == ops::Family::attention && judge(primitive, false).accepted();
+  }
 
   double cost_of_operations() const override { return context().properties.cost_of_operations; }
   bool takes_prologues() const override { return context().properties.takes_prologues; }
