@@ -140,6 +140,11 @@ std::span<const ValueId> Readers::of(ValueId id) const {
   return std::span(readers_).subspan(first_[at], end_[at] - first_[at]);
 }
 
+ValueId Readers::only_reader(ValueId id) const {
+  const std::span<const ValueId> all = of(id);
+  return all.size() == 1 && !is_output_[static_cast<std::size_t>(id)] ? all.front() : -1;
+}
+
 bool is_member(const Cluster& cluster, ValueId id) {
   return std::binary_search(cluster.members.begin(), cluster.members.end(), id);
 }

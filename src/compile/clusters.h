@@ -60,6 +60,8 @@ class Readers {
   Readers(const Program& program, Views views);
   /// Ascending, each once. Outputs are no readers.
   std::span<const ValueId> of(ValueId id) const;
+  /// What alone reads a value that is no output, or -1.
+  ValueId only_reader(ValueId id) const;
   /// Whether an output, or a value that `is_inside` says no of, reads the value. `inside`: of how many it says yes.
   template <class IsInside>
   bool read_outside(ValueId id, std::size_t inside, const IsInside& is_inside) const {

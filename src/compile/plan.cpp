@@ -65,6 +65,7 @@ constexpr Pass fused[] = {
     {"simplify", "replaces values by cheaper ones with the same bits", passes::simplify},
     {"share", "computes common subexpressions once", passes::share},
     {"prune", "drops what no output needs", passes::prune},
+    {"fold", "lets weights scale what convolutions give, where biases cost nothing", passes::fold},
     {"join", "makes one product of several that share a factor or are added up", passes::join},
     {"layout", "lets contractions choose the memory order of images", passes::layout},
     {"reorder", "copies what contractions take in another memory order", passes::reorder},

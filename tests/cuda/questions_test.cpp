@@ -129,8 +129,7 @@ class AskedConvolutions final : public Convolutions {
   std::string version() const override { return "1.0.0"; }
 
  private:
-  gpu::Verdict answer(const Primitive&, std::uint32_t, std::vector<gpu::Region>,
-                      const gpu::GpuContext&) const override {
+  gpu::Verdict answer(const ConvolutionQuestion&, std::vector<gpu::Region>, const gpu::GpuContext&) const override {
     return gpu::decline("nobody answers");
   }
 };
@@ -144,6 +143,90 @@ Primitive convolution(DType dtype, ops::Op op, std::int64_t kernel, std::int64_t
   primitive.inputs = {operand(dtype, {8, 3, 2 * size, 2 * size}), op == ops::Op::convolution ? weight : result};
   primitive.output = op == ops::Op::convolution ? result : weight;
   return primitive;
+}
+
+/// A convolution and what may come after it, as the compiler writes it: relu(result + bias + residual).
+Primitive convolution_with_all() {
+  using compile::Instruction;
+  const DType dtype = DType::bfloat16;
+  Primitive primitive = convolution(dtype, ops::Op::convolution, 3, 16);
+  compile::Group& group = primitive.epilogue;
+  group.space = primitive.output.sizes;
+  const auto access = [&](std::int32_t slot, const Strides& strides) {
+    group.accesses.push_back({slot, dtype, 0, -1, strides});
+  };
+  const auto add = [&](Instruction::Kind kind, std::int16_t of_access) -> Instruction& {
+    Instruction& in = group.code.emplace_back();
+    in.kind = kind;
+    in.dtype = dtype;
+    in.access = of_access;
+    return in;
+  };
+  const auto compute = [&](ops::Op op, std::int16_t left, std::int16_t right) {
+    Instruction& in = add(Instruction::Kind::compute, -1);
+    in.op = op;
+    in.inputs = {left, right, -1};
+  };
+  access(-1, primitive.output.access.strides);
+  access(1, {0, 1, 0, 0});
+  access(2, primitive.output.access.strides);
+  access(0, primitive.output.access.strides);
+  add(Instruction::Kind::load, 0);
+  add(Instruction::Kind::load, 1);
+  compute(ops::Op::add, 0, 1);
+  add(Instruction::Kind::load, 2);
+  compute(ops::Op::add, 3, 2);
+  add(Instruction::Kind::constant, -1);
+  compute(ops::Op::maximum, 4, 5);
+  add(Instruction::Kind::store, 3).inputs = {6, -1, -1};
+  return primitive;
+}
+
+TEST(Questions, KnowABiasAResidualAndRelu) {
+  const Primitive plain = convolution_with_all();
+  const auto epilogue = convolution_epilogue(plain);
+  ASSERT_TRUE(epilogue.has_value());
+  EXPECT_TRUE(epilogue->tail.bias && epilogue->tail.residual && epilogue->tail.relu);
+  ASSERT_EQ(epilogue->regions.size(), 2U);
+  EXPECT_EQ(epilogue->regions[0].slot, 1);
+  EXPECT_EQ(epilogue->regions[0].bytes, 128U);
+  EXPECT_EQ(epilogue->regions[1].slot, 2);
+  const auto changed = [&](const auto& change) {
+    Primitive other = plain;
+    change(other);
+    return convolution_epilogue(other);
+  };
+  const auto store = [](std::int16_t value) {
+    return [value](Primitive& p) { p.epilogue.code.back().inputs = {value, -1, -1}; };
+  };
+  // Neither relu nor its zero is left over where the sum is stored.
+  EXPECT_FALSE(changed(store(4)).has_value());
+  EXPECT_FALSE(changed([](Primitive& p) { p.epilogue.code[5].number.real = 1; }).has_value());
+  EXPECT_FALSE(changed([](Primitive& p) { p.epilogue.code[6].op = ops::Op::minimum; }).has_value());
+  EXPECT_FALSE(changed([](Primitive& p) { p.epilogue.code[4].op = ops::Op::sub; }).has_value());
+  EXPECT_FALSE(changed([](Primitive& p) { p.epilogue.accesses[1].dtype = DType::float32; }).has_value());
+  EXPECT_FALSE(changed([](Primitive& p) { p.epilogue.accesses[1].strides = {0, 0, 1, 0}; }).has_value());
+  EXPECT_FALSE(changed([](Primitive& p) { p.epilogue.accesses[2].strides = {0, 1, 0, 0}; }).has_value());  // two biases
+  EXPECT_FALSE(changed([](Primitive& p) { p.epilogue.accesses[1].strides = p.output.access.strides; }).has_value());
+  EXPECT_FALSE(changed([](Primitive& p) { p.epilogue.accesses[2].offset_argument = 0; }).has_value());
+  EXPECT_FALSE(changed([](Primitive& p) { p.epilogue.code[2].dtype = DType::float32; }).has_value());
+  EXPECT_FALSE(changed([](Primitive& p) { p.op = ops::Op::convolution_input; }).has_value());
+  EXPECT_FALSE(convolution_epilogue(convolution(DType::bfloat16, ops::Op::convolution, 3, 16)).has_value());
+  const auto bias_alone = changed([](Primitive& p) {
+    p.epilogue.code.resize(3);
+    compile::Instruction& last = p.epilogue.code.emplace_back();
+    last.kind = compile::Instruction::Kind::store;
+    last.inputs = {2, -1, -1};
+  });
+  ASSERT_TRUE(bias_alone.has_value());
+  EXPECT_FALSE(bias_alone->tail.residual || bias_alone->tail.relu);
+}
+
+TEST(Questions, FoldScalesIntoWeightsOf16BitsAlone) {
+  const AskedConvolutions convolutions;
+  EXPECT_TRUE(convolutions.adds_biases(convolution(DType::bfloat16, ops::Op::convolution, 3, 16)));
+  EXPECT_FALSE(convolutions.adds_biases(convolution(DType::float32, ops::Op::convolution, 3, 16)));
+  EXPECT_FALSE(convolutions.adds_biases(convolution(DType::bfloat16, ops::Op::convolution_weight, 3, 16)));
 }
 
 TEST(Questions, TakeStridesOffLargeWindowsAlone) {

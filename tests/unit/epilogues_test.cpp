@@ -8,6 +8,7 @@
 
 #include "compile/plan.h"
 #include "nothing.h"
+#include "small_program.h"
 
 namespace russet {
 namespace {
@@ -72,6 +73,37 @@ TEST(Epilogues, AndProloguesAreThoseThatTheDeviceAccepted) {
       EXPECT_TRUE(target.has_accepted(*product)) << to_string(product->epilogue) << to_string(product->prologues[0]);
     }
     EXPECT_EQ(products, 1);
+  }
+}
+
+/// A device that has epilogues of one result alone.
+class StoresOneResult final : public PlansAlone {
+ public:
+  bool accepts_epilogue(const compile::Primitive& primitive) const override {
+    return std::ranges::count(primitive.epilogue.code, compile::Instruction::Kind::store,
+                              &compile::Instruction::kind) == 1;
+  }
+};
+
+// In training relu's gradient is told where its result is 0: what reads that finds it from the result.
+TEST(Epilogues, LeaveToReadersWhatFollowsFromTheResult) {
+  testing::SmallProgram small;
+  const auto add = [&](ops::Op op, DType dtype, compile::Inputs inputs) {
+    return small.add(op, dtype, {30, 20}, inputs);
+  };
+  const compile::ValueId product =
+      add(ops::Op::matmul, DType::float32, {small.leaf(DType::float32, {30, 4}), small.leaf(DType::float32, {4, 20})});
+  const compile::ValueId zero = small.add(ops::Op::constant, DType::float32, {}, {}, ops::Number{});
+  const compile::ValueId y = add(ops::Op::maximum, DType::float32, {product, zero});
+  const compile::ValueId is_zero = add(ops::Op::le, DType::boolean, {y, zero});
+  const compile::ValueId later =
+      small.add(ops::Op::matmul, DType::float32, {30, 20}, {y, small.leaf(DType::float32, {20, 20})});
+  small.output(add(ops::Op::where, DType::float32, {is_zero, zero, later}));
+  small.output(y);
+  const compile::Plan plan = compile::make_plan(small.program, StoresOneResult());
+  ASSERT_EQ(plan.program.steps.size(), 2U);  // both products, each with an epilogue
+  for (const compile::Step& step : plan.program.steps) {
+    EXPECT_FALSE(std::get<compile::Primitive>(step).epilogue.code.empty());
   }
 }
 

@@ -1,6 +1,8 @@
 // Epilogues: work on the result of a contraction or a pool is done before it is stored, where the device can.
 //   c = matmul(a, b); y = relu(c + bias)      ->      y = matmul(a, b) with epilogue (+ bias, relu)
 //   c = convolution(x, w); s = sum(c)         ->      c, s = convolution(x, w) with epilogue (sum)
+// What else a group stores is computed by its readers, if it is one operation on the result:
+//   c = convolution(x, w); y = relu(c), m = y <= 0; g = where(m, 0, h)      ->      ...; g = where(y <= 0, 0, h)
 #include <algorithm>
 #include <unordered_map>
 
@@ -52,7 +54,6 @@ class Epilogues {
         for (const ValueId input : value_at(program_, member).inputs) {
           if (input < 0) continue;
           const ValueId base = base_of(program_, input);
-          if (!takes_epilogue(base)) continue;
           readings_[base].push_back({static_cast<std::int32_t>(id), input == base});
         }
       }
@@ -80,15 +81,72 @@ class Epilogues {
     const ResultReaders readers = readers_of(result);
     const bool sole = readers.groups.size() == 1 && !readers.others;
     for (const std::int32_t group : readers.groups) {
-      if (fits(producer, result, group, sole)) return absorb(producer, result, group);
+      if (fits(producer, result, group, cluster(group), sole)) return absorb(producer, result, group);
     }
+    if (!sole) return;
+    const std::int32_t group = readers.groups.front();
+    const std::vector<ValueId> derived = derived_stores(group);
+    if (derived.empty() || !fits(producer, result, group, without(cluster(group), derived), sole)) return;
+    for (const ValueId id : derived) leave_to_readers(id, group);
+    absorb(producer, result, group);
+  }
+
+  Cluster& cluster(std::int32_t id) { return program_.clusters[static_cast<std::size_t>(id)]; }
+
+  /// What a group stores besides what it is one operation on, where few groups read it, which can compute it.
+  std::vector<ValueId> derived_stores(std::int32_t group) {
+    const Cluster& tail = cluster(group);
+    std::vector<ValueId> derived;
+    for (const ValueId id : tail.stores) {
+      const Value& value = value_at(program_, id);
+      const auto is_at_hand = [&](ValueId input) {
+        const bool is_kept = std::find(derived.begin(), derived.end(), input) == derived.end();
+        return input < 0 || is_free(value_at(program_, input)) ||
+               (is_kept && std::find(tail.stores.begin(), tail.stores.end(), input) != tail.stores.end());
+      };
+      if (ops::row(value.op).family != ops::Family::elementwise || outputs_[static_cast<std::size_t>(id)]) continue;
+      if (std::all_of(value.inputs.begin(), value.inputs.end(), is_at_hand) && may_be_left_to_readers(id, group)) {
+        derived.push_back(id);
+      }
+    }
+    return derived;
+  }
+
+  bool may_be_left_to_readers(ValueId id, std::int32_t group) {
+    constexpr std::size_t most_readers = 2;
+    std::size_t readers = 0;
+    for (const auto& [reader, itself] : readings_[id]) {
+      if (reader == group) continue;
+      const Cluster& own = cluster(reader);
+      const bool computes = itself && !own.dead && own.kind == Cluster::Kind::group;
+      if (!computes || fit(value_at(program_, id).shape, own) != Fit::full || ++readers > most_readers) return false;
+    }
+    return true;
+  }
+
+  static Cluster without(Cluster tail, const std::vector<ValueId>& ids) {
+    const auto is_gone = [&](ValueId id) { return std::find(ids.begin(), ids.end(), id) != ids.end(); };
+    std::erase_if(tail.members, is_gone);
+    std::erase_if(tail.stores, is_gone);
+    return tail;
+  }
+
+  void leave_to_readers(ValueId id, std::int32_t group) {
+    for (const auto& [reader, itself] : readings_[id]) {
+      std::vector<ValueId>& members = cluster(reader).members;
+      if (reader == group || std::binary_search(members.begin(), members.end(), id)) continue;
+      members.insert(std::lower_bound(members.begin(), members.end(), id), id);
+      for (const ValueId input : value_at(program_, id).inputs) {
+        if (input >= 0) readings_[base_of(program_, input)].push_back({reader, true});
+      }
+    }
+    cluster(group) = without(std::move(cluster(group)), {id});
   }
 
   /// Whether the group can be the epilogue. It stores values of the result's shape, whose only reader it is, such as a
   /// parameter and its momentum, or what relu gives and where that is zero. With sums it may store none: then the
   /// result is stored.
-  bool fits(std::int32_t producer, ValueId result, std::int32_t group, bool sole) {
-    const Cluster& tail = program_.clusters[static_cast<std::size_t>(group)];
+  bool fits(std::int32_t producer, ValueId result, std::int32_t group, const Cluster& tail, bool sole) {
     const Value& value = value_at(program_, result);
     if (tail.kind != Cluster::Kind::group || tail.space != value.shape) return false;
     if (!value.again && computes_again(program_, tail)) return false;
@@ -143,7 +201,7 @@ class Epilogues {
   Program& program_;
   const Target& target_;
   ClusterOrder order_;
-  std::unordered_map<ValueId, std::vector<Reading>> readings_;  // of what takes epilogues
+  std::unordered_map<ValueId, std::vector<Reading>> readings_;
   std::vector<std::int32_t> places_;
   std::vector<bool> outputs_;
 };

@@ -92,12 +92,6 @@ class Joins {
   const Value& old(ValueId id) const { return value_at(program_, id); }
   bool joins(ValueId id) const { return joins_[static_cast<std::size_t>(id)]; }
 
-  /// The only reader of a value that is no output, or -1.
-  ValueId reader_of(ValueId id) const {
-    const auto is_any = [](ValueId) { return true; };
-    return readers_.read_outside(id, 1, is_any) || readers_.of(id).empty() ? -1 : readers_.of(id).front();
-  }
-
   Factor factor(ValueId product, std::size_t side) const {
     const ValueId id = old(product).inputs[side];
     const Value& value = old(id);
@@ -147,7 +141,7 @@ class Joins {
 
   /// Whether a sum is a term of a larger one alone.
   bool is_inner_sum(ValueId id) const {
-    const ValueId reader = reader_of(id);
+    const ValueId reader = readers_.only_reader(id);
     return reader >= 0 && is_term(id, reader);
   }
 
@@ -161,7 +155,7 @@ class Joins {
 
   void collect_terms(ValueId sum, ValueId root, std::vector<ValueId>& terms) const {
     for (const ValueId input : {old(sum).inputs[0], old(sum).inputs[1]}) {
-      const bool goes_on = old(input).op == Op::add && reader_of(input) == sum && is_term(input, sum) &&
+      const bool goes_on = old(input).op == Op::add && readers_.only_reader(input) == sum && is_term(input, sum) &&
                            old(input).shape == old(root).shape && terms.size() < most_joined;
       if (goes_on) {
         collect_terms(input, root, terms);
@@ -173,9 +167,10 @@ class Joins {
 
   /// The product that a term is, or the cast of, or -1.
   ValueId product_of(ValueId term, ValueId root) const {
-    if (old(term).shape != old(root).shape || old(term).dtype != old(root).dtype || reader_of(term) < 0) return -1;
+    if (old(term).shape != old(root).shape || old(term).dtype != old(root).dtype || readers_.only_reader(term) < 0)
+      return -1;
     const ValueId id = old(term).op == Op::cast ? old(term).inputs[0] : term;
-    return joins(id) && reader_of(id) >= 0 && old(id).again == old(root).again ? id : -1;
+    return joins(id) && readers_.only_reader(id) >= 0 && old(id).again == old(root).again ? id : -1;
   }
 
   ValueId sum_of(const Value& reason, const Terms& sum) {
@@ -236,7 +231,7 @@ class Joins {
     Siblings siblings{side, products, products, {}};
     std::vector<ValueId> sums, biases;
     for (const ValueId product : products) {
-      const ValueId sum = reader_of(product);
+      const ValueId sum = readers_.only_reader(product);
       if (side != 0 || sum < 0 || old(sum).op != Op::add || old(sum).inputs[0] != product) return siblings;
       const Value& bias = old(old(sum).inputs[1]);
       const bool is_row = bias.shape == Shape{old(product).shape[1]} && bias.dtype == old(product).dtype;

@@ -12,6 +12,7 @@ void simplify(Program& program, const Target& target);
 void share(Program& program, const Target& target);
 void prune(Program& program, const Target& target);
 void join(Program& program, const Target& target);
+void fold(Program& program, const Target& target);
 void layout(Program& program, const Target& target);
 void reorder(Program& program, const Target& target);
 void fuse(Program& program, const Target& target);

@@ -37,15 +37,10 @@ class Placement {
   const ops::View& view_of(ValueId overwrite) const { return std::get<ops::View>(value(overwrite).attributes); }
   const Shape& piece_sizes(ValueId overwrite) const { return value(value(overwrite).inputs[1]).shape; }
 
-  bool is_read_by(ValueId id, ValueId reader) const {
-    const std::span<const ValueId> all = readers_.of(id);
-    return all.size() == 1 && all.front() == reader && !is_output_[static_cast<std::size_t>(id)];
-  }
-
   void consider(ValueId overwrite) {
     const ValueId piece = base_of(program_, value(overwrite).inputs[1]);
     if (!is_stored_whole(piece) || !may_be_written_early(overwrite)) return;
-    if (!is_read_by(piece, overwrite) && !stays_written(overwrite)) return;
+    if (readers_.only_reader(piece) != overwrite && !stays_written(overwrite)) return;
     const std::optional<graph::Geometry> place = place_of(piece, overwrite);
     if (!place) return;
     Value placed = value(piece);
@@ -72,7 +67,8 @@ class Placement {
     for (int pieces = 0; pieces < most_compared; ++pieces) {
       const ValueId base = value(reader).inputs[0];
       if (value(base).op == Op::empty) return true;
-      if (value(base).op != Op::overwrite || view_of(base).dynamic || !is_read_by(base, reader)) return false;
+      if (value(base).op != Op::overwrite || view_of(base).dynamic || readers_.only_reader(base) != reader)
+        return false;
       if (!graph::are_disjoint(view_of(base), piece_sizes(base), view_of(overwrite), piece_sizes(overwrite))) {
         return false;
       }

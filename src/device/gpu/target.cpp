@@ -188,6 +188,12 @@ class Target final : public compile::Target {
            has_products(convolution.inputs[0].access.dtype, compile::operations_of(convolution));
   }
 
+  bool prefers_folded_scales(const Primitive& convolution) const override {
+    return numel(convolution.inputs[1].sizes) <= numel(convolution.output.sizes) &&
+           std::ranges::any_of(driver_.vendor_libraries(),
+                               [&](const auto& library) { return library->adds_biases(convolution); });
+  }
+
   /// Where a product alone does not fill the machine: a library's tiles of 128 x 256 are few for each of its cores,
   /// some of which wait for the last ones. Smaller products are short beside the launches that put factors together.
   bool joins_products(const Primitive& product) const override {

@@ -18,6 +18,8 @@ class VendorLibrary {
   virtual Verdict judge(const compile::Primitive& primitive, const GpuContext& context) const = 0;
   /// Whether it takes products of the type that have so many operations.
   virtual bool multiplies(DType /*dtype*/, double /*operations*/) const { return false; }
+  /// Whether it takes the convolution, and adds a bias of the result's type and a residual at no cost.
+  virtual bool adds_biases(const compile::Primitive& /*convolution*/) const { return false; }
   /// See compile::Target.
   virtual bool prefers_space_to_depth(const compile::Primitive& /*convolution*/) const { return false; }
   /// See compile::Target; nothing if the library would not take the contraction, or takes it as it is.

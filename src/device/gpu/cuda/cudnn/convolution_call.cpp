@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <utility>
 
+#include "compile/layouts.h"
 #include "device/gpu/templates/text.h"
 
 namespace russet::cuda {
@@ -18,8 +21,10 @@ using ops::Op;
 /// want less run at a fiftieth of the speed.
 constexpr std::int64_t most_workspace = std::int64_t{2} << 30;
 
-/// Numbers by which a plan tells its tensors apart: those of the step's operands, in its order.
+/// Numbers by which a plan tells its tensors apart: those of the step's operands, in its order, of a bias and a
+/// residual, and, from the last on, of what is not in memory.
 constexpr std::array<std::int64_t, 3> operand_ids{1, 2, 3};
+constexpr std::int64_t bias_id = 4, residual_id = 5, first_between = 6;
 
 cudnnDataType_t type_of(DType dtype) {
   switch (dtype) {
@@ -30,9 +35,13 @@ cudnnDataType_t type_of(DType dtype) {
   }
 }
 
-CudnnDescriptor tensor_of(const Operand& operand, std::int64_t id, std::int64_t alignment) {
+enum class Lies : bool { in_memory, between_operations };
+
+CudnnDescriptor tensor_of(const Operand& operand, std::int64_t id, std::int64_t alignment,
+                          Lies lies = Lies::in_memory) {
   CudnnDescriptor tensor(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, type_of(operand.access.dtype));
+  tensor.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, lies == Lies::between_operations);
   tensor.set_all<std::int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS, std::vector(operand.sizes.begin(), operand.sizes.end()));
   tensor.set_all<std::int64_t>(CUDNN_ATTR_TENSOR_STRIDES,
                                std::vector(operand.access.strides.begin(), operand.access.strides.end()));
@@ -93,7 +102,7 @@ Names names_of(Op op) {
 }
 
 /// What it is made of goes to `parts`.
-CudnnDescriptor operation_of(const Primitive& convolution, std::int64_t alignment,
+CudnnDescriptor operation_of(const Primitive& convolution, std::int64_t alignment, const CudnnDescriptor& result,
                              std::vector<CudnnDescriptor>& parts) {
   const Names names = names_of(convolution.op);
   CudnnDescriptor operation(names.type);
@@ -104,17 +113,68 @@ CudnnDescriptor operation_of(const Primitive& convolution, std::int64_t alignmen
   add(names.window, window_of(gpu::attribute<ops::Window>(convolution)));
   operation.set(names.alpha, 1.0F);
   operation.set(names.beta, 0.0F);
-  const std::array<const Operand*, 3> operands{&convolution.inputs[0], &convolution.inputs[1], &convolution.output};
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    add(names.tensors[i], tensor_of(*operands[i], operand_ids[i], alignment));
+  for (const std::size_t i : {0U, 1U}) {
+    add(names.tensors[i], tensor_of(convolution.inputs[i], operand_ids[i], alignment));
   }
+  operation.set(names.tensors[2], result);
   operation.finalize();
   return operation;
 }
 
-CudnnDescriptor graph_of(cudnnHandle_t handle, const CudnnDescriptor& operation) {
+/// y = x + other, or, without it, y = max(x, 0), where NaN stays.
+CudnnDescriptor pointwise_of(const CudnnDescriptor& x, const CudnnDescriptor* other, const CudnnDescriptor& y,
+                             std::vector<CudnnDescriptor>& parts) {
+  CudnnDescriptor mode(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+  mode.set(CUDNN_ATTR_POINTWISE_MODE, other == nullptr ? CUDNN_POINTWISE_RELU_FWD : CUDNN_POINTWISE_ADD);
+  mode.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT);
+  if (other == nullptr) mode.set(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_PROPAGATE_NAN);
+  mode.finalize();
+  CudnnDescriptor operation(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, mode);
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
+  if (other != nullptr) operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *other);
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
+  operation.finalize();
+  parts.push_back(std::move(mode));
+  return operation;
+}
+
+/// The convolution, and what comes after it in the order that cuDNN's engines know.
+std::vector<CudnnDescriptor> operations_of(const ConvolutionQuestion& question, std::vector<CudnnDescriptor>& parts) {
+  const Primitive& convolution = question.convolution;
+  const ConvolutionTail& tail = question.tail;
+  int left = int{tail.residual} + int{tail.bias} + int{tail.relu};
+  std::int64_t between = first_between;
+  Operand inner = convolution.output;
+  inner.access.dtype = DType::float32;
+  const auto next_result = [&] {
+    return left-- == 0 ? tensor_of(convolution.output, operand_ids[2], question.alignment)
+                       : tensor_of(inner, between++, question.alignment, Lies::between_operations);
+  };
+  std::vector<CudnnDescriptor> operations;
+  CudnnDescriptor x = next_result();
+  operations.push_back(operation_of(convolution, question.alignment, x, parts));
+  const auto add = [&](std::optional<CudnnDescriptor> other) {
+    CudnnDescriptor y = next_result();
+    operations.push_back(pointwise_of(x, other ? &*other : nullptr, y, parts));
+    parts.push_back(std::exchange(x, std::move(y)));
+    if (other) parts.push_back(std::move(*other));
+  };
+  if (tail.residual) add(tensor_of(convolution.output, residual_id, question.alignment));
+  if (tail.bias) {
+    Operand bias = convolution.output;
+    bias.sizes = {1, bias.sizes[1], 1, 1};
+    bias.access.strides = compile::channels_last(bias.sizes);
+    add(tensor_of(bias, bias_id, question.alignment));
+  }
+  if (tail.relu) add(std::nullopt);
+  parts.push_back(std::move(x));
+  return operations;
+}
+
+CudnnDescriptor graph_of(cudnnHandle_t handle, const std::vector<CudnnDescriptor>& operations) {
   CudnnDescriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-  graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operation);
+  graph.set_all(CUDNN_ATTR_OPERATIONGRAPH_OPS, operations);
   graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, handle);
   graph.finalize();
   return graph;
@@ -150,13 +210,16 @@ bool is_sound(const CudnnDescriptor& proposal, DType factors) {
 
 }  // namespace
 
-ConvolutionCall::ConvolutionCall(cudnnHandle_t handle, cudnnHandle_t running, const Primitive& convolution,
-                                 std::int64_t alignment)
-    : running_(running) {
-  parts_.push_back(operation_of(convolution, alignment, parts_));
-  parts_.push_back(graph_of(handle, parts_.back()));
+ConvolutionCall::ConvolutionCall(cudnnHandle_t handle, cudnnHandle_t running, const ConvolutionQuestion& question)
+    : running_(running), ids_(operand_ids.begin(), operand_ids.end()) {
+  if (question.tail.bias) ids_.push_back(bias_id);
+  if (question.tail.residual) ids_.push_back(residual_id);
+  std::vector<CudnnDescriptor> operations = operations_of(question, parts_);
+  CudnnDescriptor graph = graph_of(handle, operations);
+  std::ranges::move(operations, std::back_inserter(parts_));
+  parts_.push_back(std::move(graph));
   for (CudnnDescriptor& proposal : proposals(parts_.back())) {
-    if (!is_sound(proposal, convolution.inputs[0].access.dtype)) continue;
+    if (!is_sound(proposal, question.convolution.inputs[0].access.dtype)) continue;
     CudnnDescriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
     plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, proposal);
     plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, handle);
@@ -174,7 +237,7 @@ ConvolutionCall::ConvolutionCall(cudnnHandle_t handle, cudnnHandle_t running, co
 void ConvolutionCall::load(cudnnHandle_t handle) const {
   // Nothing runs, so nothing has to lie there.
   constexpr std::uintptr_t apart = std::uintptr_t{1} << 36;
-  std::array<std::byte*, 4> nowhere{};
+  std::array<std::byte*, 6> nowhere{};  // operands, a bias, a residual, the workspace
   for (std::size_t i = 0; i < nowhere.size(); ++i) {
     nowhere[i] = reinterpret_cast<std::byte*>((i + 1) * apart);  // NOLINT(performance-no-int-to-ptr)
   }
@@ -183,10 +246,10 @@ void ConvolutionCall::load(cudnnHandle_t handle) const {
 }
 
 void ConvolutionCall::execute(cudnnHandle_t handle, std::span<std::byte* const> addresses, CUstream stream) const {
-  const std::array<void*, 3> operands{addresses[0], addresses[1], addresses[2]};
-  void* const workspace = workspace_bytes_ > 0 ? aligned_workspace(addresses[3]) : nullptr;
+  const std::vector<void*> operands(addresses.begin(), addresses.begin() + static_cast<std::ptrdiff_t>(ids_.size()));
+  void* const workspace = workspace_bytes_ > 0 ? aligned_workspace(addresses[ids_.size()]) : nullptr;
   CudnnDescriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-  pack.set_all<std::int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, operand_ids);
+  pack.set_all<std::int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, ids_);
   pack.set_all<void*>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, operands);
   pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, workspace);
   pack.finalize();

@@ -1,21 +1,22 @@
 #pragma once
-// ConvolutionCall: a convolution or one of its gradients by cuDNN: its execution plan, made once.
+// ConvolutionCall: a convolution or one of its gradients by cuDNN, with what comes after it: its execution plan, made
+// once.
 #include <optional>
 
 #include "compile/step.h"
 #include "device/gpu/cuda/cudnn/descriptor.h"
 #include "device/gpu/cuda/pipeline.h"
+#include "device/gpu/cuda/planning/convolutions.h"
 
 namespace russet::cuda {
 
-/// Its buffers: the step's two inputs, its output, and a workspace if it has one.
+/// Its buffers: the step's two inputs, its output, the bias and the residual if they are asked for, and a workspace if
+/// it has one.
 class ConvolutionCall final : public LibraryCall {
  public:
   /// Takes the first plan of cuDNN's heuristic that always gives the same bits and multiplies in the inputs' type.
-  /// `handle`: of the thread that makes it; `running`: of the one that runs it. `alignment`: of all addresses, in
-  /// bytes. Throws DeviceError if cuDNN has none.
-  ConvolutionCall(cudnnHandle_t handle, cudnnHandle_t running, const compile::Primitive& convolution,
-                  std::int64_t alignment);
+  /// `handle`: of the thread that makes it; `running`: of the one that runs it. Throws DeviceError if cuDNN has none.
+  ConvolutionCall(cudnnHandle_t handle, cudnnHandle_t running, const ConvolutionQuestion& question);
 
   std::size_t workspace_bytes() const { return workspace_bytes_; }
   /// Has cuDNN load what the call runs, by recording it. `handle`: of this thread. Throws DeviceError.
@@ -28,6 +29,7 @@ class ConvolutionCall final : public LibraryCall {
   void execute(cudnnHandle_t handle, std::span<std::byte* const> addresses, CUstream stream) const;
 
   cudnnHandle_t running_;
+  std::vector<std::int64_t> ids_;       // of the tensors in memory, in the order of the buffers
   std::vector<CudnnDescriptor> parts_;  // that the plan is made of
   std::optional<CudnnDescriptor> plan_;
   std::size_t workspace_bytes_ = 0;

@@ -11,12 +11,14 @@ namespace {
 using compile::Primitive;
 
 /// All that an answer depends on.
-std::string question_of(const Primitive& convolution, std::uint32_t alignment) {
+std::string text_of(const ConvolutionQuestion& question) {
+  const Primitive& convolution = question.convolution;
   const auto& window = gpu::attribute<ops::Window>(convolution);
-  return fmt::format("{}, stride {} {}, padding {} {} {} {}, dilation {} {}, {} groups, aligned to {}",
+  return fmt::format("{}, stride {} {}, padding {} {} {} {}, dilation {} {}, {} groups, aligned to {}{}{}{}",
                      compile::describe(convolution), window.stride[0], window.stride[1], window.padding[0],
                      window.padding[1], window.padding_after[0], window.padding_after[1], window.dilation[0],
-                     window.dilation[1], window.groups, alignment);
+                     window.dilation[1], window.groups, question.alignment, question.tail.bias ? ", bias" : "",
+                     question.tail.residual ? ", residual" : "", question.tail.relu ? ", relu" : "");
 }
 
 }  // namespace
@@ -27,11 +29,11 @@ Cudnn::Cudnn(const Context& context) : context_(context), warm_up_(context) {
   check(cudnn().create(&running_), "starting cuDNN");
 }
 
-gpu::Verdict Cudnn::answer(const Primitive& convolution, std::uint32_t alignment, std::vector<gpu::Region> regions,
+gpu::Verdict Cudnn::answer(const ConvolutionQuestion& question, std::vector<gpu::Region> regions,
                            const gpu::GpuContext& context) const {
-  const Answer<ConvolutionCall> answer = answers_.find(question_of(convolution, alignment), [&] {
+  const Answer<ConvolutionCall> answer = answers_.find(text_of(question), [&] {
     context_.enter();
-    auto call = std::make_shared<const ConvolutionCall>(handle_, running_, convolution, alignment);
+    auto call = std::make_shared<const ConvolutionCall>(handle_, running_, question);
     warm_up_.add(call);
     return call;
   });

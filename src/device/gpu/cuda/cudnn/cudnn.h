@@ -9,7 +9,8 @@
 
 namespace russet::cuda {
 
-/// The plain plans alone: what cuDNN fuses is slower than groups of ours, or does not repeat its bits.
+/// Plain plans, or with the epilogue that costs nothing: what cuDNN fuses otherwise is slower than groups of ours, is
+/// compiled when it is asked for, or does not repeat its bits.
 class Cudnn final : public Convolutions {
  public:
   /// Throws DeviceError if there is no cuDNN.
@@ -17,7 +18,7 @@ class Cudnn final : public Convolutions {
   std::string version() const override { return version_text(cudnn().get_version()); }
 
  private:
-  gpu::Verdict answer(const compile::Primitive& convolution, std::uint32_t alignment, std::vector<gpu::Region> regions,
+  gpu::Verdict answer(const ConvolutionQuestion& question, std::vector<gpu::Region> regions,
                       const gpu::GpuContext& context) const override;
 
   const Context& context_;

@@ -14,6 +14,12 @@ inline constexpr cudnnBackendAttributeType_t cudnn_type_of = CUDNN_TYPE_VOID_PTR
 template <>
 inline constexpr cudnnBackendAttributeType_t cudnn_type_of<std::int64_t> = CUDNN_TYPE_INT64;
 template <>
+inline constexpr cudnnBackendAttributeType_t cudnn_type_of<bool> = CUDNN_TYPE_BOOLEAN;
+template <>
+inline constexpr cudnnBackendAttributeType_t cudnn_type_of<cudnnPointwiseMode_t> = CUDNN_TYPE_POINTWISE_MODE;
+template <>
+inline constexpr cudnnBackendAttributeType_t cudnn_type_of<cudnnNanPropagation_t> = CUDNN_TYPE_NAN_PROPOGATION;
+template <>
 inline constexpr cudnnBackendAttributeType_t cudnn_type_of<float> = CUDNN_TYPE_FLOAT;
 template <>
 inline constexpr cudnnBackendAttributeType_t cudnn_type_of<cudnnDataType_t> = CUDNN_TYPE_DATA_TYPE;
@@ -44,6 +50,11 @@ class CudnnDescriptor {
   void set(cudnnBackendAttributeName_t attribute, const CudnnDescriptor& value) {
     const cudnnBackendDescriptor_t raw = value.get();
     set_raw(attribute, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &raw);
+  }
+  void set_all(cudnnBackendAttributeName_t attribute, std::span<const CudnnDescriptor> values) {
+    std::vector<cudnnBackendDescriptor_t> raw;
+    for (const CudnnDescriptor& value : values) raw.push_back(value.get());
+    set_raw(attribute, CUDNN_TYPE_BACKEND_DESCRIPTOR, raw.size(), raw.data());
   }
   /// No attribute changes after this.
   void finalize();

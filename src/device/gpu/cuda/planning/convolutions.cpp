@@ -4,6 +4,7 @@
 #include <array>
 
 #include "compile/layouts.h"
+#include "device/gpu/cuda/planning/bias.h"
 #include "device/gpu/cuda/planning/questions.h"
 #include "device/gpu/templates/templates.h"
 #include "device/gpu/templates/text.h"
@@ -38,7 +39,11 @@ std::string why_no_convolution(const compile::Primitive& primitive) {
 
 }  // namespace
 
-gpu::Verdict Convolutions::judge(const compile::Primitive& primitive, const gpu::GpuContext& context) const {
+gpu::Verdict Convolutions::judge(const compile::Primitive& whole, const gpu::GpuContext& context) const {
+  const std::optional<ConvolutionEpilogue> epilogue = convolution_epilogue(whole);
+  compile::Primitive bare;
+  if (epilogue) bare = without_epilogue(whole);
+  const compile::Primitive& primitive = epilogue ? bare : whole;
   if (std::string reason = why_no_convolution(primitive); !reason.empty()) return gpu::decline(reason);
   if (gpu::prefers_split_product(primitive, context.properties, float32_rate(primitive))) {
     return gpu::decline(faster_product);
@@ -48,8 +53,15 @@ gpu::Verdict Convolutions::judge(const compile::Primitive& primitive, const gpu:
     if (!compile::has_strides(one, compile::channels_last(one.sizes))) return gpu::decline("channels lie apart");
   }
   std::vector<gpu::Region> regions = regions_of(primitive);
-  const std::uint32_t alignment = alignment_of(regions);
-  return answer(primitive, alignment, std::move(regions), context);
+  if (epilogue) regions.insert(regions.end(), epilogue->regions.begin(), epilogue->regions.end());
+  const ConvolutionQuestion question{primitive, epilogue ? epilogue->tail : ConvolutionTail{}, alignment_of(regions)};
+  return answer(question, std::move(regions), context);
+}
+
+/// In 16 bits alone: float32 is mostly our own product's.
+bool Convolutions::adds_biases(const compile::Primitive& convolution) const {
+  return convolution.op == ops::Op::convolution && size_of(convolution.inputs[0].access.dtype) == 2 &&
+         why_no_convolution(convolution).empty();
 }
 
 /// On an H200 in bfloat16 resnet50's first convolution takes 329 us instead of 887, its weight's gradient 239 instead

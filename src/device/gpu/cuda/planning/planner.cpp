@@ -27,8 +27,8 @@ class PlannedProducts final : public Products {
 
 class PlannedConvolutions final : public Convolutions {
   std::string version() const override { return "planned"; }
-  gpu::Verdict answer(const compile::Primitive& /*convolution*/, std::uint32_t /*alignment*/,
-                      std::vector<gpu::Region> regions, const gpu::GpuContext& context) const override {
+  gpu::Verdict answer(const ConvolutionQuestion& /*question*/, std::vector<gpu::Region> regions,
+                      const gpu::GpuContext& context) const override {
     return planned(*this, std::move(regions), context);
   }
 };

@@ -1,0 +1,127 @@
+// The pass fold: numbers that scale the channels of a convolution's result are multiplied with its weight.
+#include <gtest/gtest.h>
+
+#include "compile/passes/passes.h"
+#include "compile/plan.h"
+#include "nothing.h"
+#include "small_program.h"
+#include "without_pass.h"
+
+namespace russet {
+namespace {
+
+using compile::ValueId;
+using ops::Op;
+using ops::View;
+
+class PrefersFoldedScales final : public PlansAlone {
+ public:
+  bool prefers_folded_scales(const compile::Primitive&) const override { return true; }
+};
+
+/// Convolutions in bfloat16 that a batch norm follows, as evaluation computes it. Small integers stay exact.
+struct Normalised : testing::SmallProgram {
+  const Shape image{2, 2, 3, 3}, result{2, 4, 3, 3};
+  ValueId x = leaf(DType::bfloat16, image);
+
+  ValueId of_channels() {
+    const ValueId numbers = leaf(DType::float32, {4});
+    return add(Op::strided, DType::float32, {1, 4, 1, 1}, {numbers}, View{{0, 1, 0, 0}, 0, false});
+  }
+  ValueId convolution() {
+    const ValueId weight = leaf(DType::bfloat16, {4, 2, 1, 1});
+    return add(Op::convolution, DType::bfloat16, result, {x, weight}, ops::Window{});
+  }
+  ValueId wide(ValueId id) { return add(Op::cast, DType::float32, result, {id}); }
+  ValueId narrow(ValueId id) { return add(Op::cast, DType::bfloat16, result, {id}); }
+  ValueId times(ValueId a, ValueId b) { return add(Op::mul, DType::float32, result, {a, b}); }
+  ValueId plus(ValueId a, ValueId b, DType dtype = DType::float32) { return add(Op::add, dtype, result, {a, b}); }
+  /// In float32.
+  ValueId normalised(ValueId convolution) { return plus(times(wide(convolution), of_channels()), of_channels()); }
+};
+
+std::vector<testing::Values> leaves_of(const compile::Program& program) {
+  std::vector<testing::Values> leaves;
+  for (const compile::Leaf& leaf : program.leaves) {
+    const compile::Value& value = compile::value_at(program, leaf.value);
+    leaves.push_back(testing::integers(value.dtype, value.shape, static_cast<int>(leaves.size())));
+  }
+  return leaves;
+}
+
+/// How many values of the result's shape are products, and sums, once the pass has run; the program computes the same.
+std::pair<int, int> products_and_sums(compile::Program program, const compile::Target& target = PrefersFoldedScales()) {
+  const std::vector<testing::Values> leaves = leaves_of(program);
+  const auto expected = testing::evaluate(program, leaves);
+  compile::passes::fold(program, target);
+  const auto found = testing::evaluate(program, leaves);
+  EXPECT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i].values, expected[i].values) << i;
+  const auto count = [&](Op op) {
+    return static_cast<int>(std::ranges::count_if(
+        program.values, [&](const compile::Value& value) { return value.op == op && value.shape[0] == 2; }));
+  };
+  return {count(Op::mul), count(Op::add)};
+}
+
+using Counts = std::pair<int, int>;
+
+TEST(Fold, LeavesTheShiftAsABias) {
+  Normalised stored;
+  stored.output(stored.narrow(stored.normalised(stored.convolution())));
+  EXPECT_EQ(products_and_sums(stored.program), Counts(0, 1));
+  Normalised in_float32;
+  in_float32.output(in_float32.normalised(in_float32.convolution()));
+  EXPECT_EQ(products_and_sums(in_float32.program), Counts(0, 1));
+}
+
+TEST(Fold, AddsBothShiftsToOneOfTwo) {
+  Normalised program;
+  const ValueId first = program.narrow(program.normalised(program.convolution()));
+  const ValueId second = program.narrow(program.normalised(program.convolution()));
+  program.output(program.plus(first, second, DType::bfloat16));
+  EXPECT_EQ(products_and_sums(program.program), Counts(0, 2));
+  // Not if anything else reads one of them.
+  program.output(second);
+  EXPECT_EQ(products_and_sums(program.program), Counts(0, 3));
+}
+
+// In training the numbers depend on the convolution.
+TEST(Fold, LeavesConvolutionsThatOthersRead) {
+  Normalised program;
+  const ValueId convolution = program.convolution();
+  program.output(program.narrow(program.normalised(convolution)));
+  program.output(convolution);
+  EXPECT_EQ(products_and_sums(program.program), Counts(1, 1));
+}
+
+TEST(Fold, LeavesWhatIsNotAChannels) {
+  Normalised program;
+  const ValueId row = program.leaf(DType::float32, {1, 1, 1, 3});
+  program.output(program.narrow(program.plus(program.times(program.wide(program.convolution()), row), row)));
+  EXPECT_EQ(products_and_sums(program.program), Counts(1, 1));
+  Normalised without_shift;
+  without_shift.output(
+      without_shift.times(without_shift.wide(without_shift.convolution()), without_shift.of_channels()));
+  EXPECT_EQ(products_and_sums(without_shift.program), Counts(1, 0));
+}
+
+TEST(Fold, LeavesWhatADeviceDoesNotPrefer) {
+  Normalised program;
+  program.output(program.narrow(program.normalised(program.convolution())));
+  EXPECT_EQ(products_and_sums(program.program, PlansAlone()), Counts(1, 1));
+}
+
+TEST(Passes, FoldedScalesTouchTheWeightAlone) {
+  Normalised program;
+  program.output(program.narrow(program.normalised(program.convolution())));
+  const compile::Plan plan = compile::make_plan(program.program, PrefersFoldedScales());
+  for (const compile::Step& step : plan.program.steps) {
+    const auto* group = std::get_if<compile::Group>(&step);
+    if (group == nullptr || numel(group->space) < numel(program.result)) continue;
+    EXPECT_EQ(std::ranges::count(group->code, Op::mul, &compile::Instruction::op), 0);
+  }
+}
+
+}  // namespace
+}  // namespace russet
