@@ -1,15 +1,17 @@
 """russet and PyTorch side by side: alternating processes, medians of the ratios, raw pairs kept.
 
 Usage: compare_torch.py [MODEL...] [--device cpu|cuda] [--phase train|eval] [--precision fp32|bf16] [--pairs 7]
-                        [--seconds 3] [--out FILE]
+                        [--seconds 3] [--compile-ahead N] [--out FILE]
 Each case: PyTorch runs once in each of its modes (eager, compiled, on a GPU compiled to graphs as well); the fastest,
 and what is within 15 % of it, then run against `russet bench` in pairs, the order swapped from pair to pair, with a
-probe of the machine before each pair. They are processes of their own, one at work at a time; PyTorch's wait between
-pairs, compiled and warm, russet's start anew.
+probe of the machine before each pair. They are processes of their own, which start side by side, one at work at a
+time afterwards; PyTorch's wait between pairs, compiled and warm, russet's start anew.
+With --compile-ahead N PyTorch compiles everything first, N processes at a time, which fills its caches.
 A ratio is PyTorch's time over russet's: above 1 russet is the faster one. Measure on an otherwise idle machine.
 """
 
 import argparse
+import concurrent.futures
 import json
 import pathlib
 import statistics
@@ -30,14 +32,17 @@ def last_json(command):
 
 
 class Peer:
-    """A process of torch_peer.py that measures once at the start and again whenever it is asked."""
+    """A process of torch_peer.py that measures whenever it is asked; it is ready() after its first step."""
 
     def __init__(self, python, *options):
         self.command = list(map(str, [python, ROOT / "bench" / "torch_peer.py", *options, "--serve"]))
         # One pipe for both: an unread one would fill up with warnings and stop the process.
         self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, text=True)
-        self.first = self.answer()
+
+    def ready(self):
+        self.answer()
+        return self
 
     def answer(self):
         words = ""
@@ -68,16 +73,33 @@ class Case:
         batch = ["--batch", str(self.batch)]
         return last_json([self.arguments.russet, "bench", self.model, *self.options, *batch, "--json"])
 
+    def modes(self):
+        return ("eager", "compile", "graph") if self.arguments.device == "cuda" else ("eager", "compile")
+
+    def peer(self, mode):
+        batch = ["--batch", self.batch] if self.batch else []
+        return Peer(self.arguments.python, self.model, *self.options, *batch, "--mode", mode)
+
+    def compile_ahead(self, mode):
+        peer = self.peer(mode)
+        try:
+            peer.ready()
+        except RuntimeError:
+            pass  # it says so when it is measured
+        peer.end()
+
     def peers(self):
         """The fastest of PyTorch's modes, and what is close; and what they took once."""
+        started = {mode: self.peer(mode) for mode in self.modes()}
         peers, trial = {}, {}
-        for mode in ("eager", "compile", "graph") if self.arguments.device == "cuda" else ("eager", "compile"):
+        for mode, peer in started.items():
             try:
-                batch = ["--batch", self.batch] if self.batch else []
-                peers[mode] = Peer(self.arguments.python, self.model, *self.options, *batch, "--mode", mode)
-                trial[mode], self.batch = peers[mode].first["ms"], peers[mode].first["batch"]
+                peers[mode] = peer.ready()
             except RuntimeError as error:
                 print(f"  PyTorch, {mode}: {str(error).splitlines()[-1]}", file=sys.stderr)
+        for mode, peer in peers.items():
+            first = peer.measure()
+            trial[mode], self.batch = first["ms"], first["batch"]
         if not trial:
             raise RuntimeError(f"PyTorch runs {self.model} in no mode")
         best = min(trial.values())
@@ -97,7 +119,7 @@ class Case:
         return record
 
     def run(self):
-        probe = Peer(self.arguments.python, "--probe", "--device", self.arguments.device)
+        probe = Peer(self.arguments.python, "--probe", "--device", self.arguments.device).ready()
         peers, trial = self.peers()
         pairs = []
         for number in range(self.arguments.pairs):
@@ -136,6 +158,7 @@ def main():
     parser.add_argument("--batch", type=int)
     parser.add_argument("--pairs", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--compile-ahead", type=int, default=0, metavar="N")
     parser.add_argument("--python", default=ROOT / "build" / "torch-venv" / "bin" / "python")
     parser.add_argument("--russet", default=ROOT / "build" / "bin" / "russet")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "build" / "compare_torch.json")
@@ -143,12 +166,18 @@ def main():
     results = []
     print(f"{'model':<15} {'phase':<6} {'type':<5} {'batch':>5} {'torch ms':>10} {'mode':<14} {'russet ms':>10} "
           f"{'ratio':>7} {'lowest':>7} {'highest':>7}   {'GFLOP/s':>8} {'GB/s':>7}", flush=True)
-    for model in arguments.models or MODELS:
-        for precision in [arguments.precision] if arguments.precision else ["fp32", "bf16"]:
-            for phase in [arguments.phase] if arguments.phase else ["train", "eval"]:
-                results.append(Case(model, phase, precision, arguments).run())
-                print_row(results[-1])
-                arguments.out.write_text(json.dumps(results, indent=1) + "\n")
+    cases = [Case(model, phase, precision, arguments)
+             for model in arguments.models or MODELS
+             for precision in ([arguments.precision] if arguments.precision else ["fp32", "bf16"])
+             for phase in ([arguments.phase] if arguments.phase else ["train", "eval"])]
+    if arguments.compile_ahead:
+        with concurrent.futures.ThreadPoolExecutor(arguments.compile_ahead) as pool:
+            list(pool.map(lambda work: work[0].compile_ahead(work[1]),
+                          [(case, mode) for case in cases for mode in case.modes() if mode != "eager"]))
+    for case in cases:
+        results.append(case.run())
+        print_row(results[-1])
+        arguments.out.write_text(json.dumps(results, indent=1) + "\n")
     print(f"raw pairs: {arguments.out}")
 
 

@@ -5,7 +5,7 @@ Usage: torch_peer.py MODEL --phase train|eval --precision fp32|bf16 [--device cp
        torch_peer.py --probe [--device cpu|cuda]
 The mode `graph` is torch.compile's "reduce-overhead", which replays CUDA graphs.
 Prints a JSON line: the median time of a step in milliseconds; or multiply-adds and bytes a second of the machine.
-With --serve it measures again and prints another for each line that it reads, until there are no more.
+With --serve it prints an empty one once it has taken a first step, then measures for each line that it reads.
 Run it with the Python of scripts/golden/setup.sh.
 """
 
@@ -143,7 +143,7 @@ def probe(device):
 
 
 def answer(serve, result):
-    print(json.dumps(result()), flush=True)
+    print(json.dumps({} if serve else result()), flush=True)
     while serve and sys.stdin.readline():
         print(json.dumps(result()), flush=True)
 
