@@ -37,7 +37,11 @@ std::optional<graph::Geometry> resolve_on(const Program& program, ValueId id, Va
   const Value& value = value_at(program, id);
   const auto& view = std::get<ops::View>(value.attributes);
   const Value& source = value_at(program, value.inputs[0]);
-  if (value.inputs[0] == base) return graph::resolve_view(view, value.shape, source.shape, source.strides);
+  if (value.inputs[0] == base) {
+    auto lies = graph::resolve_view(view, value.shape, source.shape, source.strides);
+    if (lies) lies->offset += source.offset;
+    return lies;
+  }
   if (!is_view(source) || view.dynamic || std::get<ops::View>(source.attributes).dynamic) return std::nullopt;
   const std::optional<graph::Geometry> inner = resolve_on(program, value.inputs[0], base);
   if (!inner) return std::nullopt;

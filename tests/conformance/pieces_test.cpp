@@ -4,6 +4,7 @@
 #include <russet/autograd.h>
 #include <russet/functional.h>
 #include <russet/nn_functional.h>
+#include <russet/random.h>
 #include <russet/runtime.h>
 
 #include "conformance/results.h"
@@ -55,6 +56,17 @@ TEST_P(Pieces, AreReadByOthersToo) {
     const Tensor piece = softmax(x, 1);
     const Tensor whole = cat({tanh(y), piece}, 1);
     return Results{whole, sum(piece, 0), sum(piece.reshape({3, 20}), 1), softmax(piece.t(), 0), matmul(piece, y.t())};
+  });
+}
+
+// Random numbers are not drawn twice, so the sums read them where they lie: some views have strides there, some not.
+TEST_P(Pieces, AreReadThroughViews) {
+  expect_as_reference([](const Tensor& x, const Tensor& y) {
+    manual_seed(3);
+    const Tensor piece = rand({6, 10}, {.dtype = DType::float32, .device = x.device()}).to(x.dtype());
+    const Tensor other = rand({6, 10}, {.dtype = DType::float32, .device = x.device()}).to(x.dtype());
+    const Tensor whole = cat({tanh(y), piece, relu(x), other}, 1);
+    return Results{whole, sum(piece.t(), 1), sum(piece.reshape({6, 5, 2}), {0, 1}), sum(other.reshape({3, 20}), 1)};
   });
 }
 
