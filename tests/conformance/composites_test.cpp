@@ -58,7 +58,7 @@ bool is_meaningful(const Composite& call, Layout layout) {
 /// A function at a time; on a device that compiles kernels, parts of a family: calls that are recorded together share
 /// kernels and compilations.
 std::vector<Group> groups() {
-  constexpr std::size_t part = 150;
+  constexpr std::size_t part = 200;
   std::vector<Group> all;
   for (const std::string& device : tested_devices()) {
     if (!compiles_kernels(device)) {

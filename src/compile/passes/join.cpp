@@ -29,7 +29,7 @@ bool contains(const std::vector<ValueId>& values, ValueId id) {
   return std::find(values.begin(), values.end(), id) != values.end();
 }
 
-/// Elements of a value in row-major order, as a matrix or a vector.
+/// All elements of a value in row-major order, as a matrix or a vector: its first size tells the others.
 struct Part {
   ValueId source = -1;
   Shape sizes;

@@ -17,6 +17,9 @@ using ops::Op;
 /// Of an array: each is compared with those before it.
 constexpr int most_compared = 64;
 
+/// Copies of less share a launch with others; what is computed in its place shares none with what lies beside it.
+constexpr std::size_t least_bytes = 8192;
+
 class Placement {
  public:
   Placement(Program& program, const Target& target)
@@ -56,7 +59,7 @@ class Placement {
   bool is_stored_whole(ValueId id) const {
     const Value& v = value(id);
     return v.leaf < 0 && is_owned(program_, id) && !is_output_[static_cast<std::size_t>(id)] && v.within < 0 &&
-           v.op != Op::overwrite && v.op != Op::empty && numel(v.shape) > 0;
+           v.op != Op::overwrite && v.op != Op::empty && byte_size(v) >= least_bytes;
   }
 
   /// Whether nothing else is written where the piece belongs before its overwrite: the array holds nothing but pieces,
