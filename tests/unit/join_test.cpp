@@ -89,13 +89,13 @@ TEST(Join, LeavesFactorsOfOneSideThatLieOtherwise) {
 }
 
 /// The gradients of layers with one input: for the input, with another term, and for weights.
-Matrices gradients() {
+Matrices gradients(std::int64_t rows = 5, std::int64_t width = 4) {
   Matrices m;
-  const ValueId x = m.matrix(5, 4);
-  ValueId sum = m.matrix(5, 4);
+  const ValueId x = m.matrix(rows, width);
+  ValueId sum = m.matrix(rows, width);
   std::vector<ValueId> weights, gradients;
-  for (const std::int64_t columns : {3, 6, 2}) weights.push_back(m.matrix(columns, 4));
-  for (const std::int64_t columns : {3, 6, 2}) gradients.push_back(m.negative(m.matrix(5, columns)));
+  for (const std::int64_t columns : {3, 6, 2}) weights.push_back(m.matrix(columns, width));
+  for (const std::int64_t columns : {3, 6, 2}) gradients.push_back(m.negative(m.matrix(rows, columns)));
   for (const std::size_t i : {2U, 0U, 1U}) {
     sum = m.plus(sum, m.product(gradients[i], weights[i]));
     m.output(m.product(m.transpose(gradients[i]), x));
@@ -171,7 +171,8 @@ TEST(Join, LeavesProductsWhereADevicePrefersThem) {
 }
 
 TEST(Passes, JoinedProductsAndTheirFactorsAreComputedOnce) {
-  const compile::Plan plan = compile::make_plan(gradients().program, JoinsProducts());
+  // Large enough for pieces to be computed in their place.
+  const compile::Plan plan = compile::make_plan(gradients(1100, 1100).program, JoinsProducts());
   int products = 0;
   int groups = 0;
   for (const compile::Step& step : plan.program.steps) {
