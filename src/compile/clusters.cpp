@@ -146,7 +146,7 @@ std::span<const ValueId> Readers::of(ValueId id) const {
 
 ValueId Readers::only_reader(ValueId id) const {
   const std::span<const ValueId> all = of(id);
-  return all.size() == 1 && !is_output_[static_cast<std::size_t>(id)] ? all.front() : -1;
+  return all.size() == 1 && !is_output(id) ? all.front() : -1;
 }
 
 bool is_member(const Cluster& cluster, ValueId id) {

@@ -60,6 +60,7 @@ class Readers {
   Readers(const Program& program, Views views);
   /// Ascending, each once. Outputs are no readers.
   std::span<const ValueId> of(ValueId id) const;
+  bool is_output(ValueId id) const { return is_output_[static_cast<std::size_t>(id)]; }
   /// What alone reads a value that is no output, or -1.
   ValueId only_reader(ValueId id) const;
   /// Whether an output, or a value that `is_inside` says no of, reads the value. `inside`: of how many it says yes.

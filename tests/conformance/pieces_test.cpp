@@ -76,6 +76,18 @@ TEST_P(Pieces, AreReadThroughViews) {
   });
 }
 
+// What reads a piece goes along its memory, whose axes lie the other way round in the whole.
+TEST_P(Pieces, AreReadWhereTheWholeIsTransposed) {
+  expect_as_reference([](const Tensor& x, const Tensor& y) {
+    manual_seed(3);
+    const Tensor piece = rand({96, 50}, {.dtype = DType::float32, .device = x.device()}).to(x.dtype());
+    Tensor whole = empty({60, 96}, {.dtype = x.dtype(), .device = x.device()});
+    whole.narrow(0, 0, 50).t().copy_(piece);
+    whole.narrow(0, 50, 10).t().copy_(tanh(y.narrow(1, 0, 10)));
+    return Results{whole, softmax(piece, 0), softmax(piece, 1), sum(piece, 0), sum(piece, 1)};
+  });
+}
+
 TEST_P(Pieces, KeepTheirValuesWhenTheWholeIsWrittenTo) {
   expect_as_reference([](const Tensor& x, const Tensor& y) {
     const Tensor piece = exp(x);

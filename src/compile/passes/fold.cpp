@@ -25,14 +25,16 @@ class Folding {
   Folding(Program& program, const Target& target)
       : program_(program), target_(target), readers_(program, Readers::Views::read), rewriter_(program) {}
 
-  void run() {
+  /// Returns whether anything was folded.
+  bool run() {
     for (std::size_t id = 0; id < program_.values.size(); ++id) find(static_cast<ValueId>(id));
-    if (found_.empty()) return;
+    if (found_.empty()) return false;
     for (std::size_t id = 0; id < program_.values.size(); ++id) join_shifts(static_cast<ValueId>(id));
     rewriter_.run([this](Value value, ValueId id) {
       const auto result = found_.find(id);
       return result == found_.end() ? rewriter_.add(std::move(value)) : folded(value, result->second);
     });
+    return true;
   }
 
  private:
@@ -128,8 +130,7 @@ void fold(Program& program, const Target& target) {
     return value.op == Op::convolution && target.prefers_folded_scales(primitive_of(program, value));
   };
   if (std::ranges::none_of(program.values, is_preferred)) return;
-  Folding(program, target).run();
-  prune(program, target);
+  if (Folding(program, target).run()) prune(program, target);
 }
 
 }  // namespace russet::compile::passes

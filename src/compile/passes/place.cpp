@@ -23,10 +23,7 @@ constexpr std::size_t least_bytes = 8192;
 class Placement {
  public:
   Placement(Program& program, const Target& target)
-      : program_(program), target_(target), readers_(program, Readers::Views::looked_through) {
-    is_output_.assign(program.values.size(), false);
-    for (const Output& output : program.outputs) is_output_[static_cast<std::size_t>(output.value)] = true;
-  }
+      : program_(program), target_(target), readers_(program, Readers::Views::looked_through) {}
 
   void run() {
     for (std::size_t id = 0; id < program_.values.size(); ++id) {
@@ -43,9 +40,10 @@ class Placement {
   void consider(ValueId overwrite) {
     const ValueId piece = base_of(program_, value(overwrite).inputs[1]);
     if (!is_stored_whole(piece) || !may_be_written_early(overwrite)) return;
-    if (readers_.only_reader(piece) != overwrite && !stays_written(overwrite)) return;
+    const bool has_others = readers_.only_reader(piece) != overwrite;
+    if (has_others && !stays_written(overwrite)) return;
     const std::optional<graph::Geometry> place = place_of(piece, overwrite);
-    if (!place) return;
+    if (!place || (has_others && !keeps_order(value(piece), place->strides))) return;
     Value placed = value(piece);
     placed.within = overwrite;
     placed.offset = place->offset;
@@ -58,8 +56,8 @@ class Placement {
   /// Whether a cluster stores all elements of the value, and the value is no part of a larger array yet.
   bool is_stored_whole(ValueId id) const {
     const Value& v = value(id);
-    return v.leaf < 0 && is_owned(program_, id) && !is_output_[static_cast<std::size_t>(id)] && v.within < 0 &&
-           v.op != Op::overwrite && v.op != Op::empty && byte_size(v) >= least_bytes;
+    return v.leaf < 0 && is_owned(program_, id) && !readers_.is_output(id) && v.within < 0 && v.op != Op::overwrite &&
+           v.op != Op::empty && byte_size(v) >= least_bytes;
   }
 
   /// Whether nothing else is written where the piece belongs before its overwrite: the array holds nothing but pieces,
@@ -97,8 +95,19 @@ class Placement {
     return false;
   }
 
-  /// Whether all others that read the piece can do so where it lies: groups, of which it has the order of axes that it
-  /// had.
+  /// Whether axes lie in the same order with other strides: groups that read the value go along its memory, and the
+  /// device was asked for those before.
+  static bool keeps_order(const Value& v, const Strides& strides) {
+    for (int a = 0; a < v.shape.rank(); ++a) {
+      for (int b = 0; b < v.shape.rank(); ++b) {
+        const bool is_real = v.shape[a] != 1 && v.shape[b] != 1;
+        if (is_real && v.strides[a] > v.strides[b] && strides[a] <= strides[b]) return false;
+      }
+    }
+    return true;
+  }
+
+  /// Whether all others that read the piece can do so where it lies: groups, through views that have strides there.
   bool is_readable(ValueId piece, ValueId overwrite) const {
     const std::int32_t own = program_.owner[static_cast<std::size_t>(piece)];
     return std::ranges::all_of(readers_.of(piece), [&](ValueId reader) {
@@ -142,7 +151,6 @@ class Placement {
   Program& program_;
   const Target& target_;
   Readers readers_;
-  std::vector<bool> is_output_;
 };
 
 }  // namespace
