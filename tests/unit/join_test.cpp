@@ -88,6 +88,29 @@ TEST(Join, LeavesFactorsOfOneSideThatLieOtherwise) {
   EXPECT_EQ(products_after(m.program), 2);
 }
 
+/// Attention takes its heads, [head, row, column], of linear layers with biases.
+Matrices heads_of_layers() {
+  Matrices m;
+  const ValueId x = m.matrix(5, 4);
+  for (int i = 0; i < 3; ++i) {
+    const ValueId y = m.plus(m.product(x, m.transpose(m.matrix(6, 4))), m.leaf(DType::float32, {6}));
+    m.output(m.negative(m.add(Op::strided, DType::float32, {2, 5, 3}, {y}, View{{3, 6, 1}, 0, false})));
+  }
+  return m;
+}
+
+TEST(Join, BiasesStayWithTheProductsWhoseAxesAreReordered) {
+  compile::Program program = heads_of_layers().program;
+  compile::passes::simplify(program, JoinsProducts());
+  EXPECT_EQ(products_after(program), 1);
+  compile::passes::join(program, JoinsProducts());
+  std::vector<Shape> sums;
+  for (const compile::Value& value : program.values) {
+    if (value.op == Op::add) sums.push_back(value.shape);
+  }
+  EXPECT_EQ(sums, std::vector<Shape>{Shape({5, 18})});
+}
+
 /// The gradients of layers with one input: for the input, with another term, and for weights.
 Matrices gradients(std::int64_t rows = 5, std::int64_t width = 4) {
   Matrices m;

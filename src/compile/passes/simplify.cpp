@@ -5,6 +5,7 @@
 //   sum over axes of size 1    -> cast                  overwrite of the whole -> the new value
 //   strided(constant)          -> constant of that shape
 //   (a b)^T                    -> b^T a^T               cast(a b)^T -> cast(b^T a^T)
+#include <algorithm>
 #include <optional>
 
 #include "compile/clusters.h"
@@ -141,7 +142,7 @@ class Simplifier {
       }
     }
     if (const std::optional<ValueId> swapped = transposed_product(value)) return *swapped;
-    if (can_push(value.inputs[0]) && !serves_products(value, source)) {
+    if (can_push(value.inputs[0]) && !serves_products(value, source) && !follows_product(value, source)) {
       if (const std::optional<ValueId> pushed = push(value, source)) return *pushed;
     }
     return add(std::move(value));
@@ -189,6 +190,18 @@ class Simplifier {
   bool can_push(ValueId id) const {
     const Op op = at(id).op;
     return op != Op::where && ops::row(op).family == ops::Family::elementwise && is_used_once(id);
+  }
+
+  /// A product computes what follows it, a bias above all, where it has its results: not in another order of axes, but
+  /// for what its operands can be transposed.
+  bool follows_product(const Value& view, const Value& source) const {
+    const auto& attributes = std::get<View>(view.attributes);
+    if (is_whole(attributes, view.shape, source.shape) || graph::is_transpose(attributes, view.shape, source.shape))
+      return false;
+    const auto is_product = [&](ValueId input) {
+      return input >= 0 && at(input).op == Op::matmul && at(input).shape == source.shape && is_used_once(input);
+    };
+    return std::ranges::any_of(source.inputs, is_product);
   }
 
   std::optional<ValueId> push(const Value& value, const Value& source) {

@@ -76,7 +76,7 @@ StreamQueue::StreamQueue(const Context& context, gpu::MemoryBlocks& blocks)
       blocks_(blocks),
       pinned_(pinned_memory(context)),
       memory_(gpu::pieces_of(blocks)),
-      staging_(pinned_memory(context)),
+      staging_(pinned_memory(context), most_staged),
       graphs_(context, blocks) {
   context_.enter();
   check(api().stream_create(&stream_, CU_STREAM_NON_BLOCKING), "making a stream");

@@ -7,7 +7,6 @@ namespace {
 
 constexpr std::size_t alignment = 256;
 constexpr std::size_t usual = std::size_t{128} << 10;
-constexpr std::size_t kept = 8;
 
 }  // namespace
 
@@ -33,6 +32,7 @@ std::byte* Chunks::take(std::size_t bytes, std::vector<Chunk>& chunks) {
   const auto free = smallest_of(bytes);
   if (free != free_.end()) {
     chunks.push_back(*free);
+    free_bytes_ -= free->bytes;
     free_.erase(free);
   } else {
     const std::size_t size = std::max(bytes, usual);
@@ -46,13 +46,16 @@ void Chunks::give_back(std::vector<Chunk>& chunks) {
   for (Chunk& chunk : chunks) {
     chunk.used = 0;
     bytes_in_use_ -= chunk.bytes;
-    if (free_.size() < kept) {
-      free_.push_back(chunk);
-    } else {
-      source_.release(chunk.begin, chunk.bytes);
-    }
+    free_bytes_ += chunk.bytes;
+    free_.push_back(chunk);
   }
   chunks.clear();
+  while (free_bytes_ > most_kept_) {
+    const Chunk oldest = free_.front();
+    free_.erase(free_.begin());
+    free_bytes_ -= oldest.bytes;
+    source_.release(oldest.begin, oldest.bytes);
+  }
 }
 
 }  // namespace russet::gpu

@@ -22,7 +22,10 @@ class Chunks {
     std::function<std::byte*(std::size_t bytes)> allocate;
     std::function<void(std::byte* memory, std::size_t bytes)> release;
   };
-  explicit Chunks(Source source) : source_(std::move(source)) {}
+  /// Of what comes back, as much as `most_kept` bytes is kept for later: as much as submissions in flight have, or
+  /// each of them allocates anew, which takes a driver longer than many a kernel.
+  explicit Chunks(Source source, std::size_t most_kept = std::size_t{4} << 20)
+      : source_(std::move(source)), most_kept_(most_kept) {}
   ~Chunks();
   Chunks(const Chunks&) = delete;
   Chunks& operator=(const Chunks&) = delete;
@@ -39,7 +42,9 @@ class Chunks {
   std::vector<Chunk>::iterator smallest_of(std::size_t bytes);
 
   Source source_;
-  std::vector<Chunk> free_;
+  std::size_t most_kept_;
+  std::vector<Chunk> free_;  // what came back first comes first
+  std::size_t free_bytes_ = 0;
   std::size_t bytes_in_use_ = 0;
 };
 
