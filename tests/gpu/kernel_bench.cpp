@@ -522,6 +522,7 @@ compile::KernelPtr make_kernel(const Case& one, const Primitive& primitive, std:
   bench().tiles.tile = one.tile;
   bench().tiles.candidates.clear();
   bench().context.properties.has_fragments = bench().context.properties.has_warpgroups = one.fragments;
+  bench().context.properties.takes_narrow = one.narrow;
   const auto list = gpu::implementations(primitive.op);
   const gpu::Verdict verdict = compile::choose<const gpu::GpuContext&>(list, primitive, false, bench().context);
   reason = verdict.reason;

@@ -299,6 +299,36 @@ TEST(Kernels, WhatTensorCoresCannotSplitIsComputedPlainly) {
   expect_split_products(on_warpgroups(cases));
 }
 
+TEST(Kernels, ConvolutionsOfFewChannels) {
+  const auto window = [](std::int32_t stride, std::int32_t padding, std::int32_t dilation) {
+    return ops::Window{.kernel = {1, 1},
+                       .stride = {stride, stride},
+                       .padding = {padding, padding},
+                       .padding_after = {padding, padding},
+                       .dilation = {dilation, dilation},
+                       .groups = 1};
+  };
+  std::vector<Case> cases;
+  for (const DType type : {DType::float32, DType::bfloat16}) {
+    for (const Layout layout : {Layout::contiguous, Layout::channels_last}) {
+      add_convolutions(cases, type, {3, 1, 12, 9, 6, 5, 5, window(1, 2, 1)}, layout);  // lenet5's first
+      add_convolutions(cases, type, {2, 6, 9, 7, 16, 5, 5, window(1, 0, 1)}, layout);  // and second
+      add_convolutions(cases, type, {2, 3, 15, 13, 30, 3, 3, window(2, 1, 1)}, layout);
+    }
+  }
+  add_convolutions(cases, DType::float16, {1, 2, 11, 10, 5, 3, 2, window(2, 1, 2)}, Layout::contiguous);
+  add_convolutions(cases, DType::float32, {2, 3, 9, 9, 64, 3, 3, window(1, 1, 1)}, Layout::channels_last);
+  add_convolutions(cases, DType::float32, {1, 1, 3, 3, 1, 3, 3, window(1, 0, 1)}, Layout::contiguous);
+  add_convolutions(cases, DType::float32, {7, 2, 40, 36, 3, 3, 3, window(1, 1, 1)}, Layout::contiguous);
+  for (Case& one : cases) one.narrow = true;
+  int others = 0;
+  for (const Outcome& outcome : run(cases)) {
+    if (outcome.kernel.find("narrow") != 0U) ++others;
+    EXPECT_EQ(outcome.complaint, "") << outcome.name;
+  }
+  EXPECT_EQ(others, 3);  // those of 64 channels
+}
+
 TEST(Kernels, AttentionOnTensorCores) {
   std::vector<Case> cases;
   for (const DType type : {DType::float16, DType::bfloat16}) {

@@ -5,6 +5,7 @@ namespace russet::gpu {
 namespace {
 
 constexpr Implementation contractions[] = {{"depthwise", judge_depthwise},
+                                           {"narrow", judge_narrow},
                                            {"split product", judge_split_product},
                                            {"tiles", judge_tiles},
                                            {"elements", judge_elements}};

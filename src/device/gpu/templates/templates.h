@@ -15,6 +15,10 @@ Verdict judge_tiles(const compile::Primitive& primitive, const GpuContext& conte
 bool is_depthwise(const compile::Primitive& primitive);
 /// Depthwise convolutions and their gradients, where neighbouring channels lie side by side.
 Verdict judge_depthwise(const compile::Primitive& primitive, const GpuContext& context);
+/// Whether a convolution, or a gradient of one, has so few channels that a matrix of it is small, and so little work
+/// that tensor cores would not make up for what they leave empty.
+bool is_narrow(const compile::Primitive& primitive);
+Verdict judge_narrow(const compile::Primitive& primitive, const GpuContext& context);
 /// Contractions of any type, an element (or a part of its sum) a thread: integers, groups of few channels, a few rows
 /// or columns.
 Verdict judge_elements(const compile::Primitive& primitive, const GpuContext& context);

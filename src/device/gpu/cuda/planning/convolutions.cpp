@@ -31,6 +31,7 @@ bool has_single_pixels(const compile::Primitive& convolution) {
 std::string why_no_convolution(const compile::Primitive& primitive) {
   if (std::string reason = why_not_asked(primitive); !reason.empty()) return reason;
   if (primitive.op == ops::Op::matmul) return "it is no convolution";
+  if (gpu::is_narrow(primitive)) return "our own kernels for few channels are faster";
   if (gpu::is_depthwise(primitive)) return "our own depthwise kernels are faster";
   const bool is_float32 = primitive.inputs[0].access.dtype == DType::float32;
   if (is_pointwise(primitive) && (is_float32 || has_single_pixels(primitive))) return "a product is faster";
