@@ -80,6 +80,20 @@ TEST(KernelSamples, depthwise) {
   expect_right(cases);
 }
 
+TEST(KernelSamples, narrow) {
+  std::vector<Case> cases;
+  ops::Window window{.padding = {1, 1}, .padding_after = {1, 1}};
+  // More rows than a threadgroup takes, depths of several parts, and a result whose columns lie apart.
+  for (const Layout layout : {Layout::contiguous, Layout::channels_last}) {
+    add_convolutions(cases, DType::float32, {2, 9, 9, 11, 17, 3, 3, window}, layout);
+    add_convolutions(cases, DType::float32, {1, 1, 14, 10, 5, 3, 2, window}, layout);
+  }
+  window.stride = {2, 2};
+  add_convolutions(cases, DType::float32, {3, 3, 13, 9, 6, 2, 3, window}, Layout::channels_last);
+  for (Case& one : cases) one.narrow = true;
+  expect_right(cases);
+}
+
 TEST(KernelSamples, indexing) {
   std::vector<Case> cases;
   for (const Layout layout : {Layout::contiguous, Layout::spaced}) {
