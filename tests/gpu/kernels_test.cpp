@@ -320,13 +320,14 @@ TEST(Kernels, ConvolutionsOfFewChannels) {
   add_convolutions(cases, DType::float32, {2, 3, 9, 9, 64, 3, 3, window(1, 1, 1)}, Layout::channels_last);
   add_convolutions(cases, DType::float32, {1, 1, 3, 3, 1, 3, 3, window(1, 0, 1)}, Layout::contiguous);
   add_convolutions(cases, DType::float32, {7, 2, 40, 36, 3, 3, 3, window(1, 1, 1)}, Layout::contiguous);
+  add_convolutions(cases, DType::float32, {0, 2, 9, 8, 3, 3, 3, window(1, 1, 1)}, Layout::contiguous);
   for (Case& one : cases) one.narrow = true;
   int others = 0;
   for (const Outcome& outcome : run(cases)) {
     if (outcome.kernel.find("narrow") != 0U) ++others;
     EXPECT_EQ(outcome.complaint, "") << outcome.name;
   }
-  EXPECT_EQ(others, 3);  // those of 64 channels
+  EXPECT_EQ(others, 6);  // those of 64 channels, and of no image
 }
 
 TEST(Kernels, AttentionOnTensorCores) {

@@ -125,10 +125,9 @@ bool is_narrow(const Primitive& primitive) {
   const Shape& weight = compile::operand_of(primitive, is_weight ? -1 : 1).sizes;
   const std::int64_t taps = weight[2] * weight[3];
   constexpr double most_operations = 5e7;
-  if (!is_floating(primitive.inputs[0].access.dtype) || taps == 1 ||
-      compile::operations_of(compile::Step(primitive)) > most_operations) {
+  const double operations = compile::operations_of(compile::Step(primitive));
+  if (!is_floating(primitive.inputs[0].access.dtype) || taps == 1 || operations == 0 || operations > most_operations)
     return false;
-  }
   constexpr std::int64_t most_channels = 32;
   if (is_weight) {
     const std::int64_t lines = round_up(weight[0], 4) + round_up(weight[1] * taps, 4);
