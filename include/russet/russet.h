@@ -16,6 +16,7 @@
 #include <russet/random.h>
 #include <russet/random_part.h>
 #include <russet/runtime.h>
+#include <russet/staging.h>
 #include <russet/tensor.h>
 #include <russet/text.h>
 #include <russet/train.h>

@@ -2,89 +2,106 @@
 
 #include <fmt/format.h>
 #include <russet/error.h>
+#include <russet/staging.h>
 
 #include <cmath>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "data/mixing.h"
 
 namespace russet::data {
 namespace {
 
-class StackedBuffer : public BatchBuffer {
+/// A field of all samples of a batch, which becomes a tensor of the device.
+class Column {
  public:
-  StackedBuffer(const Dataset& dataset, std::int64_t rows)
-      : dataset_(dataset), input_{dataset.input(), {}}, target_{dataset.target(), {}} {
-    const auto count = static_cast<std::size_t>(rows);
-    input_.bytes.resize(count * input_.field.bytes());
-    target_.bytes.resize(count * target_.field.bytes());
+  Column(Field field, std::int64_t rows, Device device)
+      : field_(std::move(field)), buffer_(device, static_cast<std::size_t>(rows) * field_.bytes()) {}
+
+  const Field& field() const { return field_; }
+  std::span<std::byte> row(std::int64_t row) const {
+    return buffer_.bytes().subspan(static_cast<std::size_t>(row) * field_.bytes(), field_.bytes());
   }
+  template <class T>
+  std::span<T> values(std::int64_t rows) const {
+    return {reinterpret_cast<T*>(buffer_.bytes().data()), static_cast<std::size_t>(rows * numel(field_.shape))};
+  }
+  Tensor tensor(std::int64_t rows) const {
+    Shape shape = field_.shape;
+    shape.insert(0, rows);
+    return buffer_.to_tensor(shape, field_.dtype);
+  }
+  void renew() { buffer_.renew(); }
+
+ private:
+  Field field_;
+  StagingBuffer buffer_;
+};
+
+/// If there is no memory for one of them, both can be asked for again.
+Batch batch_of(Column& input, Column& target, std::int64_t rows) {
+  Batch batch{input.tensor(rows), target.tensor(rows)};
+  input.renew();
+  target.renew();
+  return batch;
+}
+
+class StackedBuffer final : public BatchBuffer {
+ public:
+  StackedBuffer(const Dataset& dataset, std::int64_t rows, Device device)
+      : dataset_(dataset), input_(dataset.input(), rows, device), target_(dataset.target(), rows, device) {}
 
   void write(std::int64_t row, std::int64_t index, Random& random) override {
-    const auto part = [row](FieldValues& column) {
-      const std::size_t bytes = column.field.bytes();
-      return std::span(column.bytes).subspan(static_cast<std::size_t>(row) * bytes, bytes);
-    };
-    dataset_.get(index, part(input_), part(target_), random);
+    dataset_.get(index, input_.row(row), target_.row(row), random);
   }
   void finish(std::int64_t /*rows*/, Random& /*random*/) override {}
-
-  Batch batch(std::int64_t rows, Device device) const override {
-    return {tensor(input_, rows, device), tensor(target_, rows, device)};
-  }
-
- protected:
-  /// A field of one sample, with the bytes of all.
-  const FieldValues& target() const { return target_; }
-  FieldValues& input() { return input_; }
-  const FieldValues& input() const { return input_; }
-
-  static Tensor tensor(const FieldValues& column, std::int64_t rows, Device device) {
-    Shape shape = column.field.shape;
-    shape.insert(0, rows);
-    const std::size_t bytes = static_cast<std::size_t>(rows) * column.field.bytes();
-    return Tensor::from_bytes(std::span(column.bytes).first(bytes), shape, {column.field.dtype, device, false});
-  }
+  Batch batch(std::int64_t rows) override { return batch_of(input_, target_, rows); }
 
  private:
   const Dataset& dataset_;
-  FieldValues input_;
-  FieldValues target_;
+  Column input_;
+  Column target_;
 };
 
 /// Stacked, then mixed: targets become shares of classes.
-class MixedBuffer final : public StackedBuffer {
+class MixedBuffer final : public BatchBuffer {
  public:
-  MixedBuffer(const Dataset& dataset, const Mixing& mixing, std::int64_t rows)
-      : StackedBuffer(dataset, rows), mixing_(mixing) {
-    if (mixing_.classes == 0) mixing_.classes = dataset.classes();
-    shares_.field = {DType::float32, {mixing_.classes}};
-    shares_.bytes.resize(static_cast<std::size_t>(rows) * shares_.field.bytes());
-  }
+  MixedBuffer(const Dataset& dataset, const Mixing& mixing, std::int64_t rows, Device device)
+      : dataset_(dataset),
+        mixing_(mixing),
+        classes_(mixing.classes == 0 ? dataset.classes() : mixing.classes),
+        labels_(static_cast<std::size_t>(rows)),
+        input_(dataset.input(), rows, device),
+        shares_({DType::float32, {classes_}}, rows, device) {}
 
+  void write(std::int64_t row, std::int64_t index, Random& random) override {
+    const std::span<std::int64_t> label = std::span(labels_).subspan(static_cast<std::size_t>(row), 1);
+    dataset_.get(index, input_.row(row), std::as_writable_bytes(label), random);
+  }
   void finish(std::int64_t rows, Random& random) override {
-    const Shape& sample = input().field.shape;
+    const Shape& sample = input_.field().shape;
     const Mixture mixture = draw_mixture(mixing_, sample, random);
-    const auto count = static_cast<std::size_t>(rows);
-    auto* const values = reinterpret_cast<float*>(input().bytes.data());
-    mix_inputs({values, count * static_cast<std::size_t>(numel(sample))}, sample, mixture);
-    const auto* const labels = reinterpret_cast<const std::int64_t*>(target().bytes.data());
-    auto* const shares = reinterpret_cast<float*>(shares_.bytes.data());
-    mix_targets({labels, count}, mixing_.classes, mixture, {shares, count * static_cast<std::size_t>(mixing_.classes)});
+    mix_inputs(input_.values<float>(rows), sample, mixture);
+    const std::span labels = std::span<const std::int64_t>(labels_).first(static_cast<std::size_t>(rows));
+    mix_targets(labels, classes_, mixture, shares_.values<float>(rows));
   }
-
-  Batch batch(std::int64_t rows, Device device) const override {
-    return {tensor(input(), rows, device), tensor(shares_, rows, device)};
-  }
+  Batch batch(std::int64_t rows) override { return batch_of(input_, shares_, rows); }
 
  private:
+  const Dataset& dataset_;
   Mixing mixing_;
-  FieldValues shares_;
+  std::int64_t classes_;
+  std::vector<std::int64_t> labels_;
+  Column input_;
+  Column shares_;
 };
 
 class CollatedBuffer final : public BatchBuffer {
  public:
-  CollatedBuffer(const Dataset& dataset, Collate collate, std::int64_t rows)
-      : dataset_(dataset), collate_(std::move(collate)), samples_(static_cast<std::size_t>(rows)) {}
+  CollatedBuffer(const Dataset& dataset, Collate collate, std::int64_t rows, Device device)
+      : dataset_(dataset), collate_(std::move(collate)), device_(device), samples_(static_cast<std::size_t>(rows)) {}
 
   void write(std::int64_t row, std::int64_t index, Random& random) override {
     samples_[static_cast<std::size_t>(row)] = dataset_.sample(index, random);
@@ -94,10 +111,10 @@ class CollatedBuffer final : public BatchBuffer {
     for (const auto& [name, values] : collated_) values.check(name);
   }
 
-  Batch batch(std::int64_t /*rows*/, Device device) const override {
+  Batch batch(std::int64_t /*rows*/) override {
     Batch batch;
     for (const auto& [name, values] : collated_) {
-      Tensor tensor = Tensor::from_bytes(values.bytes, values.field.shape, {values.field.dtype, device, false});
+      Tensor tensor = Tensor::from_bytes(values.bytes, values.field.shape, {values.field.dtype, device_, false});
       if (name == "input") {
         batch.input = std::move(tensor);
       } else if (name == "target") {
@@ -112,6 +129,7 @@ class CollatedBuffer final : public BatchBuffer {
  private:
   const Dataset& dataset_;
   Collate collate_;
+  Device device_;
   std::vector<Sample> samples_;
   Sample collated_;
 };
@@ -148,9 +166,9 @@ void check_mixing(const Dataset& dataset, const LoaderOptions& options) {
 std::unique_ptr<BatchBuffer> make_batch_buffer(const Dataset& dataset, const LoaderOptions& options,
                                                std::int64_t rows) {
   check_mixing(dataset, options);
-  if (options.mixing) return std::make_unique<MixedBuffer>(dataset, options.mixing, rows);
-  if (options.collate) return std::make_unique<CollatedBuffer>(dataset, options.collate, rows);
-  return std::make_unique<StackedBuffer>(dataset, rows);
+  if (options.mixing) return std::make_unique<MixedBuffer>(dataset, options.mixing, rows, options.device);
+  if (options.collate) return std::make_unique<CollatedBuffer>(dataset, options.collate, rows, options.device);
+  return std::make_unique<StackedBuffer>(dataset, rows, options.device);
 }
 
 }  // namespace russet::data

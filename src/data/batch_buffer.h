@@ -17,8 +17,8 @@ class BatchBuffer {
   virtual void write(std::int64_t row, std::int64_t index, Random& random) = 0;
   /// After the first `rows` rows were written. `random` is the batch's.
   virtual void finish(std::int64_t rows, Random& random) = 0;
-  /// What finish() made.
-  virtual Batch batch(std::int64_t rows, Device device) const = 0;
+  /// What finish() made, on the loader's device. The buffer may be written again afterwards.
+  virtual Batch batch(std::int64_t rows) = 0;
 };
 
 /// For at most `rows` samples of `dataset`, which must outlive it, collated and mixed as the options say; without a

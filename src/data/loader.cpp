@@ -110,7 +110,7 @@ class DataLoader::Workers {
       go_on();
       std::rethrow_exception(error);
     }
-    Batch batch = slot.buffer->batch(rows_of(state_.position), options_.device);
+    Batch batch = slot.buffer->batch(rows_of(state_.position));
     go_on();
     return batch;
   }

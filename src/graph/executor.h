@@ -2,7 +2,9 @@
 // Executor: what a flush calls. The runtime implements it, once for each kind of device, and registers it.
 #include <russet/device.h>
 #include <array>
+#include <cstddef>
 #include <exception>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -61,6 +63,9 @@ struct Outcome {
   }
 };
 
+/// Memory of the host that a device copies from directly.
+using StagingMemory = std::shared_ptr<std::byte>;
+
 class Executor {
  public:
   virtual ~Executor() = default;
@@ -69,6 +74,12 @@ class Executor {
   /// Memory for a value made on the host; 64-byte aligned.
   virtual Ref<Buffer> allocate(Device device, std::size_t bytes) = 0;
   virtual void upload(Buffer& target, std::span<const std::byte> bytes) = 0;
+  /// nullptr if the device copies from any memory alike, or is granted no more of this kind.
+  virtual StagingMemory allocate_staging(std::size_t bytes) = 0;
+  /// Copies the first bytes while the host goes on: they stay as they are until finish_copies().
+  virtual void upload_staged(Buffer& target, const StagingMemory& source, std::size_t bytes) = 0;
+  /// Waits until the device has copied what it is to copy from there. The caller alone holds the memory otherwise.
+  virtual void finish_copies(const StagingMemory& source) = 0;
   /// Fills it with zeros.
   virtual void clear(Buffer& target) = 0;
   virtual void download(const Buffer& source, std::size_t offset, std::span<std::byte> bytes) = 0;

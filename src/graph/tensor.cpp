@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
-#include "base/function_ref.h"
 #include "graph/counters.h"
 #include "graph/executor.h"
 #include "graph/hoisting.h"
+#include "graph/in_memory.h"
 #include "graph/tensor_state.h"
 
 namespace russet {
@@ -60,43 +60,19 @@ std::size_t bytes_of(const Tensor& tensor) {
 
 }  // namespace
 
-namespace {
-
-graph::NodeInfo info_of(const Shape& shape, const TensorOptions& options) {
-  graph::NodeInfo info;
-  info.dtype = options.dtype;
-  info.device = options.device;
-  info.shape = shape;
-  return info;
-}
-
-/// A value whose memory `write` fills.
-Tensor in_memory(graph::NodeInfo info, bool requires_grad,
-                 base::FunctionRef<void(graph::Executor&, graph::Buffer&)> write) {
-  graph::Executor& executor = graph::executor_of(info.device);
-  const Ref<graph::Buffer> buffer = executor.allocate(info.device, graph::byte_size(info));
-  write(executor, *buffer);
-  Tensor tensor = graph::wrap(make_ref<graph::Node>(std::move(info), buffer));
-  if (requires_grad) tensor.requires_grad_();
-  return tensor;
-}
-
-}  // namespace
-
 Tensor Tensor::from_bytes(std::span<const std::byte> bytes, const Shape& shape, const TensorOptions& options) {
-  graph::NodeInfo info = info_of(shape, options);
-  const std::size_t needed = graph::byte_size(info);
+  const std::size_t needed = static_cast<std::size_t>(russet::numel(shape)) * size_of(options.dtype);
   if (bytes.size() != needed) {
     throw ShapeError(fmt::format("Tensor::from: shape {} of {} takes {} bytes, {} were given", russet::to_string(shape),
                                  name_of(options.dtype), needed, bytes.size()));
   }
-  return in_memory(std::move(info), options.requires_grad,
-                   [&](graph::Executor& executor, graph::Buffer& memory) { executor.upload(memory, bytes); });
+  return graph::tensor_in_memory(
+      shape, options, [&](graph::Executor& executor, graph::Buffer& memory) { executor.upload(memory, bytes); });
 }
 
 Tensor Tensor::cleared(const Shape& shape, const TensorOptions& options) {
-  return in_memory(info_of(shape, options), options.requires_grad,
-                   [](graph::Executor& executor, graph::Buffer& memory) { executor.clear(memory); });
+  return graph::tensor_in_memory(shape, options,
+                                 [](graph::Executor& executor, graph::Buffer& memory) { executor.clear(memory); });
 }
 
 const Shape& Tensor::sizes() const { return defined_state(state_).geometry.sizes; }

@@ -12,6 +12,7 @@
 
 #include "compile/step.h"
 #include "graph/buffer.h"
+#include "graph/executor.h"
 
 namespace russet::runtime {
 
@@ -44,6 +45,10 @@ class DeviceDriver {
   virtual std::byte* allocate(std::size_t bytes) = 0;
   virtual void release(std::byte* memory, std::size_t bytes) = 0;
   virtual void upload(std::byte* target, std::span<const std::byte> source) = 0;
+  /// See graph::Executor: a device that copies from the host's memory in its own time supplies these.
+  virtual graph::StagingMemory allocate_staging(std::size_t /*bytes*/) { return nullptr; }
+  virtual void upload_staged(std::byte* /*target*/, const graph::StagingMemory& /*source*/, std::size_t /*bytes*/) {}
+  virtual void finish_copies(const graph::StagingMemory& /*source*/) {}
   /// Fills memory with zeros.
   virtual void clear(std::byte* target, std::size_t bytes) = 0;
   virtual void download(std::span<std::byte> target, const std::byte* source) = 0;

@@ -345,6 +345,10 @@ std::shared_ptr<const std::byte> Engine::peek(const graph::Buffer& memory, std::
 
 void Engine::upload(graph::Buffer& target, std::span<const std::byte> bytes) { driver_.upload(target.data(), bytes); }
 
+void Engine::upload_staged(graph::Buffer& target, const graph::StagingMemory& source, std::size_t bytes) {
+  driver_.upload_staged(target.data(), source, bytes);
+}
+
 void Engine::clear(graph::Buffer& target) { driver_.clear(target.data(), target.bytes()); }
 
 void Engine::download(const graph::Buffer& source, std::size_t offset, std::span<std::byte> bytes) {

@@ -30,6 +30,9 @@ class Engine final : public graph::Executor {
   void execute(const graph::Work& work, graph::Outcome& outcome) override;
   Ref<graph::Buffer> allocate(Device device, std::size_t bytes) override;
   void upload(graph::Buffer& target, std::span<const std::byte> bytes) override;
+  graph::StagingMemory allocate_staging(std::size_t bytes) override { return driver_.allocate_staging(bytes); }
+  void upload_staged(graph::Buffer& target, const graph::StagingMemory& source, std::size_t bytes) override;
+  void finish_copies(const graph::StagingMemory& source) override { driver_.finish_copies(source); }
   void clear(graph::Buffer& target) override;
   void download(const graph::Buffer& source, std::size_t offset, std::span<std::byte> bytes) override;
   Ref<graph::Buffer> borrow(Device device, const Ref<graph::Buffer>& memory) override;

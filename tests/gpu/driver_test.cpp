@@ -53,27 +53,38 @@ struct Talk {
   int copies_to_host = 0;
   bool keeps_flushes_whole = false;
   bool takes_uploads = false;
+  int stagings = 0;  // that may still be granted
+  int waits = 0;     // for submissions
 };
 
 struct Upload {
   std::byte* target;
   std::vector<std::byte> content;
+  graph::StagingMemory staging{};  // or its first bytes, as they are when the work runs
+  std::size_t staged = 0;
+
+  void run() const {
+    std::ranges::copy(content, target);
+    std::copy_n(staging.get(), staged, target);
+  }
 };
 
 class Work final : public Submission {
  public:
-  Work(std::vector<Upload> uploads, std::vector<std::vector<Binding>> launches, std::string failure)
-      : uploads_(std::move(uploads)), launches_(std::move(launches)), failure_(std::move(failure)) {}
+  Work(Talk& talk, std::vector<Upload> uploads, std::vector<std::vector<Binding>> launches, std::string failure)
+      : talk_(talk), uploads_(std::move(uploads)), launches_(std::move(launches)), failure_(std::move(failure)) {}
   bool is_done() const override { return done_; }
   void wait() const override {
     if (std::exchange(done_, true) || !failure_.empty()) return;
-    for (const Upload& upload : uploads_) std::ranges::copy(upload.content, upload.target);
+    ++talk_.waits;
+    for (const Upload& upload : uploads_) upload.run();
     for (const std::vector<Binding>& buffers : launches_) AddOne::run(buffers);
   }
   double seconds() const override { return 1e-4; }
   std::string failure() const override { return failure_; }
 
  private:
+  Talk& talk_;
   std::vector<Upload> uploads_;
   std::vector<std::vector<Binding>> launches_;
   std::string failure_;
@@ -91,10 +102,13 @@ class LazyQueue final : public Queue {
     if (talk_.takes_uploads) uploads_.push_back({target, {source.begin(), source.end()}});
     return talk_.takes_uploads;
   }
+  void upload_staged(std::byte* target, const graph::StagingMemory& source, std::size_t bytes) override {
+    uploads_.push_back({target, {}, source, bytes});
+  }
   bool clear(std::byte* target, std::size_t bytes) override { return upload(target, std::vector<std::byte>(bytes)); }
   std::unique_ptr<Submission> submit() override {
     const auto number = static_cast<std::size_t>(talk_.submissions++);
-    return std::make_unique<Work>(std::exchange(uploads_, {}), std::exchange(launches_, {}),
+    return std::make_unique<Work>(talk_, std::exchange(uploads_, {}), std::exchange(launches_, {}),
                                   number < talk_.failures.size() ? talk_.failures[number] : "");
   }
   void drop() override {
@@ -124,6 +138,11 @@ class HostBackend final : public Backend {
     return std::vector<PipelinePtr>(unit.entry_points.size(), std::make_shared<AddOne>());
   }
   bool shares_memory_with_host() const override { return false; }
+  graph::StagingMemory allocate_staging(std::size_t bytes) override {
+    if (talk_.stagings-- <= 0) return nullptr;
+    const auto memory = std::make_shared<std::byte[]>(bytes);
+    return {memory, memory.get()};
+  }
   void clear(std::byte* target, std::size_t bytes) override { copy_to_device(target, std::vector<std::byte>(bytes)); }
   void copy_to_device(std::byte* target, std::span<const std::byte> source) override {
     ++talk_.copies_to_device;
@@ -194,6 +213,49 @@ TEST_F(GpuDriver, WritingWaitsForWhatReads) {
   driver_->upload(x, std::vector<std::byte>(8, std::byte{50}));
   EXPECT_EQ(read(y), 2);
   EXPECT_EQ(read(x), 50);
+}
+
+TEST_F(GpuDriver, StagingMemoryIsCopiedFromUntilTheHostWaitsForIt) {
+  talk_.stagings = 1;
+  const graph::StagingMemory staging = driver_->allocate_staging(8);
+  EXPECT_EQ(driver_->allocate_staging(8), nullptr);
+  std::byte* const x = bytes_of(0);
+  std::byte* const y = bytes_of(0);
+  std::byte* const z = bytes_of(0);
+  std::fill_n(staging.get(), 8, std::byte{5});
+  driver_->upload_staged(x, staging, 8);
+  EXPECT_EQ(staging.use_count(), 2);
+  driver_->commit();
+  add_one(x, y);
+  driver_->commit();
+  add_one(y, z);
+  EXPECT_EQ(talk_.waits, 0);
+  driver_->finish_copies(staging);
+  EXPECT_EQ(talk_.waits, 1);  // not for what only follows
+  EXPECT_EQ(staging.use_count(), 1);
+  std::fill_n(staging.get(), 8, std::byte{50});
+  EXPECT_EQ(read(x), 5);
+  EXPECT_EQ(read(z), 7);
+  driver_->upload_staged(x, staging, 8);
+  driver_->finish_copies(staging);
+  std::fill_n(staging.get(), 8, std::byte{60});
+  EXPECT_EQ(read(x), 50);
+}
+
+TEST_F(GpuDriver, StagingMemoryIsFreeAgainWhereItsWorkFails) {
+  talk_.stagings = 1;
+  talk_.failures = {"out of luck"};
+  const graph::StagingMemory staging = driver_->allocate_staging(8);
+  std::byte* const x = bytes_of(0);
+  driver_->upload_staged(x, staging, 8);
+  driver_->commit();
+  driver_->upload_staged(x, staging, 8);  // of the work behind it, which is dropped
+  driver_->finish_copies(staging);
+  EXPECT_EQ(staging.use_count(), 1);
+  EXPECT_NE(error_of([&] { driver_->synchronize(); }), "");
+  driver_->upload_staged(x, staging, 8);
+  std::fill_n(staging.get(), 8, std::byte{8});
+  EXPECT_EQ(read(x), 8);
 }
 
 TEST_F(GpuDriver, ABarrierComesOnceAndOnlyBehindALaunch) {

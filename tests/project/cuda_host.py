@@ -60,6 +60,15 @@ def check_steps(machine):
     return wrong
 
 
+def check_graphs(machine):
+    """An epoch's features lie at as many addresses as it has batches: there is no graph for each of them."""
+    calls = machine.calls_of("train", "simclr_resnet18", "--data", "shapes", "--device", "cuda", "--batch", 8, "--samples",
+                             1200, "--width", 0.125, "--epochs", 3, "--out", machine.folder / "simclr")
+    most = 6
+    made = calls["cuGraphInstantiate"]
+    return [f"{made} graphs were made of an epoch's evaluation, at most {most} are allowed"] if made > most else []
+
+
 def check_devices(machine):
     lines = [json.loads(line) for line in machine.run("devices", "--json").splitlines()]
     device = next(line for line in lines if line["device"] == "cuda")
@@ -90,7 +99,7 @@ def main():
     program, libraries = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         machine = Machine(program, libraries, folder)
-        wrong = (check_devices(machine) + check_steps(machine) + check_missing(machine, libraries, folder) +
+        wrong = (check_devices(machine) + check_steps(machine) + check_graphs(machine) + check_missing(machine, libraries, folder) +
                  check_fault(machine))
     print("\n".join(wrong) or f"a step of training: {MOST_OF_A_STEP}")
     sys.exit(1 if wrong else 0)

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <russet/error.h>
 
+#include <algorithm>
 #include <mutex>
 
 #include "base/log.h"
@@ -63,6 +64,14 @@ class Cuda final : public gpu::Backend {
   }
 
   bool shares_memory_with_host() const override { return false; }
+  graph::StagingMemory allocate_staging(std::size_t bytes) override {
+    try {
+      std::byte* const memory = allocate_pinned(context_, std::max<std::size_t>(bytes, 1));
+      return {memory, [this](std::byte* pinned) { release_pinned(context_, pinned); }};
+    } catch (const OutOfMemoryError&) {
+      return nullptr;
+    }
+  }
   void clear(std::byte* target, std::size_t bytes) override { memory_.clear(target, bytes); }
   void copy_to_device(std::byte* target, std::span<const std::byte> source) override {
     memory_.copy_to_device(target, source);

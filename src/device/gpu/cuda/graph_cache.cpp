@@ -13,7 +13,10 @@ namespace {
 constexpr std::size_t fewest_launches = 3;
 /// Of all graphs: a launch takes CUDA a few KiB.
 constexpr std::size_t most_launches = 20000;
-constexpr std::size_t most_seen = 4096;
+/// What comes again later than that does not come often enough: outputs of a loop that are all kept lie at as many
+/// addresses as it has steps, and a graph of each step takes longer to make than its launches.
+constexpr std::size_t most_seen = 64;
+constexpr std::size_t most_refused = 4096;
 
 }  // namespace
 
@@ -29,9 +32,13 @@ Graph* GraphCache::find(const LaunchList& launches, CUstream stream) {
     return graphs_.front().graph.get();
   }
   if (refused_.contains(digest)) return nullptr;
-  if (seen_.size() >= most_seen) seen_.clear();
-  if (seen_.insert(digest).second) return nullptr;
-  seen_.erase(digest);
+  const auto seen = std::ranges::find(seen_, digest);
+  if (seen == seen_.end()) {
+    seen_.push_back(digest);
+    if (seen_.size() > most_seen) seen_.pop_front();
+    return nullptr;
+  }
+  seen_.erase(seen);
   make_room(launches.items().size(), stream);
   return make(launches, digest);
 }
@@ -42,7 +49,7 @@ Graph* GraphCache::make(const LaunchList& launches, std::uint64_t digest) {
   } catch (const Error& error) {
     static const base::Log log("kernels");
     log("cuda: no graph was made of {} launches: {}", launches.items().size(), error.what());
-    if (refused_.size() >= most_seen) refused_.clear();
+    if (refused_.size() >= most_refused) refused_.clear();
     refused_.insert(digest);
     return nullptr;
   }

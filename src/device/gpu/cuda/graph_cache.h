@@ -1,5 +1,6 @@
 #pragma once
-// GraphCache: graphs of submissions that came more than once.
+// GraphCache: graphs of submissions that came more than once of late.
+#include <deque>
 #include <list>
 #include <memory>
 #include <unordered_set>
@@ -13,7 +14,7 @@ class GraphCache {
  public:
   GraphCache(const Context& context, gpu::MemoryBlocks& blocks) : context_(context), blocks_(blocks) {}
 
-  /// The graph of these launches; nullptr if they came for the first time, are too few, or become none. `stream`: where
+  /// The graph of these launches; nullptr if they did not come lately, are too few, or become none. `stream`: where
   /// graphs run.
   Graph* find(const LaunchList& launches, CUstream stream);
 
@@ -29,7 +30,7 @@ class GraphCache {
   gpu::MemoryBlocks& blocks_;
   std::list<Known> graphs_;                    // the last one that was used first
   std::size_t launches_ = 0;                   // of all graphs
-  std::unordered_set<std::uint64_t> seen_;     // digests of launches that have no graph yet
+  std::deque<std::uint64_t> seen_;             // digests of the last launches that have no graph yet
   std::unordered_set<std::uint64_t> refused_;  // that become none
 };
 

@@ -41,6 +41,8 @@ class Work final : public gpu::Submission {
 
   /// Tables that the work alone reads.
   void keep(gpu::Chunks& chunks, std::vector<gpu::Chunk> tables) { tables_.emplace_back(&chunks, std::move(tables)); }
+  /// Memory that it copies from.
+  void keep(std::vector<graph::StagingMemory> sources) { sources_ = std::move(sources); }
 
   bool is_done() const override {
     context_.enter();
@@ -67,6 +69,7 @@ class Work final : public gpu::Submission {
   CUevent end_;
   std::string failure_;  // of encoding
   std::vector<std::pair<gpu::Chunks*, std::vector<gpu::Chunk>>> tables_;
+  std::vector<graph::StagingMemory> sources_;
 };
 
 }  // namespace
@@ -103,6 +106,11 @@ bool StreamQueue::upload(std::byte* target, std::span<const std::byte> source) {
   return true;
 }
 
+void StreamQueue::upload_staged(std::byte* target, const graph::StagingMemory& source, std::size_t bytes) {
+  uploads_.push_back({target, source.get(), bytes});
+  sources_.push_back(source);
+}
+
 bool StreamQueue::clear(std::byte* target, std::size_t bytes) {
   uploads_.push_back({target, nullptr, bytes});
   return true;
@@ -111,6 +119,7 @@ bool StreamQueue::clear(std::byte* target, std::size_t bytes) {
 void StreamQueue::drop() {
   launches_.clear();
   uploads_.clear();
+  sources_.clear();
   staging_.give_back(staged_);
 }
 
@@ -128,6 +137,7 @@ std::unique_ptr<gpu::Submission> StreamQueue::submit() {
   work->keep(pinned_, std::move(pinned));
   work->keep(memory_, std::move(memory));
   work->keep(staging_, std::exchange(staged_, {}));
+  work->keep(std::exchange(sources_, {}));
   uploads_.clear();
   return work;
 }

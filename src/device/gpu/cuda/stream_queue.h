@@ -20,6 +20,7 @@ class StreamQueue final : public gpu::Queue {
   void begin() override { launches_.clear(); }
   /// By way of memory that the GPU reads at full speed.
   bool upload(std::byte* target, std::span<const std::byte> source) override;
+  void upload_staged(std::byte* target, const graph::StagingMemory& source, std::size_t bytes) override;
   bool clear(std::byte* target, std::size_t bytes) override;
   void encode(const gpu::Launch& launch) override { launches_.add(launch, blocks_); }
   /// Graphs order launches by what they touch, and a stream's never overlap.
@@ -54,7 +55,8 @@ class StreamQueue final : public gpu::Queue {
   LaunchList launches_;
   std::vector<Upload> uploads_;
   std::vector<gpu::Chunk> staged_;
-  std::string failure_;  // the first one: CUDA has given up
+  std::vector<graph::StagingMemory> sources_;  // of uploads
+  std::string failure_;                        // the first one: CUDA has given up
 };
 
 }  // namespace russet::cuda

@@ -30,6 +30,8 @@ class Backend {
 
   /// Whether the host reads and writes the GPU's memory in place, and lends it its own.
   virtual bool shares_memory_with_host() const = 0;
+  /// See graph::Executor.
+  virtual graph::StagingMemory allocate_staging(std::size_t /*bytes*/) { return nullptr; }
   /// Zeros and copies, when no work touches the GPU's side in conflict.
   virtual void clear(std::byte* target, std::size_t bytes) = 0;
   virtual void copy_to_device(std::byte* target, std::span<const std::byte> source) = 0;

@@ -62,6 +62,21 @@ class BackendDriver final : public Driver {
     if (!backend_->shares_memory_with_host()) host_copies_.keep(target, source);
   }
 
+  graph::StagingMemory allocate_staging(std::size_t bytes) override { return backend_->allocate_staging(bytes); }
+
+  void upload_staged(std::byte* target, const graph::StagingMemory& source, std::size_t bytes) override {
+    if (bytes == 0) return;
+    const std::lock_guard lock(mutex_);
+    timeline_->upload_staged(target, source, bytes);
+    note_written_by_host(base::range_of(target, bytes));
+    host_copies_.keep(target, {source.get(), bytes});
+  }
+
+  void finish_copies(const graph::StagingMemory& source) override {
+    const std::lock_guard lock(mutex_);
+    timeline_->finish_copies(source);
+  }
+
   void clear(std::byte* target, std::size_t bytes) override {
     if (bytes == 0) return;
     const std::lock_guard lock(mutex_);

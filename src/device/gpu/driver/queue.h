@@ -6,6 +6,7 @@
 
 #include "base/range_set.h"
 #include "device/gpu/launch.h"
+#include "graph/executor.h"
 
 namespace russet::gpu {
 
@@ -34,7 +35,9 @@ class Queue {
   /// Copies to the GPU's memory after the submissions so far, before the launches of this one; `source` is free at
   /// once. Says whether it will: not while too much is under way.
   virtual bool upload(std::byte* /*target*/, std::span<const std::byte> /*source*/) { return false; }
-  /// Fills the GPU's memory with zeros, likewise.
+  /// Likewise, from memory that the backend granted for it, and that the submission keeps until it has completed.
+  virtual void upload_staged(std::byte* /*target*/, const graph::StagingMemory& /*source*/, std::size_t /*bytes*/) {}
+  /// Fills the GPU's memory with zeros, like upload().
   virtual bool clear(std::byte* /*target*/, std::size_t /*bytes*/) { return false; }
   virtual std::unique_ptr<Submission> submit() = 0;
   /// What was encoded since begin() never runs.

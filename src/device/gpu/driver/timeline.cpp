@@ -93,6 +93,22 @@ bool Timeline::upload(std::byte* target, std::span<const std::byte> source) {
   return write(base::range_of(target, source.size()), [&] { return queue_->upload(target, source); });
 }
 
+void Timeline::upload_staged(std::byte* target, const graph::StagingMemory& source, std::size_t bytes) {
+  write(base::range_of(target, bytes), [&] {
+    queue_->upload_staged(target, source, bytes);
+    return true;
+  });
+}
+
+void Timeline::finish_copies(const graph::StagingMemory& source) {
+  settle();
+  while (source.use_count() > 1 && (open_ || !in_flight_.empty())) {
+    if (in_flight_.empty()) submit();
+    in_flight_.front()->submission->wait();
+    settle();
+  }
+}
+
 bool Timeline::clear(std::byte* target, std::size_t bytes) {
   return write(base::range_of(target, bytes), [&] { return queue_->clear(target, bytes); });
 }

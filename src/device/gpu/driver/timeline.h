@@ -34,7 +34,10 @@ class Timeline {
   /// Has the queue copy to the GPU's memory, in the order of the launches. Says whether it does; otherwise the host
   /// waits for the range and copies.
   bool upload(std::byte* target, std::span<const std::byte> source);
-  /// Has it fill memory with zeros, likewise.
+  void upload_staged(std::byte* target, const graph::StagingMemory& source, std::size_t bytes);
+  /// Waits until nothing copies from the memory, which the caller holds once.
+  void finish_copies(const graph::StagingMemory& source);
+  /// Has it fill memory with zeros, like upload().
   bool clear(std::byte* target, std::size_t bytes);
   void submit();
   /// See Queue::begin_value.
