@@ -13,6 +13,9 @@ namespace {
 using compile::Group;
 
 constexpr std::uint32_t simdgroups = usual_threads / 32;
+/// Threadgroups that a core is to hold at once: of the 512 that a group has at most, an H100 or an H200 runs all then.
+/// A long phase would lose more by having few registers.
+constexpr std::uint32_t resident = 4;
 /// Below, a row is too short for vectors to be worth it.
 constexpr std::int64_t least_columns = 16;
 
@@ -104,6 +107,8 @@ class ColumnEmitter {
   Call reduce(const std::vector<Reduction>& reductions, Partials& partials) {
     KernelText kernel("column", usual_threads);
     GroupText text(group_, phases_, walk_, kernel, chunks_ > 1 ? GroupPart::elements : GroupPart::all);
+    text.leave_rounding_to_stores();
+    if (has_whole_rounds(text)) kernel.keep_resident(resident);
     if (chunks_ > 1) partials.bind(kernel, true);
     ValueList& values = kernel.values();
     values.add_uint("columns", static_cast<std::uint64_t>(columns_));
@@ -137,41 +142,60 @@ class ColumnEmitter {
     return kernel.finish(context_, {static_cast<std::uint32_t>(strips_), static_cast<std::uint32_t>(chunks_), 1});
   }
 
-  /// The loop over rows before `stop`, from `row` on, which it moves there.
+  /// The loop over rows before `stop`, from `row` on, which it moves there: rounds of several rows, whose elements are
+  /// loaded before any is used, then those that are left.
   void add_rows(KernelText& kernel, GroupText& text, const std::vector<Reduction>& reductions,
                 std::string_view stop) const {
     const int ahead = text.items_ahead(phases_.list[0]);
-    kernel.line("for (; row < {}; row += {}u) {{", stop, static_cast<std::uint32_t>(ahead) * rows_at_once());
-    if (ahead == 1) {
-      add_row(kernel, text, reductions, "row");
-    } else {
-      text.declare_ahead(phases_.list[0], ahead);
-      kernel.line("#pragma unroll");
-      kernel.line("for (uint ahead = 0u; ahead < {}u; ++ahead) {{", ahead);
-      // Past the end it reads its first row again: another thread may be writing its own.
-      kernel.line("const uint row_ahead = row + ahead * {0}u < {1} ? row + ahead * {0}u : row;", rows_at_once(), stop);
-      text.define_places(0, group_.split, "row_ahead", true);
-      text.load_ahead(phases_.list[0]);
-      kernel.line("}");
-      kernel.line("#pragma unroll");
-      kernel.line("for (uint ahead = 0u; ahead < {}u; ++ahead) {{", ahead);
-      kernel.line("const uint row_now = row + ahead * {}u;", rows_at_once());
-      kernel.line("if (ahead == 0u || row_now < {}) {{", stop);
-      add_row(kernel, text, reductions, "row_now");
-      kernel.line("}");
-      kernel.line("}");
-    }
+    const bool in_whole_rounds = has_whole_rounds(text);
+    if (ahead > 1) add_round(kernel, text, reductions, stop, in_whole_rounds);
+    if (ahead > 1 && !in_whole_rounds) return;
+    kernel.line("for (; row < {}; row += {}u) {{", stop, rows_at_once());
+    add_row(kernel, text, reductions, "row", "row == first_row");
     kernel.line("}");
   }
 
-  void add_row(KernelText& kernel, GroupText& text, const std::vector<Reduction>& reductions,
-               std::string_view row) const {
+  /// Whether rounds are whole. Where conditions stand between a round's rows, compilers load some of them only when the
+  /// one before is done; for a long phase that is better than what the registers cost otherwise.
+  bool has_whole_rounds(const GroupText& text) const {
+    return text.items_ahead(phases_.list[0]) > 1 && !GroupText::is_long(phases_.list[0]);
+  }
+
+  /// `whole`: as long as there are enough rows; otherwise until there are none.
+  void add_round(KernelText& kernel, GroupText& text, const std::vector<Reduction>& reductions, std::string_view stop,
+                 bool whole) const {
+    const auto ahead = static_cast<std::uint32_t>(text.items_ahead(phases_.list[0]));
+    const std::uint32_t step = rows_at_once();
+    kernel.line("for (; row + {}u < {}; row += {}u) {{", whole ? (ahead - 1) * step : 0, stop, ahead * step);
+    text.declare_ahead(phases_.list[0], static_cast<int>(ahead));
+    kernel.line("#pragma unroll");
+    kernel.line("for (uint ahead = 0u; ahead < {}u; ++ahead) {{", ahead);
+    kernel.line("const uint row_now = row + ahead * {}u;", step);
+    // Past the end it reads its first row again: another thread may be writing its own.
+    const std::string read = whole ? "row_now" : fmt::format("row_now < {} ? row_now : row", stop);
+    kernel.line("const uint row_ahead = {};", read);
+    text.define_places(0, group_.split, "row_ahead", true);
+    text.load_ahead(phases_.list[0]);
+    kernel.line("}");
+    kernel.line("#pragma unroll");
+    kernel.line("for (uint ahead = 0u; ahead < {}u; ++ahead) {{", ahead);
+    kernel.line("const uint row_now = row + ahead * {}u;", step);
+    if (!whole) kernel.line("if (ahead == 0u || row_now < {}) {{", stop);
+    add_row(kernel, text, reductions, "row_now", "ahead == 0u && row == first_row");
+    if (!whole) kernel.line("}");
+    kernel.line("}");
+    kernel.line("}");
+    text.end_ahead();
+  }
+
+  void add_row(KernelText& kernel, GroupText& text, const std::vector<Reduction>& reductions, std::string_view row,
+               std::string_view is_first) const {
     text.define_places(0, group_.split, row, true);
     text.run_full(phases_.list[0], [&] {
       for (const Reduction& reduction : reductions) {
         const std::string value = reduction.element(text.value(text.at(reduction.position()).inputs[0]));
         if (reduction.has_blocks()) {
-          reduction.add_to_block(kernel, value, fmt::format("{} == first_row", row), lane_suffix());
+          reduction.add_to_block(kernel, value, is_first, lane_suffix());
         } else {
           reduction.add(kernel, value, row, lane_suffix());
         }
@@ -185,13 +209,15 @@ class ColumnEmitter {
     for (const Reduction& reduction : reductions) {
       if (reduction.has_blocks()) reduction.define_block(kernel, walk_.width);
     }
+    kernel.line("float counted = 0.0f;");
     kernel.line("for (uint row = first_row; row < end;) {");
     kernel.line("const uint stop = end - row <= {0}u ? end : row + {0}u;", block * rows_at_once());
-    kernel.line("const float added = float((stop - row + {0}u) / {1}u);", rows_at_once() - 1, rows_at_once());
+    kernel.line("counted += float((stop - row + {0}u) / {1}u);", rows_at_once() - 1, rows_at_once());
     add_rows(kernel, text, reductions, "stop");
+    kernel.line("const float share = 1.0f / counted;");
     for_each_lane(kernel, [&] {
       for (const Reduction& reduction : reductions) {
-        if (reduction.has_blocks()) reduction.end_block(kernel, "added", lane_suffix());
+        if (reduction.has_blocks()) reduction.end_block(kernel, "counted", "share", lane_suffix());
       }
     });
     kernel.line("}");

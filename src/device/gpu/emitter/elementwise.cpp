@@ -22,6 +22,7 @@ void write_item(const Group& group, KernelText& kernel) {
   const auto items = static_cast<std::uint64_t>(numel(group.space) / walk.width);
   const Phases phases = make_phases(group, false);
   GroupText text(group, phases, walk, kernel, GroupPart::all);
+  text.leave_rounding_to_stores();
   const std::string count =
       walk.wide ? kernel.values().add_ulong("items", items) : kernel.values().add_uint("items", items);
   kernel.line("if (item >= {}) return;", count);

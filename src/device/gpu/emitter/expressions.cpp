@@ -130,6 +130,7 @@ std::string stored(DType dtype, std::string_view value) {
 
 std::string rounded(DType dtype, std::string_view value) {
   if (dtype == DType::boolean) return fmt::format("int(({}) != 0)", value);
+  if (dtype == DType::bfloat16) return fmt::format("rounded_bfloat({})", value);
   const TypeText text = text_of(dtype);
   return text.stored == text.computed ? std::string(value)
                                       : fmt::format("{}({}({}))", text.computed, text.stored, value);

@@ -28,6 +28,8 @@ std::int64_t reach(const Access& access, const Shape& space) {
   return total;
 }
 
+bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
+
 std::vector<bool> find_written(const Group& group) {
   std::vector<bool> written(group.accesses.size(), false);
   for (const Instruction& in : group.code) {
@@ -82,6 +84,7 @@ GroupText::GroupText(const Group& group, const Phases& phases, const Walk& walk,
       walk_(walk),
       kernel_(kernel),
       names_(group.code.size()),
+      rounded_by_stores_(group.code.size(), false),
       is_common_(group.code.size(), false) {
   find_offsets(part);
   for (std::size_t i = 0; i < group.code.size(); ++i) {
@@ -104,6 +107,17 @@ bool GroupText::is_full(const Instruction& in) const {
 
 bool GroupText::is_contraction(const Instruction& in) const {
   return in.kind == Kind::load && group_.accesses[index_of(in.access)].slot < 0;
+}
+
+void GroupText::leave_rounding_to_stores() {
+  for (std::size_t i = 0; i < group_.code.size(); ++i) {
+    const Instruction& in = group_.code[i];
+    const bool is_kept = i < phases_.kept.size() && phases_.kept[i];
+    rounded_by_stores_[i] = in.kind == Kind::compute && is_half(in.dtype) && !is_kept;
+    for (const std::int16_t input : in.inputs) {
+      if (input >= 0 && in.kind != Kind::store) rounded_by_stores_[index_of(input)] = false;
+    }
+  }
 }
 
 std::vector<bool> GroupText::used_accesses(GroupPart part) const {
@@ -407,10 +421,12 @@ std::string GroupText::compute(int position) const {
     }
     case Kind::compute: {
       const DType from = at(in.inputs[0]).dtype;
-      if (in.op == Op::cast) return cast(from, in.dtype, input(0));
+      if (in.op == Op::cast) {
+        return is_floating(from) && rounded_by_stores_[index_of(position)] ? input(0) : cast(from, in.dtype, input(0));
+      }
       const DType type = in.op == Op::where ? in.dtype : from;
       const std::string text = expression(in.op, type, input(0), input(1), input(2));
-      return is_exact(in.op, in.dtype) ? text : rounded(in.dtype, text);
+      return is_exact(in.op, in.dtype) || rounded_by_stores_[index_of(position)] ? text : rounded(in.dtype, text);
     }
     default: throw InternalError("a group's instruction has no expression");
   }
@@ -488,14 +504,18 @@ void GroupText::load_common(const Phase& phase, int first, int last) {
 int GroupText::items_ahead(const Phase& phase) const {
   constexpr std::size_t wanted = 64;  // bytes a thread
   constexpr std::size_t most = 4;
-  constexpr std::size_t long_phase = 16;  // instructions: every item has a copy of them
   std::size_t bytes = 0;
   for (const int position : vector_loads(phase)) {
     bytes += static_cast<std::size_t>(walk_.width) * size_of(at(position).dtype);
   }
   std::size_t items = 1;
   while (bytes > 0 && items < most && 2 * items * bytes <= wanted) items *= 2;
-  return static_cast<int>(phase.full.size() > long_phase ? std::min<std::size_t>(items, 2) : items);
+  return static_cast<int>(is_long(phase) ? std::min<std::size_t>(items, 2) : items);
+}
+
+bool GroupText::is_long(const Phase& phase) {
+  constexpr std::size_t long_phase = 16;
+  return phase.full.size() > long_phase;
 }
 
 void GroupText::declare_ahead(const Phase& phase, int items) {
@@ -504,6 +524,8 @@ void GroupText::declare_ahead(const Phase& phase, int items) {
     kernel_.line("{} l{}[{}];", vector_type(position), position, items);
   }
 }
+
+void GroupText::end_ahead() { loads_ahead_ = false; }
 
 void GroupText::load_ahead(const Phase& phase) {
   for (const int position : vector_loads(phase)) {
@@ -557,11 +579,14 @@ void GroupText::close_lanes(const Phase& phase) {
       kernel_.line("*({}) = {};", target, stored(in.dtype, fmt::format("y{}[{}]", store, walk_.width - 1)));
       continue;
     }
+    const bool rounds = is_half(in.dtype);  // neighbours at once
     std::string list;
     for (int k = 0; k < walk_.width; ++k) {
-      list += (k == 0 ? "" : ", ") + stored(in.dtype, fmt::format("y{}[{}]", store, k));
+      const std::string element = fmt::format("y{}[{}]", store, k);
+      list += (k == 0 ? "" : ", ") + (rounds ? element : stored(in.dtype, element));
     }
     const std::string type = vector_type(store);
+    if (rounds) list = fmt::format("make_float{}({})", walk_.width, list);
     kernel_.line("*(device {}*)({}) = make_{}({});", type, target, type, list);
   }
 }

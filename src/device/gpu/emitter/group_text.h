@@ -35,6 +35,8 @@ class GroupText {
   /// Binds the memory that this part of the group touches.
   GroupText(const compile::Group& group, const Phases& phases, const Walk& walk, KernelText& kernel, GroupPart part);
 
+  /// Halves that stores alone read are not rounded before: for groups whose values nothing else is handed.
+  void leave_rounding_to_stores();
   /// Defines the base offset of each access, to which define_offsets adds.
   void define_bases();
   /// Defines where accesses lie along axes [first, last), whose elements a linear `item` counts; along the inner axis
@@ -56,10 +58,14 @@ class GroupText {
   /// How many items the loop should load at once, before it runs the first: memory answers late, so enough has to be
   /// asked for.
   int items_ahead(const Phase& phase) const;
+  /// Whether the phase has many instructions, of which every item has a copy.
+  static bool is_long(const Phase& phase);
   /// Declares the vectors of `items` items that are loaded at once, and takes them for the item "ahead" from then on.
   void declare_ahead(const Phase& phase, int items);
   /// Loads those of the item "ahead", whose places are defined.
   void load_ahead(const Phase& phase);
+  /// Items load their own vectors again.
+  void end_ahead();
   /// Runs instructions on reduced values, once.
   void run_reduced(const std::vector<int>& instructions);
   void store_reduced(int store);
@@ -125,10 +131,11 @@ class GroupText {
   Walk walk_;
   KernelText& kernel_;
   std::vector<Offset> offsets_;
-  std::vector<int> offset_of_access_;  // of each access; -1: not used here
-  std::vector<std::string> pointers_;  // of each access
-  std::vector<std::string> names_;     // of each instruction
-  std::vector<bool> is_common_;        // of each instruction: loaded before a loop
+  std::vector<int> offset_of_access_;    // of each access; -1: not used here
+  std::vector<std::string> pointers_;    // of each access
+  std::vector<std::string> names_;       // of each instruction
+  std::vector<bool> rounded_by_stores_;  // of each instruction
+  std::vector<bool> is_common_;          // of each instruction: loaded before a loop
   bool loads_ahead_ = false;
 };
 

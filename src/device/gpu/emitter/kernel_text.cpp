@@ -111,6 +111,7 @@ Call KernelText::finish(const GpuContext& context, std::array<std::uint32_t, 3> 
   Piece piece;
   piece.stem = stem_;
   piece.threads = threads_;
+  piece.resident = resident_;
   piece.declarations = fmt::format("struct Values_@ {{ {}}};\n", values_.members());
   piece.arguments = arguments_;
   piece.values_type = "Values_@";

@@ -69,6 +69,8 @@ class KernelText {
 
   ValueList& values() { return values_; }
   std::uint32_t threads() const { return threads_; }
+  /// See Piece::resident.
+  void keep_resident(std::uint32_t groups) { resident_ = groups; }
   std::size_t bindings() const { return regions_.size(); }
 
   Call finish(const GpuContext& context, std::array<std::uint32_t, 3> groups) const;
@@ -83,6 +85,7 @@ class KernelText {
  private:
   std::string stem_;
   std::uint32_t threads_;
+  std::uint32_t resident_ = 1;
   std::vector<Piece::Argument> arguments_;
   std::vector<Piece::Array> arrays_;
   std::string body_;

@@ -95,9 +95,10 @@ void Reduction::add_to_block(KernelText& kernel, std::string_view value, std::st
               variable(parts_[1], suffix), variable(parts_[2], suffix), value, is_first);
 }
 
-void Reduction::end_block(KernelText& kernel, std::string_view added, std::string_view suffix) const {
-  kernel.line("add_distances({0}, distance{1}{2}, square{1}{2}, {3});", fmt::join(variables(suffix), ", "), position_,
-              suffix, added);
+void Reduction::end_block(KernelText& kernel, std::string_view counted, std::string_view share,
+                          std::string_view suffix) const {
+  kernel.line("add_distances({0}, distance{1}{2}, square{1}{2}, {3}, {4});", fmt::join(variables(suffix), ", "),
+              position_, suffix, counted, share);
 }
 
 void Reduction::merge(KernelText& kernel, const std::vector<std::string>& others, std::string_view suffix) const {

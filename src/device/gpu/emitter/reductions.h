@@ -36,13 +36,14 @@ class Reduction {
   /// Adds an element (and where it lies, a uint).
   void add(KernelText& kernel, std::string_view value, std::string_view place, std::string_view suffix = "") const;
   /// Whether elements that a thread adds in blocks take less time: then a loop over a block calls add_to_block()
-  /// instead, with whether the thread has seen no element before, and end_block() follows, with how many there were.
+  /// instead, with whether the thread has seen no element before, and end_block() follows, with how many there were so
+  /// far, and the share of one.
   bool has_blocks() const { return op_ == ops::Op::squared_deviations; }
   /// Defines what a block adds up, as arrays of `count` if that is more than one.
   void define_block(KernelText& kernel, int count) const;
   void add_to_block(KernelText& kernel, std::string_view value, std::string_view is_first,
                     std::string_view suffix) const;
-  void end_block(KernelText& kernel, std::string_view added, std::string_view suffix) const;
+  void end_block(KernelText& kernel, std::string_view counted, std::string_view share, std::string_view suffix) const;
   /// Adds what another one knows: `others` has an expression for each part.
   void merge(KernelText& kernel, const std::vector<std::string>& others, std::string_view suffix = "") const;
   /// Combines the accumulators of a simdgroup, or of the lanes that are multiples of `apart` from each other (a power

@@ -45,6 +45,7 @@ class RowEmitter {
     KernelText kernel("row", division_.threads);
     const Phases phases = keep ? kept : make_phases(group_, false);
     GroupText text(group_, phases, walk_, kernel, GroupPart::all);
+    text.leave_rounding_to_stores();
     open_row(kernel, text);
     if (keep) text.declare_kept(division_.items);
     for (const Phase& phase : phases.list) {
@@ -128,7 +129,7 @@ class RowEmitter {
     for (const Reduction& reduction : reductions) {
       if (in_blocks && reduction.has_blocks()) reduction.define_block(kernel, 1);
     }
-    if (in_blocks) kernel.line("float added = 0.0f;");
+    if (in_blocks) kernel.line("float counted = 0.0f;");
     if (division_.items > 0) {
       kernel.line("#pragma unroll");
       kernel.line("for (uint j = 0u; j < {}u; ++j) {{", division_.items);
@@ -151,11 +152,12 @@ class RowEmitter {
         }
       }
     });
-    if (in_blocks) kernel.line("added += {}.0f;", width);
+    if (in_blocks) kernel.line("counted += {}.0f;", width);
     kernel.line("}");
     if (division_.items > 0) kernel.line("}");
+    if (in_blocks) kernel.line("const float share = counted > 0.0f ? 1.0f / counted : 0.0f;");
     for (const Reduction& reduction : reductions) {
-      if (in_blocks && reduction.has_blocks()) reduction.end_block(kernel, "added", "");
+      if (in_blocks && reduction.has_blocks()) reduction.end_block(kernel, "counted", "share", "");
     }
   }
 
@@ -185,6 +187,7 @@ class RowEmitter {
     KernelText first("chunks", division_.threads);
     {
       GroupText text(group_, phases, walk_, first, GroupPart::elements);
+      text.leave_rounding_to_stores();
       partials.bind(first, true);
       open_row(first, text);
       first.values().add_uint("chunk", static_cast<std::uint64_t>(division_.chunk));

@@ -69,10 +69,10 @@ inline float2 floats_of(bfloat, uint pair) {
 inline float2 floats_of(float, float2 pair) { return pair; }
 
 inline void write_pair(device half* data, long at, float2 pair) {
-  *(device uint*)(data + at) = pair_of(half(pair.x), half(pair.y));
+  *(device half2*)(data + at) = make_half2(pair);
 }
 inline void write_pair(device bfloat* data, long at, float2 pair) {
-  *(device uint*)(data + at) = pair_of(bfloat(pair.x), bfloat(pair.y));
+  *(device bfloat2*)(data + at) = make_bfloat2(pair);
 }
 inline void write_pair(device float* data, long at, float2 pair) { *(device float2*)(data + at) = pair; }
 

@@ -27,13 +27,16 @@ inline void clear_fragment(thread SumFragment& sum) {
 inline uint pair_bits(half first, half second) { return as_type<uint>(make_half2(first, second)); }
 inline uint pair_bits(bfloat first, bfloat second) { return as_type<uint>(make_bfloat2(first, second)); }
 
+inline uint rounded_pair(half, float2 pair) { return as_type<uint>(make_half2(pair)); }
+inline uint rounded_pair(bfloat, float2 pair) { return as_type<uint>(make_bfloat2(pair)); }
+
 /// Sums of 16 columns, rounded to T, as a left factor whose depth they are.
 template <class T>
 void round_to_left(thread LeftFragment& left, thread const SumFragment& first, thread const SumFragment& second) {
-  left.pairs[0] = pair_bits(T(first.at[0]), T(first.at[1]));
-  left.pairs[1] = pair_bits(T(first.at[2]), T(first.at[3]));
-  left.pairs[2] = pair_bits(T(second.at[0]), T(second.at[1]));
-  left.pairs[3] = pair_bits(T(second.at[2]), T(second.at[3]));
+  left.pairs[0] = rounded_pair(T(0.0f), make_float2(first.at[0], first.at[1]));
+  left.pairs[1] = rounded_pair(T(0.0f), make_float2(first.at[2], first.at[3]));
+  left.pairs[2] = rounded_pair(T(0.0f), make_float2(second.at[0], second.at[1]));
+  left.pairs[3] = rounded_pair(T(0.0f), make_float2(second.at[2], second.at[3]));
 }
 
 #ifndef RUSSET_OWN_FRAGMENTS

@@ -48,12 +48,12 @@ inline void add_distance(thread float& sum, thread float& sum_of_squares, thread
   sum += distance;
   sum_of_squares = fma(distance, distance, sum_of_squares);
 }
-/// `added` elements have these sums, which begin anew: squares about the new mean are those about the old one less what
-/// its move is worth (Chan, Golub and LeVeque, as below).
+/// The last of `counted` elements have these sums, which begin anew: squares about the new mean are those about the old
+/// one less what its move is worth (Chan, Golub and LeVeque, as below). `share`: one of them, of all.
 inline void add_distances(thread float& squares, thread float& mean, thread float& rest, thread float& count,
-                          thread float& sum, thread float& sum_of_squares, float added) {
-  count += added;
-  const float move = count > 0.0f ? sum / count : 0.0f;
+                          thread float& sum, thread float& sum_of_squares, float counted, float share) {
+  count = counted;
+  const float move = sum * share;
   squares += sum_of_squares - sum * move;
   rest += move;
   settle_mean(mean, rest);

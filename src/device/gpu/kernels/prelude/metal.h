@@ -25,6 +25,8 @@ using namespace metal;
 #define GROUP_MEMORY(type, name, count) threadgroup type name[count]
 #define LARGE_GROUP_MEMORY(type, name, count, bytes) GROUP_MEMORY(type, name, count)
 
+inline float rounded_bfloat(float x) { return float(bfloat(x)); }
+
 #define make_char2 char2
 #define make_char4 char4
 #define make_uchar2 uchar2

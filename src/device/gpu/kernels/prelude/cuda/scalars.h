@@ -26,6 +26,23 @@ inline ushort bfloat_bits(float x) {
   return static_cast<ushort>(pair);
 }
 inline float bfloat_value(ushort bits) { return __uint_as_float(static_cast<uint>(bits) << 16); }
+/// In the upper half, where a float has its value.
+inline float bfloat_rounded(float x) {
+  uint pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(x), "f"(0.0f));
+  return __uint_as_float(pair);
+}
+// Two numbers, the first in the lower half.
+inline uint half_pair(float x, float y) {
+  uint pair;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(y), "f"(x));
+  return pair;
+}
+inline uint bfloat_pair(float x, float y) {
+  uint pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(y), "f"(x));
+  return pair;
+}
 
 }  // namespace russet_numbers
 

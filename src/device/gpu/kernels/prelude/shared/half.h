@@ -1,7 +1,7 @@
 #pragma once
 // half and bfloat where the compiler does not have them. half converts to and from other arithmetic types by itself,
-// its arithmetic rounds after each operation; bfloat is for storage. Needs half_bits, half_value, bfloat_bits and
-// bfloat_value of namespace russet_numbers.
+// its arithmetic rounds after each operation; bfloat is for storage. Needs half_bits, half_value, bfloat_bits,
+// bfloat_value and bfloat_rounded of namespace russet_numbers.
 
 struct half {
   ushort bits;
@@ -20,6 +20,7 @@ struct bfloat {
   explicit bfloat(float x) : bits(russet_numbers::bfloat_bits(x)) {}
   explicit operator float() const { return russet_numbers::bfloat_value(bits); }
 };
+inline float rounded_bfloat(float x) { return russet_numbers::bfloat_rounded(x); }
 
 // With another half or an integer the result is a half, with a float a float, as the usual conversions have it.
 #define RUSSET_HALF_OPERATOR(op)                                                 \

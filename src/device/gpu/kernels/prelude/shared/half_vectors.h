@@ -1,5 +1,6 @@
 #pragma once
-// Vectors of half and bfloat, and conversions between vectors. Needs the other vectors.
+// Vectors of half and bfloat, and conversions between vectors. Needs the other vectors, and
+// half_pair and bfloat_pair of namespace russet_numbers.
 
 struct alignas(4) half2 {
   half x, y;
@@ -24,14 +25,20 @@ struct alignas(8) bfloat4 {
 
 inline half2 make_half2(half x) { return {x, x}; }
 inline half2 make_half2(half x, half y) { return {x, y}; }
-inline half2 make_half2(float2 a) { return {half(a.x), half(a.y)}; }
+inline half2 make_half2(float2 a) { return __builtin_bit_cast(half2, russet_numbers::half_pair(a.x, a.y)); }
 inline half4 make_half4(half x) { return {x, x, x, x}; }
 inline half4 make_half4(half x, half y, half z, half w) { return {x, y, z, w}; }
-inline half4 make_half4(float4 a) { return {half(a.x), half(a.y), half(a.z), half(a.w)}; }
+inline half4 make_half4(float4 a) {
+  return __builtin_bit_cast(half4,
+                            make_uint2(russet_numbers::half_pair(a.x, a.y), russet_numbers::half_pair(a.z, a.w)));
+}
 inline bfloat2 make_bfloat2(bfloat x, bfloat y) { return {x, y}; }
-inline bfloat2 make_bfloat2(float2 a) { return {bfloat(a.x), bfloat(a.y)}; }
+inline bfloat2 make_bfloat2(float2 a) { return __builtin_bit_cast(bfloat2, russet_numbers::bfloat_pair(a.x, a.y)); }
 inline bfloat4 make_bfloat4(bfloat x, bfloat y, bfloat z, bfloat w) { return {x, y, z, w}; }
-inline bfloat4 make_bfloat4(float4 a) { return {bfloat(a.x), bfloat(a.y), bfloat(a.z), bfloat(a.w)}; }
+inline bfloat4 make_bfloat4(float4 a) {
+  return __builtin_bit_cast(bfloat4,
+                            make_uint2(russet_numbers::bfloat_pair(a.x, a.y), russet_numbers::bfloat_pair(a.z, a.w)));
+}
 
 // A bfloat is the upper half of a float.
 inline float2 make_float2(bfloat2 a) {

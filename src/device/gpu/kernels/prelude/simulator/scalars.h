@@ -48,6 +48,9 @@ inline ushort bfloat_bits(float x) {
   return static_cast<ushort>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 inline float bfloat_value(ushort bits) { return float_of_bits(static_cast<uint>(bits) << 16); }
+inline float bfloat_rounded(float x) { return bfloat_value(bfloat_bits(x)); }
+inline uint half_pair(float x, float y) { return half_bits(x) | static_cast<uint>(half_bits(y)) << 16; }
+inline uint bfloat_pair(float x, float y) { return bfloat_bits(x) | static_cast<uint>(bfloat_bits(y)) << 16; }
 
 }  // namespace russet_numbers
 
