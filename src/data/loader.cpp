@@ -126,12 +126,20 @@ class DataLoader::Workers {
     try {
       slots_.resize(static_cast<std::size_t>(options_.ahead) + 1);
       for (PendingBatch& slot : slots_) slot.buffer = make_batch_buffer(*dataset_, options_, rows);
+    } catch (const OutOfMemoryError&) {
+      refuse_slots(rows);
     } catch (const Error&) {
       throw;
     } catch (const std::exception&) {
-      throw OutOfMemoryError(
-          fmt::format("DataLoader: no memory for {} batches of {} samples", options_.ahead + 1, rows));
+      refuse_slots(rows);
     }
+  }
+
+  [[noreturn]] void refuse_slots(std::int64_t rows) const {
+    throw OutOfMemoryError(
+        fmt::format("DataLoader: no memory for {} batches of {} samples. A smaller batch, or fewer "
+                    "batches ahead, take less.",
+                    options_.ahead + 1, rows));
   }
 
   std::int64_t rows_of(std::int64_t batch) const {

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <ctime>
 #include <mutex>
 #include <thread>
 
@@ -63,7 +64,8 @@ TEST(Nvrtc, CompilesAllKernels) {
   EXPECT_EQ(compiled.load(), functions.size());
 }
 
-/// The best of several, since other work on the machine only ever adds to it.
+/// The best of several, in time of the processor: other work on the machine only ever adds to it, and to what a clock
+/// shows adds most.
 TEST(Nvrtc, AOneLineKernelIsThereAtOnce) {
   RUSSET_NEEDS_NVRTC();
   double best = 1e9;
@@ -76,9 +78,9 @@ KERNEL(scale{0}, 256, IN(float, x, 0), OUT(float, y, 1), VALUES(Numbers, values,
 }})",
                             i);
     unit.entry_points = {{fmt::format("scale{}", i), 256}};
-    const auto start = std::chrono::steady_clock::now();
+    const std::clock_t start = std::clock();
     EXPECT_FALSE(compile_for_cuda(unit).code.empty());
-    best = std::min(best, seconds_since(start));
+    best = std::min(best, static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
   }
   fmt::print("NVRTC: a one-line kernel takes {:.3f} s from text to machine code\n", best);
   EXPECT_LE(best, 0.05);

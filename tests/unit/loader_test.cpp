@@ -201,6 +201,22 @@ TEST(DataLoader, OptionsOutOfRangeAreRefused) {
   EXPECT_THROW(DataLoader(Numbers(0), {}), ValueError);
 }
 
+TEST(DataLoader, BatchesThatTheHostHasNoMemoryForAreRefused) {
+  class Wide final : public Dataset {
+   public:
+    std::int64_t size() const override { return 2; }
+    Field input() const override { return {DType::uint8, {std::int64_t{1} << 61}}; }
+    Field target() const override { return {DType::int32, {}}; }
+    void get(std::int64_t, std::span<std::byte>, std::span<std::byte>, Random&) const override {}
+  };
+  try {
+    DataLoader loader(Wide(), {.batch = 2});
+    FAIL();
+  } catch (const OutOfMemoryError& error) {
+    EXPECT_EQ(std::string(error.what()).find("DataLoader: no memory for 3 batches of 2 samples"), 0U) << error.what();
+  }
+}
+
 TEST(DataLoader, CanBeLeftWhileThreadsWork) {
   for (int i = 0; i < 50; ++i) {
     DataLoader loader(Numbers(1000), {.batch = 8, .workers = 3, .ahead = 8});

@@ -49,10 +49,4 @@ std::optional<gpu::Region> bias_of(const Primitive& product) {
   return placed.region;
 }
 
-Primitive without_epilogue(const Primitive& product) {
-  Primitive alone = product;
-  alone.epilogue = {};
-  return alone;
-}
-
 }  // namespace russet::cuda

@@ -10,7 +10,4 @@ namespace russet::cuda {
 /// if the epilogue is another one.
 std::optional<gpu::Region> bias_of(const compile::Primitive& product);
 
-/// The product without what comes after it; the result is stored as the epilogue stores it.
-compile::Primitive without_epilogue(const compile::Primitive& product);
-
 }  // namespace russet::cuda

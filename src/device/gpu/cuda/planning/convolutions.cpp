@@ -4,7 +4,6 @@
 #include <array>
 
 #include "compile/layouts.h"
-#include "device/gpu/cuda/planning/bias.h"
 #include "device/gpu/cuda/planning/questions.h"
 #include "device/gpu/templates/templates.h"
 #include "device/gpu/templates/text.h"

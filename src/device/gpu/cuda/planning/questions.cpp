@@ -32,6 +32,12 @@ std::string why_not_asked(const Primitive& primitive) {
   return "";
 }
 
+compile::Primitive without_epilogue(const compile::Primitive& contraction) {
+  compile::Primitive alone = contraction;
+  alone.epilogue = {};
+  return alone;
+}
+
 bool is_pointwise(const Primitive& convolution) {
   const auto& window = gpu::attribute<ops::Window>(convolution);
   const std::array<std::int32_t, 2> ones{1, 1};

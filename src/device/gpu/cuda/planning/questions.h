@@ -19,6 +19,8 @@ bool is_asked_of(DType dtype);
 /// Why no library is asked for a contraction: another primitive, types, an epilogue or a prologue, too little work.
 /// Empty if one is.
 std::string why_not_asked(const compile::Primitive& primitive);
+/// The contraction without what comes after it; the result is stored as the epilogue stores it.
+compile::Primitive without_epilogue(const compile::Primitive& contraction);
 /// Whether a convolution, or a gradient of one, is a product of matrices where channels lie side by side.
 bool is_pointwise(const compile::Primitive& convolution);
 /// Of memory of ours, where each of these regions begins: a power of two, at most 16 bytes.
