@@ -3,6 +3,8 @@
 // reader. What leaves the plan is row-major.
 //   x -> convolution -> [NHWC] -> relu -> [NHWC] -> convolution -> [NHWC] -> sum over H, W -> [NC]
 //   matrix product -> [N, CHW] -> unpool -> [NHWC] -> convolution's gradient
+// What is made of a pool for a reader that wants another order is in that from the pool on, which computes it then.
+//   [NHWC] -> pool -> [NCHW] -> * 1/4 -> [N, CHW] -> matrix product
 #include <algorithm>
 #include <numeric>
 
@@ -47,6 +49,10 @@ class Layout {
   void run() {
     for (std::size_t id = 0; id < program_.values.size(); ++id) {
       if (is_free_to_choose(id)) take(id, wish(program_.values[id]));
+    }
+    const std::vector<bool> of_pools = find_made_of_pools();
+    for (std::size_t id = program_.values.size(); id-- > 0;) {
+      if (is_free_to_choose(id) && of_pools[id]) take(id, order_of_readers(id));
     }
     for (std::size_t id = program_.values.size(); id-- > 0;) {
       const Value& value = program_.values[id];
@@ -116,6 +122,32 @@ class Layout {
     const auto affine =
         graph::resolve_view(std::get<ops::View>(model.attributes), model.shape, base.shape, base.strides);
     return affine ? ordered_like(value.shape, affine->strides) : value.strides;
+  }
+
+  /// Which values are what a pool gives, or made of that alone, element by element.
+  std::vector<bool> find_made_of_pools() const {
+    std::vector<bool> made(program_.values.size(), false);
+    for (std::size_t id = 0; id < made.size(); ++id) {
+      const Value& value = program_.values[id];
+      const auto is_made = [&](ValueId input) {
+        return input < 0 || made[static_cast<std::size_t>(input)] || value_at(program_, input).shape.empty();
+      };
+      made[id] = value.op == Op::sum_pool || value.op == Op::max_pool ||
+                 (is_pointwise(value) && value.inputs[0] >= 0 && std::ranges::all_of(value.inputs, is_made));
+    }
+    return made;
+  }
+
+  /// The order of what all readers compute, if it is one.
+  Strides order_of_readers(std::size_t id) const {
+    const Value& value = program_.values[id];
+    const std::vector<ValueId>& readers = readers_[id];
+    const Strides& wanted = readers.empty() ? value.strides : value_at(program_, readers.front()).strides;
+    const bool all = std::ranges::all_of(readers, [&](ValueId reader) {
+      const Value& computed = value_at(program_, reader);
+      return is_pointwise(computed) && computed.shape == value.shape && computed.strides == wanted;
+    });
+    return all ? wanted : value.strides;
   }
 
   Strides wish_of_readers(std::size_t id) const {

@@ -142,7 +142,9 @@ class Simplifier {
       }
     }
     if (const std::optional<ValueId> swapped = transposed_product(value)) return *swapped;
-    if (can_push(value.inputs[0]) && !serves_products(value, source) && !follows_product(value, source)) {
+    const bool stays =
+        serves_products(value, source) || follows_product(value, source) || reshapes_for_products(value, source);
+    if (can_push(value.inputs[0]) && !stays) {
       if (const std::optional<ValueId> pushed = push(value, source)) return *pushed;
     }
     return add(std::move(value));
@@ -184,6 +186,12 @@ class Simplifier {
   bool serves_products(const Value& view, const Value& source) const {
     return source.op == Op::cast && at(source.inputs[0]).leaf >= 0 && feeds_products_[old_] &&
            graph::is_reordering(std::get<View>(view.attributes), view.shape, source.shape);
+  }
+
+  /// What products read in another shape, in its own order, is the same memory: it is computed in the shape of what it
+  /// is made of.
+  bool reshapes_for_products(const Value& view, const Value& source) const {
+    return feeds_products_[old_] && is_whole(std::get<View>(view.attributes), view.shape, source.shape);
   }
 
   /// Values that are computed once and read once may as well be computed at the view's indices.
