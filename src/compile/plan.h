@@ -27,6 +27,7 @@ struct Plan {
   std::vector<std::vector<std::int32_t>> births;
   /// What the plan itself takes of the host's memory, about.
   std::size_t host_bytes = 0;
+  bool only_launches = false;  // see Kernel
 };
 
 /// Runs the passes and picks the kernels. Where the plan would take more than `room` bytes (Plan::total_bytes), values

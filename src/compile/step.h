@@ -97,6 +97,8 @@ class Kernel {
   virtual ~Kernel() = default;
   virtual void run(const Bindings& bindings) const = 0;
   virtual std::size_t scratch_bytes() const { return 0; }
+  /// Whether a run does nothing but launch what follows from the bindings.
+  virtual bool only_launches() const { return false; }
   /// Which implementation this is: "tiles", "onednn:brgconv:avx512_core_amx", ...
   virtual std::string name() const = 0;
   /// How many kernels a device launches for it.

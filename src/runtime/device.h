@@ -1,6 +1,7 @@
 #pragma once
 // What a device supplies to the runtime: what it is, memory, and a target for the compiler.
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -32,6 +33,14 @@ inline std::shared_ptr<const std::byte> in_place(const std::byte* memory) {
   return {std::shared_ptr<const std::byte>(), memory};
 }
 
+/// What a run of a plan binds. Two that are equal launch the same, if the plan's kernels do nothing but launch.
+struct PlanRun {
+  std::shared_ptr<const void> plan;
+  std::span<std::byte* const> slots;
+  const std::byte* arena = nullptr;
+  std::span<const std::uint64_t> arguments;
+};
+
 class DeviceDriver {
  public:
   virtual ~DeviceDriver() = default;
@@ -62,6 +71,10 @@ class DeviceDriver {
   virtual bool borrow(std::byte* /*memory*/, std::size_t /*bytes*/) { return false; }
   /// The value is gone. What was started may still read it: the driver keeps the lender until that is done.
   virtual void end_borrowing(const Ref<graph::Buffer>& /*lender*/) {}
+  /// Encodes again what the run encoded when it last came; false if that is not known, then it is to be encoded.
+  virtual bool repeat(const PlanRun& /*run*/) { return false; }
+  /// Keeps, for repeat(), what was encoded since that returned false: all that the run encodes.
+  virtual void remember(const PlanRun& /*run*/) {}
   /// Starts what a flush's kernels have encoded; does not wait.
   virtual void commit() {}
   virtual void synchronize() {}

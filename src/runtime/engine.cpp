@@ -33,6 +33,12 @@ std::optional<std::size_t> with_slack(std::optional<std::size_t> room) {
   return room ? std::optional(*room - *room / 256) : std::nullopt;
 }
 
+/// The last line before a crash.
+const base::Log& run_log() {
+  static const base::Log log("run");
+  return log;
+}
+
 bool is_index_error(const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);
@@ -130,6 +136,7 @@ PlanPtr Engine::make_plan(const graph::Work& work, std::uint64_t environment, st
     if (work.nodes[i].output) made.output_nodes.push_back(static_cast<std::int32_t>(i));
   }
   if (driver_.runs()) target.prepare(made.kernels);
+  made.only_launches = std::ranges::all_of(made.kernels, [](const auto& kernel) { return kernel->only_launches(); });
   PlanPtr plan = std::make_shared<const compile::Plan>(std::move(made));
   compile::Key key(work, environment);
   const std::size_t size = key.bytes() + plan->host_bytes;
@@ -186,11 +193,12 @@ void Engine::execute(const graph::Work& work, graph::Outcome& outcome) {
   observe(*plan);
   const base::Lender<Run>::Loan run(runs_);
   const std::lock_guard lock(running_);
-  replay(work, *plan, *run, outcome);
+  replay(work, plan, *run, outcome);
   run->outputs.clear();  // memory may be needed elsewhere
 }
 
-void Engine::replay(const graph::Work& work, const compile::Plan& plan, Run& run, graph::Outcome& outcome) {
+void Engine::replay(const graph::Work& work, const PlanPtr& shared, Run& run, graph::Outcome& outcome) {
+  const compile::Plan& plan = *shared;
   try {
     bind(work, plan, run);
   } catch (const OutOfMemoryError&) {
@@ -201,7 +209,7 @@ void Engine::replay(const graph::Work& work, const compile::Plan& plan, Run& run
   }
   try {
     if (driver_.runs()) {
-      run_steps(plan, run);
+      launch(shared, run);
       driver_.commit();
     }
   } catch (...) {
@@ -255,8 +263,23 @@ void Engine::begin_values(const compile::Plan& plan, const Run& run) {
   driver_.begin_value(run.arena + plan.program.scratch[run.step], plan.kernels[run.step]->scratch_bytes());
 }
 
+void Engine::launch(const PlanPtr& plan, Run& run) {
+  const bool repeats = plan->only_launches && !driver_.tracks_values() && !Profiler::active() && !run_log().enabled();
+  const PlanRun bound{plan, run.slots, run.arena, run.arguments};
+  run.step = 0;
+  if (repeats && driver_.repeat(bound)) {
+    run.step = plan->kernels.size();
+  } else {
+    run_steps(*plan, run);
+    if (repeats) driver_.remember(bound);
+  }
+  graph::EngineCounters& counters = graph::engine_counters();
+  counters.kernels_run.fetch_add(plan->kernels.size(), std::memory_order_relaxed);
+  counters.bytes_moved.fetch_add(plan->moved_bytes, std::memory_order_relaxed);
+}
+
 void Engine::run_steps(const compile::Plan& plan, Run& run) {
-  static const base::Log log("run");  // the last line before a crash
+  const base::Log& log = run_log();
   const std::shared_ptr<Profiler> profiler = Profiler::active();
   for (run.step = 0; run.step < plan.kernels.size(); ++run.step) {
     const compile::Kernel& kernel = *plan.kernels[run.step];
@@ -270,9 +293,6 @@ void Engine::run_steps(const compile::Plan& plan, Run& run) {
       kernel.run(bindings);
     }
   }
-  graph::EngineCounters& counters = graph::engine_counters();
-  counters.kernels_run.fetch_add(plan.kernels.size(), std::memory_order_relaxed);
-  counters.bytes_moved.fetch_add(plan.moved_bytes, std::memory_order_relaxed);
 }
 
 /// Drops a plan that does not fit from the cache: the host memory that it holds may be needed by a smaller plan.

@@ -63,8 +63,10 @@ class Engine final : public graph::Executor {
   void change_cache(base::FunctionRef<void()> change);
   std::string explain(const compile::Key& key) const;
   void observe(const compile::Plan& plan);
-  void replay(const graph::Work& work, const compile::Plan& plan, Run& run, graph::Outcome& outcome);
+  void replay(const graph::Work& work, const PlanPtr& plan, Run& run, graph::Outcome& outcome);
   void bind(const graph::Work& work, const compile::Plan& plan, Run& run);
+  /// Runs the plan's kernels, or has the device repeat what they launched.
+  void launch(const PlanPtr& plan, Run& run);
   void run_steps(const compile::Plan& plan, Run& run);
   /// Tells a device that checks lifetimes which values begin with a step.
   void begin_values(const compile::Plan& plan, const Run& run);

@@ -53,6 +53,8 @@ struct Talk {
   int copies_to_host = 0;
   bool keeps_flushes_whole = false;
   bool takes_uploads = false;
+  bool keeps_launches = false;
+  int repeats = 0;
   int stagings = 0;  // that may still be granted
   int waits = 0;     // for submissions
 };
@@ -91,6 +93,16 @@ class Work final : public Submission {
   mutable bool done_ = false;
 };
 
+struct Kept final : Encoded {
+  explicit Kept(std::vector<std::vector<Binding>> list) : launches(std::move(list)) {
+    for (const std::vector<Binding>& buffers : launches) all.insert(all.end(), buffers.begin(), buffers.end());
+  }
+  std::span<const Binding> bindings() const override { return all; }
+
+  std::vector<std::vector<Binding>> launches;
+  std::vector<Binding> all;
+};
+
 class LazyQueue final : public Queue {
  public:
   explicit LazyQueue(Talk& talk) : talk_(talk) {}
@@ -98,6 +110,14 @@ class LazyQueue final : public Queue {
   void begin() override { EXPECT_TRUE(launches_.empty()); }
   void encode(const Launch& launch) override { launches_.emplace_back(launch.buffers.begin(), launch.buffers.end()); }
   void barrier() override { ++talk_.barriers; }
+  std::shared_ptr<const Encoded> encoded() const override {
+    return talk_.keeps_launches ? std::make_shared<const Kept>(launches_) : nullptr;
+  }
+  void repeat(std::shared_ptr<const Encoded> encoded) override {
+    EXPECT_TRUE(launches_.empty());
+    ++talk_.repeats;
+    launches_ = dynamic_cast<const Kept&>(*encoded).launches;
+  }
   bool upload(std::byte* target, std::span<const std::byte> source) override {
     if (talk_.takes_uploads) uploads_.push_back({target, {source.begin(), source.end()}});
     return talk_.takes_uploads;
@@ -284,6 +304,73 @@ TEST_F(GpuDriver, AFlushIsOneSubmissionWhereTheQueueWantsIt) {
   EXPECT_EQ(talk_.submissions, 0);
   driver_->commit();
   EXPECT_EQ(talk_.submissions, 1);
+}
+
+TEST_F(GpuDriver, ARunThatBindsTheSameAgainIsRepeated) {
+  talk_.keeps_flushes_whole = talk_.keeps_launches = talk_.takes_uploads = true;
+  std::byte* const x = bytes_of(0);
+  std::byte* const y = bytes_of(0);
+  std::byte* const z = bytes_of(0);
+  const auto plan = std::make_shared<int>();
+  std::uint64_t argument = 0;
+  const auto run = [&](std::byte* target, const std::shared_ptr<const void>& of) {
+    std::byte* const slots[] = {x, target};
+    const runtime::PlanRun bound{of, slots, nullptr, {&argument, 1}};
+    if (!driver_->repeat(bound)) {
+      add_one(x, target);
+      add_one(target, target);
+      driver_->remember(bound);
+    }
+    driver_->commit();
+  };
+  for (char value = 0; value < 5; ++value) {
+    driver_->upload(x, std::vector<std::byte>(8, std::byte(value)));
+    run(y, plan);
+    // The host does not take what it saw there last time for what lies there now.
+    EXPECT_EQ(std::to_integer<int>(*driver_->peek(y, 8)), value + 2);
+    EXPECT_EQ(talk_.repeats, std::max(0, value - 1));
+  }
+  // Other memory, another argument, another plan.
+  const auto expect_known = [&](bool known, std::byte* target, const std::shared_ptr<const void>& of) {
+    const int before = talk_.repeats;
+    run(target, of);
+    EXPECT_EQ(talk_.repeats - before, known ? 1 : 0);
+    EXPECT_EQ(read(target), 6);
+  };
+  expect_known(false, z, plan);
+  expect_known(true, y, plan);
+  argument = 1;
+  expect_known(false, y, plan);
+  argument = 0;
+  expect_known(false, y, std::make_shared<int>());
+  expect_known(true, y, plan);
+  // Not with launches before it in the submission, nor while something is lost.
+  add_one(x, z);
+  expect_known(false, y, plan);
+  EXPECT_EQ(read(z), 5);
+  talk_.failures.assign(static_cast<std::size_t>(talk_.submissions), "");
+  talk_.failures.emplace_back("the watchdog bit");
+  run(y, plan);
+  EXPECT_NE(error_of([&] { driver_->synchronize(); }), "");
+  expect_known(false, y, plan);
+  expect_known(true, y, plan);
+}
+
+TEST_F(GpuDriver, WhatIsNotAllOfASubmissionIsNotKept) {
+  talk_.keeps_flushes_whole = talk_.keeps_launches = true;
+  std::byte* const x = bytes_of(1);
+  std::byte* const y = bytes_of(0);
+  const auto plan = std::make_shared<int>();
+  std::byte* const slots[] = {x, y};
+  const runtime::PlanRun bound{plan, slots, nullptr, {}};
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_FALSE(driver_->repeat(bound));
+    add_one(x, y);
+    read(y);  // submits what there is
+    add_one(y, y);
+    driver_->remember(bound);
+    EXPECT_EQ(read(y), 3);
+  }
 }
 
 TEST_F(GpuDriver, TheHostCopiesWhatItLooksAtOnceUntilSomethingElseLiesThere) {

@@ -104,6 +104,10 @@ void GpuKernel::check_indices_of(const compile::Primitive& primitive) {
   name_ += ", waits for its index";
 }
 
+bool GpuKernel::only_launches() const {
+  return !checked_ && std::ranges::none_of(calls_, [](const Call& call) { return call.is_slice; });
+}
+
 void GpuKernel::run(const compile::Bindings& bindings) const {
   if (checked_) {
     const HostView view(stream_, index_regions_, bindings);

@@ -178,6 +178,7 @@ class GpuKernel final : public compile::Kernel {
 
   void run(const compile::Bindings& bindings) const override;
   std::size_t scratch_bytes() const override { return scratch_bytes_; }
+  bool only_launches() const override;
   std::string name() const override { return name_; }
 
   int launches() const override { return static_cast<int>(calls_.size()); }

@@ -89,6 +89,9 @@ class Sequence final : public compile::Kernel {
     for (const KernelPtr& kernel : kernels_) bytes = std::max(bytes, kernel->scratch_bytes());
     return bytes;
   }
+  bool only_launches() const override {
+    return std::ranges::all_of(kernels_, [](const KernelPtr& kernel) { return kernel->only_launches(); });
+  }
   std::string name() const override { return kernels_.empty() ? "nothing" : kernels_.front()->name(); }
   int launches() const override {
     int count = 0;

@@ -5,11 +5,12 @@
 
 #include "device/gpu/cuda/pipeline.h"
 #include "device/gpu/driver/memory_blocks.h"
+#include "device/gpu/driver/queue.h"
 #include "device/gpu/launch.h"
 
 namespace russet::cuda {
 
-class LaunchList {
+class LaunchList final : public gpu::Encoded {
  public:
   struct Item {
     std::shared_ptr<const Pipeline> pipeline;
@@ -29,6 +30,7 @@ class LaunchList {
   void clear();
 
   const std::vector<Item>& items() const { return items_; }
+  std::span<const gpu::Binding> bindings() const override { return bindings_; }
   /// What an item touches.
   std::span<const gpu::Binding> bindings_of(std::size_t item) const;
   /// Values and tables that change: they lie in the GPU's memory when the launches run.

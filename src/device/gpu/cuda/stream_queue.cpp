@@ -116,8 +116,26 @@ bool StreamQueue::clear(std::byte* target, std::size_t bytes) {
   return true;
 }
 
-void StreamQueue::drop() {
+void StreamQueue::begin() {
   launches_.clear();
+  repeated_.reset();
+}
+
+void StreamQueue::encode(const gpu::Launch& launch) {
+  if (repeated_) launches_ = *std::exchange(repeated_, nullptr);
+  launches_.add(launch, blocks_);
+}
+
+std::shared_ptr<const gpu::Encoded> StreamQueue::encoded() const {
+  return repeated_ ? repeated_ : std::make_shared<const LaunchList>(launches_);
+}
+
+void StreamQueue::repeat(std::shared_ptr<const gpu::Encoded> encoded) {
+  repeated_ = std::static_pointer_cast<const LaunchList>(std::move(encoded));
+}
+
+void StreamQueue::drop() {
+  begin();
   uploads_.clear();
   sources_.clear();
   staging_.give_back(staged_);
@@ -143,13 +161,13 @@ std::unique_ptr<gpu::Submission> StreamQueue::submit() {
 }
 
 void StreamQueue::start(std::vector<gpu::Chunk>& pinned, std::vector<gpu::Chunk>& memory) {
-  if (Graph* const graph = graphs_.find(launches_, stream_)) {
-    if (graph->wants(launches_.changing())) send(graph->changing(), pinned);
+  if (Graph* const graph = graphs_.find(launches(), stream_)) {
+    if (graph->wants(launches().changing())) send(graph->changing(), pinned);
     return note(graph->launch(stream_));
   }
   std::byte* changing = nullptr;
-  if (!launches_.changing().empty()) {
-    changing = memory_.take(launches_.changing().size(), memory);
+  if (!launches().changing().empty()) {
+    changing = memory_.take(launches().changing().size(), memory);
     send(changing, pinned);
   }
   start_one_by_one(changing);
@@ -157,9 +175,9 @@ void StreamQueue::start(std::vector<gpu::Chunk>& pinned, std::vector<gpu::Chunk>
 
 void StreamQueue::start_one_by_one(const std::byte* changing) {
   try {
-    for (std::size_t i = 0; i < launches_.items().size(); ++i) {
-      const LaunchList::Item& item = launches_.items()[i];
-      std::vector<void*> arguments = launches_.arguments_of(i, changing);
+    for (std::size_t i = 0; i < launches().items().size(); ++i) {
+      const LaunchList::Item& item = launches().items()[i];
+      std::vector<void*> arguments = launches().arguments_of(i, changing);
       item.pipeline->start(item.grid, arguments, stream_);
     }
   } catch (const DeviceError& error) {
@@ -168,7 +186,7 @@ void StreamQueue::start_one_by_one(const std::byte* changing) {
 }
 
 void StreamQueue::send(std::byte* target, std::vector<gpu::Chunk>& pinned) {
-  const std::span<const std::byte> changing = launches_.changing();
+  const std::span<const std::byte> changing = launches().changing();
   std::byte* const source = pinned_.take(changing.size(), pinned);
   std::ranges::copy(changing, source);
   copy({target, source, changing.size()});

@@ -17,14 +17,16 @@ class StreamQueue final : public gpu::Queue {
   StreamQueue& operator=(const StreamQueue&) = delete;
 
   bool keeps_flushes_whole() const override { return true; }
-  void begin() override { launches_.clear(); }
+  void begin() override;
   /// By way of memory that the GPU reads at full speed.
   bool upload(std::byte* target, std::span<const std::byte> source) override;
   void upload_staged(std::byte* target, const graph::StagingMemory& source, std::size_t bytes) override;
   bool clear(std::byte* target, std::size_t bytes) override;
-  void encode(const gpu::Launch& launch) override { launches_.add(launch, blocks_); }
+  void encode(const gpu::Launch& launch) override;
   /// Graphs order launches by what they touch, and a stream's never overlap.
   void barrier() override {}
+  std::shared_ptr<const gpu::Encoded> encoded() const override;
+  void repeat(std::shared_ptr<const gpu::Encoded> encoded) override;
   std::unique_ptr<gpu::Submission> submit() override;
   void drop() override;
   /// CUDA gives up on all of a process' work after a fault. Throws DeviceError that says so.
@@ -37,6 +39,7 @@ class StreamQueue final : public gpu::Queue {
     std::size_t bytes;
   };
 
+  const LaunchList& launches() const { return repeated_ ? *repeated_ : launches_; }
   void start(std::vector<gpu::Chunk>& pinned, std::vector<gpu::Chunk>& memory);
   void start_one_by_one(const std::byte* changing);
   /// Copies what changes, by way of memory that the GPU reads at full speed.
@@ -53,6 +56,7 @@ class StreamQueue final : public gpu::Queue {
   CUstream stream_ = nullptr;
   // Of the submission that is being written.
   LaunchList launches_;
+  std::shared_ptr<const LaunchList> repeated_;  // instead, if there are any
   std::vector<Upload> uploads_;
   std::vector<gpu::Chunk> staged_;
   std::vector<graph::StagingMemory> sources_;  // of uploads

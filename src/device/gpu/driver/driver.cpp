@@ -5,6 +5,7 @@
 
 #include "device/gpu/driver/backend.h"
 #include "device/gpu/driver/host_copies.h"
+#include "device/gpu/driver/recorded_runs.h"
 #include "device/gpu/driver/timeline.h"
 #include "device/gpu/target.h"
 
@@ -163,6 +164,23 @@ class BackendDriver final : public Driver {
     timeline_->launch(launch);
   }
 
+  bool repeat(const runtime::PlanRun& run) override {
+    const std::lock_guard lock(mutex_);
+    const Recording* const recording = runs_.find(run);
+    if (recording == nullptr || !timeline_->repeat(*recording)) {
+      timeline_->start_recording();
+      return false;
+    }
+    for (const base::ByteRange range : recording->writes) host_copies_.forget(range);
+    return true;
+  }
+
+  void remember(const runtime::PlanRun& run) override {
+    const std::lock_guard lock(mutex_);
+    if (!runs_.note(run)) return;
+    if (std::optional<Recording> recording = timeline_->recording()) runs_.keep(run, std::move(*recording));
+  }
+
   const void* block_of(const std::byte* address, std::size_t bytes) const override {
     return memory_.find(address, bytes).binding_of(address, bytes);
   }
@@ -221,6 +239,7 @@ class BackendDriver final : public Driver {
   mutable std::mutex mutex_;
   HostCopies host_copies_;  // where the memory is not the host's
   std::unique_ptr<Timeline> timeline_;
+  RecordedRuns runs_;
   mutable std::once_flag target_once_;
   mutable std::unique_ptr<const compile::Target> target_;
 };

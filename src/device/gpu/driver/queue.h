@@ -22,6 +22,13 @@ class Submission {
   virtual std::string failure() const = 0;
 };
 
+/// Launches that a queue keeps, to encode them again.
+class Encoded {
+ public:
+  virtual ~Encoded() = default;
+  virtual std::span<const Binding> bindings() const = 0;
+};
+
 /// Work is encoded between begin() and submit() and runs later, each submission after the one before. Within one,
 /// launches between two barriers may run at once. Not thread-safe.
 class Queue {
@@ -32,6 +39,10 @@ class Queue {
   virtual void begin() = 0;
   virtual void encode(const Launch& launch) = 0;
   virtual void barrier() = 0;
+  /// The launches that were encoded since begin(); nullptr from a queue that does not keep them.
+  virtual std::shared_ptr<const Encoded> encoded() const { return nullptr; }
+  /// Encodes these, first of all since begin().
+  virtual void repeat(std::shared_ptr<const Encoded> /*encoded*/) {}
   /// Copies to the GPU's memory after the submissions so far, before the launches of this one; `source` is free at
   /// once. Says whether it will: not while too much is under way.
   virtual bool upload(std::byte* /*target*/, std::span<const std::byte> /*source*/) { return false; }

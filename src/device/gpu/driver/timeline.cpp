@@ -46,6 +46,34 @@ void Timeline::launch(const Launch& launch) {
   if (open_->launches >= length_ || open_->modelled >= wanted_seconds) submit();
 }
 
+bool Timeline::repeat(const Recording& recording) {
+  if (open_ && open_->launches > 0) return false;
+  if (!open_) begin();
+  if (!lost_.empty()) return false;
+  queue_->repeat(recording.encoded);
+  for (const base::ByteRange range : recording.reads) open_->reads.add(range);
+  for (const base::ByteRange range : recording.writes) open_->writes.add(range);
+  open_->launches = recording.launches;
+  launched_since_barrier_ = true;
+  return true;
+}
+
+void Timeline::start_recording() {
+  recorded_.reset();
+  if (!open_ || open_->launches == 0) recorded_ = submissions_;
+}
+
+std::optional<Recording> Timeline::recording() const {
+  if (!open_ || recorded_ != submissions_) return std::nullopt;
+  Recording recording{queue_->encoded(), {}, {}, open_->launches};
+  if (recording.encoded == nullptr) return std::nullopt;
+  for (const Binding& binding : recording.encoded->bindings()) {
+    if (binding.writes) recording.writes.add(range_of(binding));
+    if (reads(binding)) recording.reads.add(range_of(binding));
+  }
+  return recording;
+}
+
 void Timeline::begin() {
   settle();
   if (in_flight_.size() >= most_in_flight) in_flight_[in_flight_.size() - most_in_flight]->submission->wait();
@@ -116,6 +144,7 @@ bool Timeline::clear(std::byte* target, std::size_t bytes) {
 void Timeline::submit() {
   if (!open_) return;
   open_->submission = queue_->submit();
+  ++submissions_;
   in_flight_.push_back(std::move(open_));
   launched_since_barrier_ = false;
 }
@@ -205,6 +234,7 @@ void Timeline::fail(const std::string& reason) {
   failure_is_new_ = true;
   if (open_) {
     queue_->drop();
+    ++submissions_;
     in_flight_.push_back(std::move(open_));
     launched_since_barrier_ = false;
   }

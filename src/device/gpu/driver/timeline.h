@@ -5,6 +5,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,6 +16,14 @@
 #include "graph/buffer.h"
 
 namespace russet::gpu {
+
+/// All launches of a submission, and what they touch.
+struct Recording {
+  std::shared_ptr<const Encoded> encoded;
+  base::RangeSet reads;
+  base::RangeSet writes;
+  int launches = 0;
+};
 
 /// Not thread-safe: the driver locks. Memory handed to it may be overwritten or freed by the host only after
 /// wait_for.
@@ -31,6 +40,13 @@ class Timeline {
   /// work left undefined.
   void launch(const Launch& launch);
   void barrier();
+  /// Launches all of that. Says whether it did: not while launches wait to be submitted, or something is lost.
+  bool repeat(const Recording& recording);
+  /// What is launched from now on is for recording().
+  void start_recording();
+  /// What was launched since then, if all of it is what the next submission launches; nothing if not, or if the queue
+  /// does not keep launches.
+  std::optional<Recording> recording() const;
   /// Has the queue copy to the GPU's memory, in the order of the launches. Says whether it does; otherwise the host
   /// waits for the range and copies.
   bool upload(std::byte* target, std::span<const std::byte> source);
@@ -94,7 +110,9 @@ class Timeline {
   std::unique_ptr<Batch> open_;  // is being encoded
   bool launched_since_barrier_ = false;
   std::deque<std::unique_ptr<Batch>> in_flight_;
-  int length_;  // launches that a batch gets at most, as measured
+  std::uint64_t submissions_ = 0;
+  std::optional<std::uint64_t> recorded_;  // the number of the submission that is being recorded
+  int length_;                             // launches that a batch gets at most, as measured
   double seconds_ = 0;
   double seconds_per_launch_ = 0;
   base::RangeSet lost_;         // what failed work should have written
