@@ -84,11 +84,15 @@ def train_step(name, model, x, labels, lower, wrap):
     def step():
         if optimizer:
             optimizer.zero_grad(set_to_none=True)
+        torch.compiler.cudagraph_mark_step_begin()
         compiled(x, labels).backward()
         if optimizer:
             optimizer.step()
 
     model.train()
+    if optimizer is None:  # gradients that were a graph's own results would be gone with its next run
+        for parameter in model.parameters():
+            parameter.grad = torch.zeros_like(parameter)
     return step
 
 
