@@ -2,6 +2,7 @@
 // four times that of the plain sum, on hard numbers too.
 #include <gtest/gtest.h>
 #include <russet/functional.h>
+#include <russet/nn_functional.h>
 #include <russet/runtime.h>
 
 #include <cmath>
@@ -118,12 +119,12 @@ TEST_P(Products, OfFloat32AreAsGoodAsPlainSums) {
   }
 }
 
-// A library may add the bias: of a layer, of a transposed product, of one whose result is a column; and a number a row,
-// which none adds.
+// A library may add the bias, and take relu, where there is enough work for one: of a layer, of a transposed product,
+// of one whose result is a column; and a number a row, which none adds.
 TEST_P(Products, WithABias) {
-  constexpr std::int64_t rows = 72;
-  constexpr std::int64_t depth = 48;
-  constexpr std::int64_t columns = 40;
+  constexpr std::int64_t rows = 264;
+  constexpr std::int64_t depth = 144;
+  constexpr std::int64_t columns = 272;
   for (const DType dtype : {DType::float32, DType::bfloat16, DType::float16}) {
     const auto run = [&](Device on) {
       const auto tensor = [&](const Shape& shape, unsigned seed) {
@@ -144,6 +145,7 @@ TEST_P(Products, WithABias) {
       add(matmul(w, x.t()).t() + bias);
       add(matmul(x, w.t()) + bias.slice(0, {1, 2}));
       add(matmul(x, w.t()) - bias);
+      add(relu(linear(x, w, bias)));
       return results;
     };
     const auto found = run(device);
@@ -155,6 +157,25 @@ TEST_P(Products, WithABias) {
         ASSERT_NEAR(found[i][j], wanted[i][j], bound * (1 + std::abs(wanted[i][j])))
             << name_of(dtype) << ", product " << i << ", element " << j;
       }
+    }
+  }
+}
+
+TEST_P(Products, ReluHandsOnNaN) {
+  constexpr std::int64_t rows = 264;
+  constexpr std::int64_t depth = 144;
+  constexpr std::int64_t columns = 272;
+  for (const DType dtype : {DType::float32, DType::bfloat16}) {
+    std::vector<float> values(static_cast<std::size_t>(rows * depth), 1.0F);
+    values[5] = std::numeric_limits<float>::quiet_NaN();
+    const Tensor x = Tensor::from(values, {rows, depth}).to(dtype).to(device);
+    const Tensor w = Tensor::from(drawn(normal, columns * depth, 2), {columns, depth}).to(dtype).to(device);
+    const Tensor bias = Tensor::from(std::vector<float>(columns, 0.0F), {columns}).to(dtype).to(device);
+    flush();
+    const auto y = relu(linear(x, w, bias)).to(DType::float32).to_vector<float>();
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      ASSERT_EQ(std::isnan(y[i]), i < static_cast<std::size_t>(columns)) << name_of(dtype) << ", element " << i;
+      ASSERT_FALSE(y[i] < 0) << name_of(dtype) << ", element " << i;
     }
   }
 }

@@ -6,7 +6,6 @@
 #include <array>
 
 #include "device/gpu/cuda/pipeline.h"
-#include "device/gpu/cuda/planning/bias.h"
 #include "device/gpu/cuda/planning/convolutions.h"
 
 namespace russet::cuda {
@@ -26,19 +25,21 @@ Primitive product(DType factors, DType result, std::int64_t rows) {
 }
 
 TEST(Questions, AreOfFloatingProductsThatAreWorthIt) {
-  EXPECT_EQ(why_not_asked(product(DType::float32, DType::float32, 64)), "");
-  EXPECT_EQ(why_not_asked(product(DType::bfloat16, DType::bfloat16, 64)), "");
-  EXPECT_EQ(why_not_asked(product(DType::bfloat16, DType::float32, 64)), "");
-  EXPECT_EQ(why_not_asked(product(DType::float32, DType::bfloat16, 64)), "the result's type");
-  EXPECT_EQ(why_not_asked(product(DType::int32, DType::int32, 64)), "the factors' types");
+  constexpr std::int64_t enough = 4096;
+  EXPECT_EQ(why_not_asked(product(DType::float32, DType::float32, enough)), "");
+  EXPECT_EQ(why_not_asked(product(DType::bfloat16, DType::bfloat16, enough)), "");
+  EXPECT_EQ(why_not_asked(product(DType::bfloat16, DType::float32, enough)), "");
+  EXPECT_EQ(why_not_asked(product(DType::float32, DType::bfloat16, enough)), "the result's type");
+  EXPECT_EQ(why_not_asked(product(DType::int32, DType::int32, enough)), "the factors' types");
   EXPECT_EQ(why_not_asked(product(DType::float32, DType::float32, 2)), "too little work");
-  Primitive mixed = product(DType::float32, DType::float32, 64);
+  EXPECT_EQ(why_not_asked(product(DType::float32, DType::float32, 64)), "our own kernel for little work is faster");
+  Primitive mixed = product(DType::float32, DType::float32, enough);
   mixed.inputs[1].access.dtype = DType::float16;
   EXPECT_EQ(why_not_asked(mixed), "the factors' types");
-  Primitive fused = product(DType::float32, DType::float32, 64);
+  Primitive fused = product(DType::float32, DType::float32, enough);
   fused.epilogue.code.push_back({});
   EXPECT_EQ(why_not_asked(fused), "an epilogue");
-  fused = product(DType::float32, DType::float32, 64);
+  fused = product(DType::float32, DType::float32, enough);
   fused.prologues[1].code.push_back({});
   EXPECT_EQ(why_not_asked(fused), "a prologue");
 }
@@ -64,18 +65,22 @@ Primitive product_with_bias(DType dtype) {
   return primitive;
 }
 
-TEST(Questions, KnowABias) {
+TEST(Questions, KnowABiasOfAProduct) {
   const Primitive plain = product_with_bias(DType::bfloat16);
-  ASSERT_TRUE(bias_of(plain).has_value());
-  EXPECT_EQ(bias_of(plain)->slot, 1);
-  EXPECT_EQ(bias_of(plain)->bytes, 128U);
+  const auto epilogue = library_epilogue(plain);
+  ASSERT_TRUE(epilogue.has_value());
+  EXPECT_TRUE(epilogue->tail.bias);
+  EXPECT_FALSE(epilogue->tail.residual || epilogue->tail.relu);
+  ASSERT_EQ(epilogue->regions.size(), 1U);
+  EXPECT_EQ(epilogue->regions[0].slot, 1);
+  EXPECT_EQ(epilogue->regions[0].bytes, 128U);
   Primitive other = plain;
   other.epilogue.code[2].inputs = {1, 0, -1};
-  EXPECT_TRUE(bias_of(other).has_value());
+  EXPECT_TRUE(library_epilogue(other).has_value());
   const auto refused = [&](const auto& change) {
     Primitive changed = plain;
     change(changed);
-    return !bias_of(changed).has_value();
+    return !library_epilogue(changed).has_value();
   };
   EXPECT_FALSE(refused([](Primitive&) {}));
   EXPECT_TRUE(refused([](Primitive& p) { p.epilogue.code[2].op = ops::Op::sub; }));
@@ -87,8 +92,27 @@ TEST(Questions, KnowABias) {
   EXPECT_TRUE(refused([](Primitive& p) { p.epilogue.accesses[1].dtype = DType::float32; }));
   EXPECT_TRUE(refused([](Primitive& p) { p.epilogue.accesses[1].offset_argument = 0; }));
   EXPECT_TRUE(refused([](Primitive& p) { p.epilogue.code[1].access = 0; }));
-  EXPECT_TRUE(refused([](Primitive& p) { p.op = ops::Op::convolution; }));
-  EXPECT_FALSE(bias_of(product(DType::float32, DType::float32, 64)).has_value());
+  EXPECT_TRUE(refused([](Primitive& p) { p.op = ops::Op::convolution_input; }));
+  EXPECT_FALSE(library_epilogue(product(DType::float32, DType::float32, 64)).has_value());
+}
+
+TEST(Questions, KnowReluOfAProduct) {
+  using compile::Instruction;
+  Primitive relu = product_with_bias(DType::bfloat16);
+  std::vector<Instruction>& code = relu.epilogue.code;
+  const Instruction store = code.back();
+  code.back() = Instruction{.kind = Instruction::Kind::constant, .dtype = DType::bfloat16};
+  Instruction maximum = code[2];
+  maximum.op = ops::Op::maximum;
+  maximum.inputs = {2, 3, -1};
+  code.push_back(maximum);
+  code.push_back(store);
+  code.back().inputs = {4, -1, -1};
+  const auto epilogue = library_epilogue(relu);
+  ASSERT_TRUE(epilogue.has_value());
+  EXPECT_TRUE(epilogue->tail.bias && epilogue->tail.relu);
+  code[3].number.real = 1;
+  EXPECT_FALSE(library_epilogue(relu).has_value());
 }
 
 TEST(Questions, KnowWhereMemoryIsAligned) {
@@ -184,7 +208,7 @@ Primitive convolution_with_all() {
 
 TEST(Questions, KnowABiasAResidualAndRelu) {
   const Primitive plain = convolution_with_all();
-  const auto epilogue = convolution_epilogue(plain);
+  const auto epilogue = library_epilogue(plain);
   ASSERT_TRUE(epilogue.has_value());
   EXPECT_TRUE(epilogue->tail.bias && epilogue->tail.residual && epilogue->tail.relu);
   ASSERT_EQ(epilogue->regions.size(), 2U);
@@ -194,7 +218,7 @@ TEST(Questions, KnowABiasAResidualAndRelu) {
   const auto changed = [&](const auto& change) {
     Primitive other = plain;
     change(other);
-    return convolution_epilogue(other);
+    return library_epilogue(other);
   };
   const auto store = [](std::int16_t value) {
     return [value](Primitive& p) { p.epilogue.code.back().inputs = {value, -1, -1}; };
@@ -211,7 +235,7 @@ TEST(Questions, KnowABiasAResidualAndRelu) {
   EXPECT_FALSE(changed([](Primitive& p) { p.epilogue.accesses[2].offset_argument = 0; }).has_value());
   EXPECT_FALSE(changed([](Primitive& p) { p.epilogue.code[2].dtype = DType::float32; }).has_value());
   EXPECT_FALSE(changed([](Primitive& p) { p.op = ops::Op::convolution_input; }).has_value());
-  EXPECT_FALSE(convolution_epilogue(convolution(DType::bfloat16, ops::Op::convolution, 3, 16)).has_value());
+  EXPECT_FALSE(library_epilogue(convolution(DType::bfloat16, ops::Op::convolution, 3, 16)).has_value());
   const auto bias_alone = changed([](Primitive& p) {
     p.epilogue.code.resize(3);
     compile::Instruction& last = p.epilogue.code.emplace_back();
@@ -224,9 +248,9 @@ TEST(Questions, KnowABiasAResidualAndRelu) {
 
 TEST(Questions, FoldScalesIntoWeightsOf16BitsAlone) {
   const AskedConvolutions convolutions;
-  EXPECT_TRUE(convolutions.adds_biases(convolution(DType::bfloat16, ops::Op::convolution, 3, 16)));
-  EXPECT_FALSE(convolutions.adds_biases(convolution(DType::float32, ops::Op::convolution, 3, 16)));
-  EXPECT_FALSE(convolutions.adds_biases(convolution(DType::bfloat16, ops::Op::convolution_weight, 3, 16)));
+  EXPECT_TRUE(convolutions.adds_biases(convolution(DType::bfloat16, ops::Op::convolution, 3, 32)));
+  EXPECT_FALSE(convolutions.adds_biases(convolution(DType::float32, ops::Op::convolution, 3, 32)));
+  EXPECT_FALSE(convolutions.adds_biases(convolution(DType::bfloat16, ops::Op::convolution_weight, 3, 32)));
 }
 
 TEST(Questions, TakeStridesOffLargeWindowsAlone) {

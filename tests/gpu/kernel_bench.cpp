@@ -521,8 +521,8 @@ void execute(Setup& setup, const compile::Kernel& kernel) {
 compile::KernelPtr make_kernel(const Case& one, const Primitive& primitive, std::string& reason) {
   bench().tiles.tile = one.tile;
   bench().tiles.candidates.clear();
-  bench().context.properties.has_fragments = bench().context.properties.has_warpgroups = one.fragments;
-  bench().context.properties.takes_narrow = one.narrow;
+  bench().context.properties.has_fragments = one.fragments;
+  bench().context.properties.has_warpgroups = one.warpgroups;
   const auto list = gpu::implementations(primitive.op);
   const gpu::Verdict verdict = compile::choose<const gpu::GpuContext&>(list, primitive, false, bench().context);
   reason = verdict.reason;

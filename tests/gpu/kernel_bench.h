@@ -61,8 +61,9 @@ struct Case {
   bool updates = false;
   /// Each launch is cut into so many, if it has as many threadgroups.
   int slices = 1;
-  bool narrow = false;     // the GPU has kernels for few channels
-  bool fragments = false;  // the GPU has tensor cores (as Apple's have not)
+  // The GPU has tensor cores, as Apple's have not: it multiplies fragments, or groups of simdgroups multiply.
+  bool fragments = false;
+  bool warpgroups = false;
   /// Attention: what the kernel computes along, and the operator that it is the result of, which reads the first inputs
   /// that `second_inputs` names.
   std::optional<Array> second{};

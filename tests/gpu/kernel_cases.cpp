@@ -264,4 +264,9 @@ void put_on_tensor_cores(Case& one) {
   one.tolerance *= 2;
 }
 
+void put_on_warpgroups(Case& one) {
+  one.warpgroups = true;
+  one.tolerance *= 2;
+}
+
 }  // namespace russet::gputest

@@ -59,5 +59,7 @@ Case along_axis(ops::Op op, DType type, const Shape& x, int axis, Layout layout,
 void set_margin(Case& one, std::int64_t margin);
 /// Attention on a GPU that has tensor cores: probabilities and slopes are rounded, too.
 void put_on_tensor_cores(Case& one);
+/// float32 on a GPU that splits it for its tensor cores.
+void put_on_warpgroups(Case& one);
 
 }  // namespace russet::gputest

@@ -80,17 +80,30 @@ TEST(KernelSamples, depthwise) {
   expect_right(cases);
 }
 
-TEST(KernelSamples, narrow) {
+TEST(KernelSamples, small_product) {
   std::vector<Case> cases;
-  ops::Window window{.padding = {1, 1}, .padding_after = {1, 1}};
+  const auto add = [&](const Shape& left, const Shape& right, const Shape& result, Layout left_layout,
+                       Layout right_layout) {
+    cases.push_back(product(DType::float16, left, right, result, left_layout, right_layout));
+  };
+  // Depths that end within a slice, read in vectors and one by one; more rows than a threadgroup takes; batches.
+  add({33, 84}, {84, 17}, {33, 17}, Layout::contiguous, Layout::reversed);
+  add({40, 700}, {700, 24}, {40, 24}, Layout::reversed, Layout::contiguous);
+  add({2, 530, 10}, {2, 10, 130}, {2, 530, 130}, Layout::contiguous, Layout::contiguous);
   // More rows than a threadgroup takes, depths of several parts, and a result whose columns lie apart.
+  ops::Window window{.padding = {1, 1}, .padding_after = {1, 1}};
   for (const Layout layout : {Layout::contiguous, Layout::channels_last}) {
     add_convolutions(cases, DType::float32, {2, 9, 9, 11, 17, 3, 3, window}, layout);
     add_convolutions(cases, DType::float32, {1, 1, 14, 10, 5, 3, 2, window}, layout);
   }
   window.stride = {2, 2};
   add_convolutions(cases, DType::float32, {3, 3, 13, 9, 6, 2, 3, window}, Layout::channels_last);
-  for (Case& one : cases) one.narrow = true;
+  const std::size_t count = cases.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    put_on_tensor_cores(cases[i]);
+    cases.push_back(cases[i]);
+    set_margin(cases[i], 8);
+  }
   expect_right(cases);
 }
 
@@ -157,7 +170,7 @@ TEST(KernelSamples, split_product) {
   add_convolutions(cases, DType::float32, {1, 4, 7, 9, 8, 3, 3, window}, Layout::channels_last);
   for (std::size_t i = 0; i < cases.size(); ++i) {
     if (i >= plain + 2) cases[i].inputs[1].layout = Layout::channels_last;
-    put_on_tensor_cores(cases[i]);
+    put_on_warpgroups(cases[i]);
     set_margin(cases[i], 8);
   }
   expect_right(cases);

@@ -229,7 +229,7 @@ TEST(Kernels, AttentionOfEveryType) {
 /// On a GPU that has warpgroups; operands begin at multiples of 16 bytes.
 std::vector<Case> on_warpgroups(std::vector<Case> cases) {
   for (Case& one : cases) {
-    put_on_tensor_cores(one);
+    put_on_warpgroups(one);
     set_margin(one, 8);
   }
   return cases;
@@ -299,6 +299,41 @@ TEST(Kernels, WhatTensorCoresCannotSplitIsComputedPlainly) {
   expect_split_products(on_warpgroups(cases));
 }
 
+TEST(Kernels, ProductsOfLittleWork) {
+  std::vector<Case> cases;
+  const auto add = [&](DType type, const Shape& left, const Shape& right, const Shape& result, Layout left_layout,
+                       Layout right_layout) {
+    cases.push_back(product(type, left, right, result, left_layout, right_layout));
+  };
+  for (const DType type : {DType::float32, DType::float16, DType::bfloat16}) {
+    add(type, {64, 400}, {400, 120}, {64, 120}, Layout::contiguous, Layout::reversed);  // both along the depth
+    add(type, {120, 64}, {64, 84}, {120, 84}, Layout::reversed, Layout::contiguous);    // neither
+    add(type, {17, 10}, {10, 33}, {17, 33}, Layout::contiguous, Layout::reversed);      // not in vectors
+    add(type, {2, 3, 20, 36}, {2, 3, 36, 9}, {2, 3, 20, 9}, Layout::contiguous, Layout::spaced);
+    add(type, {1, 1}, {1, 1}, {1, 1}, Layout::contiguous, Layout::contiguous);
+    add(type, {40, 700}, {700, 24}, {40, 24}, Layout::contiguous, Layout::contiguous);  // slices in several rounds
+    add(type, {530, 16}, {16, 300}, {530, 300}, Layout::contiguous, Layout::flipped);
+    add(type, {0, 8}, {8, 5}, {0, 5}, Layout::contiguous, Layout::contiguous);
+    add(type, {6, 0}, {0, 5}, {6, 5}, Layout::contiguous, Layout::contiguous);
+    cases.push_back(cases[cases.size() - 9]);
+    cases.back().bias_axis = 1;
+    for (const Layout layout : {Layout::contiguous, Layout::channels_last}) {
+      add_convolutions(cases, type, {3, 24, 2, 3, 40, 1, 1, {}}, layout);
+      add_convolutions(cases, type, {2, 8, 3, 2, 12, 1, 1, {.groups = 4}}, layout);
+    }
+  }
+  const std::size_t count = cases.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    put_on_tensor_cores(cases[i]);
+    cases.push_back(cases[i]);
+    set_margin(cases[i], 8);
+  }
+  for (const Outcome& outcome : run(cases)) {
+    EXPECT_EQ(outcome.kernel.find("small product"), 0U) << outcome.name << ": " << outcome.kernel;
+    EXPECT_EQ(outcome.complaint, "") << outcome.name;
+  }
+}
+
 TEST(Kernels, ConvolutionsOfFewChannels) {
   const auto window = [](std::int32_t stride, std::int32_t padding, std::int32_t dilation) {
     return ops::Window{.kernel = {1, 1},
@@ -321,10 +356,10 @@ TEST(Kernels, ConvolutionsOfFewChannels) {
   add_convolutions(cases, DType::float32, {1, 1, 3, 3, 1, 3, 3, window(1, 0, 1)}, Layout::contiguous);
   add_convolutions(cases, DType::float32, {7, 2, 40, 36, 3, 3, 3, window(1, 1, 1)}, Layout::contiguous);
   add_convolutions(cases, DType::float32, {0, 2, 9, 8, 3, 3, 3, window(1, 1, 1)}, Layout::contiguous);
-  for (Case& one : cases) one.narrow = true;
+  for (Case& one : cases) put_on_tensor_cores(one);
   int others = 0;
   for (const Outcome& outcome : run(cases)) {
-    if (outcome.kernel.find("narrow") != 0U) ++others;
+    if (outcome.kernel.find("small product") != 0U) ++others;
     EXPECT_EQ(outcome.complaint, "") << outcome.name;
   }
   EXPECT_EQ(others, 6);  // those of 64 channels, and of no image

@@ -69,7 +69,7 @@ class Help(Case):
             self.assertIn("cudnn", text)
         self.assertNotEqual(plans["a100"], plans["h200"])
         (line,) = self.lines("plan", "mlp", "--device", "cuda", "--batch", "1024")
-        self.assertEqual(line["kernels"]["cublaslt"], 8)
+        self.assertEqual(line["kernels"]["cublaslt"], 5)  # of eight; three are of little work
         self.mistake("plan", "lenet5", "--device", "cuda", "--chip", "m1", says="h200")
         self.mistake("plan", "lenet5", "--chip", "m1", says="mps")
         self.mistake("plan", "lenet5", "--device", "abacus", says="abacus")

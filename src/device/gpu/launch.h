@@ -85,8 +85,6 @@ struct Properties {
   /// Whether groups of four simdgroups multiply what lies in threadgroup memory by tensor cores, and threadgroups may
   /// have nearly all memory of a core (kernels/split_product.metal).
   bool has_warpgroups = false;
-  /// Whether convolutions of few channels have kernels of their own (kernels/narrow.metal).
-  bool takes_narrow = false;
   /// Elements of a row that a thread takes in registers, and values of them that it keeps from one sweep to the next.
   int row_elements = 16;
   int kept_values = 64;

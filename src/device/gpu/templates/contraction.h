@@ -47,4 +47,9 @@ Contraction describe_windows(const compile::Primitive& primitive);
 /// pixels or taps lie apart otherwise.
 std::vector<Contraction> describe_remainders(const compile::Primitive& primitive);
 
+/// Of a factor: whether neighbours lie along its depth, else along its lines.
+bool is_along_depth(const ContractionAxis& step);
+/// Whether a factor's vectors of `width` neighbours, along the depth or along the lines, are aligned and whole.
+bool is_in_vectors(const compile::Primitive& primitive, const Contraction& c, bool left, std::int64_t width);
+
 }  // namespace russet::gpu

@@ -1,4 +1,7 @@
 // Which index of a contraction stands for what, operator by operator.
+#include <algorithm>
+#include <initializer_list>
+
 #include "device/gpu/templates/contraction.h"
 #include "device/gpu/templates/text.h"
 
@@ -239,6 +242,15 @@ Contraction convolution(const Primitive& primitive, bool folds_windows) {
   return c;
 }
 
+bool are_multiples(std::int64_t width, std::initializer_list<std::int64_t> numbers) {
+  return std::ranges::all_of(numbers, [&](std::int64_t number) { return number % width == 0; });
+}
+
+/// The innermost elements of an axis, which lie evenly.
+std::int64_t inner_size(const ContractionAxis& axis, std::int64_t extent) {
+  return axis.splits ? axis.sizes[1] : extent;
+}
+
 }  // namespace
 
 Contraction describe_contraction(const Primitive& primitive) {
@@ -308,6 +320,29 @@ std::vector<Contraction> describe_remainders(const Primitive& primitive) {
     }
   }
   return contractions;
+}
+
+bool is_along_depth(const ContractionAxis& step) { return step.strides[2] == 1; }
+
+bool is_in_vectors(const Primitive& primitive, const Contraction& c, bool left, std::int64_t width) {
+  const Operand& operand = primitive.inputs[static_cast<std::size_t>(left ? c.left_input : c.right_input)];
+  const std::int64_t bytes = width * static_cast<std::int64_t>(size_of(operand.access.dtype));
+  const Placed placed = place(operand, false);
+  const ContractionAxis& line = left ? c.left_line : c.right_line;
+  const ContractionAxis& step = left ? c.left_step : c.right_step;
+  const Strides& batch = left ? c.left_batch : c.right_batch;
+  if (!left && !are_multiples(width, {c.right_first})) return false;
+  if (placed.first % width != 0 || placed.region.offset % bytes != 0 || placed.region.scale % bytes != 0) return false;
+  if (!std::ranges::all_of(batch, [&](std::int64_t stride) { return stride % width == 0; })) return false;
+  if (c.window == (left ? WindowSide::left : WindowSide::right) && !are_multiples(width, {c.y_stride, c.x_stride}))
+    return false;
+  const bool along = is_along_depth(step);
+  const ContractionAxis& inner = along ? step : line;
+  const ContractionAxis& outer = along ? line : step;
+  if (inner.strides[2] != 1 || !are_multiples(width, {inner_size(inner, along ? c.depth : left ? c.rows : c.columns)}))
+    return false;
+  if (!are_multiples(width, {inner.strides[0], inner.strides[1]})) return false;
+  return are_multiples(width, {outer.strides[0], outer.strides[1], outer.strides[2]}) && inner.x_strides[1] == 0;
 }
 
 }  // namespace russet::gpu

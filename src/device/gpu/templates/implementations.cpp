@@ -5,7 +5,7 @@ namespace russet::gpu {
 namespace {
 
 constexpr Implementation contractions[] = {{"depthwise", judge_depthwise},
-                                           {"narrow", judge_narrow},
+                                           {"small product", judge_small_product},
                                            {"split product", judge_split_product},
                                            {"tiles", judge_tiles},
                                            {"elements", judge_elements}};

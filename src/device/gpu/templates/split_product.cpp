@@ -1,6 +1,5 @@
 // Launches of float32's products and convolutions on tensor cores.
 #include <algorithm>
-#include <initializer_list>
 
 #include "compile/plan.h"
 #include "device/gpu/emitter/emit.h"
@@ -11,7 +10,6 @@
 namespace russet::gpu {
 namespace {
 
-using compile::Operand;
 using compile::Primitive;
 
 // As in split_product.metal and prelude/cuda/warpgroups.h.
@@ -24,9 +22,6 @@ constexpr std::int64_t line_gap = 4, left_gap = 8, right_gap = 4;
 /// Measured on an H200, which does 100 to 110 TFLOP/s in large products.
 constexpr double tile_rate = 100e12 / 132;  // operations a core and second, in tiles of 128 columns
 constexpr double narrow_share = 0.8;        // of that rate in tiles of 64 columns
-
-/// Of a factor: whether vectors of four elements lie along its depth, else along its lines.
-bool is_along_depth(const ContractionAxis& step) { return step.strides[2] == 1; }
 
 /// Columns of a tile: 64 where 128 would leave more of it empty than it is slower.
 std::int64_t columns_of(std::int64_t columns) {
@@ -155,34 +150,6 @@ KernelPtr make_split_product(const Primitive& primitive, const GpuContext& conte
   return std::make_unique<GpuKernel>(context, std::move(name), std::move(calls), scratch_bytes);
 }
 
-bool are_fours(std::initializer_list<std::int64_t> numbers) {
-  return std::ranges::all_of(numbers, [](std::int64_t number) { return number % 4 == 0; });
-}
-
-/// The innermost elements of an axis, which lie evenly.
-std::int64_t inner_size(const ContractionAxis& axis, std::int64_t extent) {
-  return axis.splits ? axis.sizes[1] : extent;
-}
-
-/// Whether vectors of four neighbours, along the lines or along the depth, are aligned and whole.
-bool is_in_vectors(const Operand& operand, const Contraction& c, bool left) {
-  const Placed placed = place(operand, false);
-  const ContractionAxis& line = left ? c.left_line : c.right_line;
-  const ContractionAxis& step = left ? c.left_step : c.right_step;
-  const Strides& batch = left ? c.left_batch : c.right_batch;
-  if (!left && !are_fours({c.right_first})) return false;
-  if (placed.first % 4 != 0 || placed.region.offset % 16 != 0 || placed.region.scale % 16 != 0) return false;
-  if (!std::ranges::all_of(batch, [](std::int64_t stride) { return stride % 4 == 0; })) return false;
-  if (c.window == (left ? WindowSide::left : WindowSide::right) && !are_fours({c.y_stride, c.x_stride})) return false;
-  const bool along = is_along_depth(step);
-  const ContractionAxis& inner = along ? step : line;
-  const ContractionAxis& outer = along ? line : step;
-  if (inner.strides[2] != 1 || !are_fours({inner_size(inner, along ? c.depth : left ? c.rows : c.columns)}))
-    return false;
-  if (!are_fours({inner.strides[0], inner.strides[1]})) return false;
-  return are_fours({outer.strides[0], outer.strides[1], outer.strides[2]}) && inner.x_strides[1] == 0;
-}
-
 std::string why_no_split_product(const Primitive& primitive) {
   if (primitive.inputs[0].access.dtype != DType::float32) return "it is not float32's";
   if (compile::has_prologue(primitive)) return "a prologue";
@@ -197,8 +164,7 @@ std::string why_no_split_product(const Primitive& primitive) {
     return "an epilogue of a gradient that is computed by remainders";
   }
   for (const Contraction& c : contractions) {
-    if (!is_in_vectors(primitive.inputs[static_cast<std::size_t>(c.left_input)], c, true) ||
-        !is_in_vectors(primitive.inputs[static_cast<std::size_t>(c.right_input)], c, false)) {
+    if (!is_in_vectors(primitive, c, true, 4) || !is_in_vectors(primitive, c, false, 4)) {
       return "operands that are not read in vectors";
     }
   }

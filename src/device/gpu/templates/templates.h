@@ -8,6 +8,10 @@ namespace russet::gpu {
 Verdict judge_split_product(const compile::Primitive& primitive, const GpuContext& context);
 /// Whether that is faster on such a GPU than a library that does `library_rate` operations of float32 a second.
 bool prefers_split_product(const compile::Primitive& primitive, const Properties& properties, double library_rate);
+/// Whether a contraction has so little work that what a library does around it takes longer: a small product, or a
+/// convolution of few channels, which it would pad.
+bool is_small_product(const compile::Primitive& primitive);
+Verdict judge_small_product(const compile::Primitive& primitive, const GpuContext& context);
 /// Contractions of floating types by tiles, each through threadgroup memory and the matrices of simdgroups.
 Verdict judge_tiles(const compile::Primitive& primitive, const GpuContext& context);
 /// Whether a convolution, or a gradient of one, is of the kind that judge_depthwise() takes if its operands lie well: a
@@ -15,10 +19,6 @@ Verdict judge_tiles(const compile::Primitive& primitive, const GpuContext& conte
 bool is_depthwise(const compile::Primitive& primitive);
 /// Depthwise convolutions and their gradients, where neighbouring channels lie side by side.
 Verdict judge_depthwise(const compile::Primitive& primitive, const GpuContext& context);
-/// Whether a convolution, or a gradient of one, has so few channels that a matrix of it is small, and so little work
-/// that tensor cores would not make up for what they leave empty.
-bool is_narrow(const compile::Primitive& primitive);
-Verdict judge_narrow(const compile::Primitive& primitive, const GpuContext& context);
 /// Contractions of any type, an element (or a part of its sum) a thread: integers, groups of few channels, a few rows
 /// or columns.
 Verdict judge_elements(const compile::Primitive& primitive, const GpuContext& context);

@@ -15,10 +15,10 @@ std::string to_string(const StoredMatrix& matrix) {
 /// All that an answer depends on.
 std::string to_string(const MatmulQuestion& question) {
   const ColumnMajorProduct& product = question.product;
-  return fmt::format("{} to {}: {}, {}, {}, {} times, aligned to {}{}", name_of(question.factors),
+  return fmt::format("{} to {}: {}, {}, {}, {} times, aligned to {}{}{}", name_of(question.factors),
                      name_of(question.result), to_string(product.first), to_string(product.second),
                      to_string(product.result), product.batches, question.alignment,
-                     question.has_bias ? ", with a bias" : "");
+                     question.tail.bias ? ", with a bias" : "", question.tail.relu ? ", relu" : "");
 }
 
 }  // namespace

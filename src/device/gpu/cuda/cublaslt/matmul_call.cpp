@@ -67,7 +67,7 @@ MatmulCall::MatmulCall(cublasLtHandle_t handle, const MatmulQuestion& question)
       first_(layout_of(question.product.first, question.factors, question.product.batches)),
       second_(layout_of(question.product.second, question.factors, question.product.batches)),
       result_(layout_of(question.product.result, question.result, question.product.batches)),
-      has_bias_(question.has_bias) {
+      has_bias_(question.tail.bias) {
   cublasLtMatmulDescOpaque_t* made = nullptr;
   check(cublaslt().matmul_desc_create(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describing a product");
   matmul_.reset(made);
@@ -75,7 +75,7 @@ MatmulCall::MatmulCall(cublasLtHandle_t handle, const MatmulQuestion& question)
   set(CUBLASLT_MATMUL_DESC_TRANSA, operation_of(question.product.first));
   set(CUBLASLT_MATMUL_DESC_TRANSB, operation_of(question.product.second));
   if (has_bias_) {
-    set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, question.tail.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS);
     set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type_of(question.result));
   }
   cublasLtMatmulHeuristicResult_t found{};

@@ -142,7 +142,7 @@ CudnnDescriptor pointwise_of(const CudnnDescriptor& x, const CudnnDescriptor* ot
 /// The convolution, and what comes after it in the order that cuDNN's engines know.
 std::vector<CudnnDescriptor> operations_of(const ConvolutionQuestion& question, std::vector<CudnnDescriptor>& parts) {
   const Primitive& convolution = question.convolution;
-  const ConvolutionTail& tail = question.tail;
+  const LibraryTail& tail = question.tail;
   int left = int{tail.residual} + int{tail.bias} + int{tail.relu};
   std::int64_t between = first_between;
   Operand inner = convolution.output;

@@ -30,7 +30,6 @@ bool has_single_pixels(const compile::Primitive& convolution) {
 std::string why_no_convolution(const compile::Primitive& primitive) {
   if (std::string reason = why_not_asked(primitive); !reason.empty()) return reason;
   if (primitive.op == ops::Op::matmul) return "it is no convolution";
-  if (gpu::is_narrow(primitive)) return "our own kernels for few channels are faster";
   if (gpu::is_depthwise(primitive)) return "our own depthwise kernels are faster";
   const bool is_float32 = primitive.inputs[0].access.dtype == DType::float32;
   if (is_pointwise(primitive) && (is_float32 || has_single_pixels(primitive))) return "a product is faster";
@@ -40,7 +39,7 @@ std::string why_no_convolution(const compile::Primitive& primitive) {
 }  // namespace
 
 gpu::Verdict Convolutions::judge(const compile::Primitive& whole, const gpu::GpuContext& context) const {
-  const std::optional<ConvolutionEpilogue> epilogue = convolution_epilogue(whole);
+  const std::optional<LibraryEpilogue> epilogue = library_epilogue(whole);
   compile::Primitive bare;
   if (epilogue) bare = without_epilogue(whole);
   const compile::Primitive& primitive = epilogue ? bare : whole;
@@ -54,7 +53,7 @@ gpu::Verdict Convolutions::judge(const compile::Primitive& whole, const gpu::Gpu
   }
   std::vector<gpu::Region> regions = regions_of(primitive);
   if (epilogue) regions.insert(regions.end(), epilogue->regions.begin(), epilogue->regions.end());
-  const ConvolutionQuestion question{primitive, epilogue ? epilogue->tail : ConvolutionTail{}, alignment_of(regions)};
+  const ConvolutionQuestion question{primitive, epilogue ? epilogue->tail : LibraryTail{}, alignment_of(regions)};
   return answer(question, std::move(regions), context);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 // Convolutions: what cuDNN is asked, without cuDNN: so that a plan can be made where there is none.
-#include "device/gpu/cuda/planning/convolution_epilogue.h"
+#include "device/gpu/cuda/planning/library_epilogue.h"
 #include "device/gpu/vendor_library.h"
 
 namespace russet::cuda {
@@ -9,7 +9,7 @@ namespace russet::cuda {
 /// all addresses, in bytes.
 struct ConvolutionQuestion {
   const compile::Primitive& convolution;
-  ConvolutionTail tail;
+  LibraryTail tail;
   std::uint32_t alignment = 16;
 };
 

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "compile/layouts.h"
-#include "device/gpu/cuda/planning/bias.h"
 #include "device/gpu/cuda/planning/questions.h"
 #include "device/gpu/templates/templates.h"
 
@@ -34,9 +33,9 @@ std::optional<Strides> with_even_batches(const compile::Operand& matrix) {
 }  // namespace
 
 gpu::Verdict Products::judge(const compile::Primitive& whole, const gpu::GpuContext& context) const {
-  const std::optional<gpu::Region> bias = bias_of(whole);
-  const compile::Primitive bare = bias ? without_epilogue(whole) : compile::Primitive{};
-  const compile::Primitive& primitive = bias ? bare : whole;
+  const std::optional<LibraryEpilogue> epilogue = library_epilogue(whole);
+  const compile::Primitive bare = epilogue ? without_epilogue(whole) : compile::Primitive{};
+  const compile::Primitive& primitive = epilogue ? bare : whole;
   if (std::string reason = why_not_asked(primitive); !reason.empty()) return gpu::decline(reason);
   constexpr double float32_rate = 47e12;  // of cuBLAS on an H200: 41 to 51
   if (gpu::prefers_split_product(primitive, context.properties, float32_rate)) return gpu::decline(faster_product);
@@ -45,11 +44,11 @@ gpu::Verdict Products::judge(const compile::Primitive& whole, const gpu::GpuCont
   if (!product) return gpu::decline("strides, windows or batches that are not a product's");
   std::vector<gpu::Region> regions = regions_of(primitive);
   if (regions.empty()) return gpu::decline("an operand that lies backwards");
-  if (bias && (!product->swapped || product->batches > 1)) return gpu::decline("a bias of another kind of product");
+  if (epilogue && (!product->swapped || product->batches > 1)) return gpu::decline("a bias of another kind of product");
   if ((product->swapped ? contraction.right_input : contraction.left_input) == 1) std::swap(regions[0], regions[1]);
-  if (bias) regions.push_back(*bias);
+  if (epilogue) regions.push_back(epilogue->regions.front());
   const MatmulQuestion question{*product, primitive.inputs[0].access.dtype, primitive.output.access.dtype,
-                                alignment_of(regions), bias.has_value()};
+                                alignment_of(regions), epilogue ? epilogue->tail : LibraryTail{}};
   return answer(question, std::move(regions), context);
 }
 

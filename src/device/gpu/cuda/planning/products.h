@@ -1,6 +1,7 @@
 #pragma once
 // Products: what cuBLASLt is asked, without cuBLASLt: so that a plan can be made where there is none.
 #include "device/gpu/cuda/planning/column_major.h"
+#include "device/gpu/cuda/planning/library_epilogue.h"
 #include "device/gpu/vendor_library.h"
 
 namespace russet::cuda {
@@ -10,10 +11,10 @@ struct MatmulQuestion {
   ColumnMajorProduct product;
   DType factors = DType::float32, result = DType::float32;
   std::uint32_t alignment = 16;
-  bool has_bias = false;  // of each column of a row-major result: a further region, behind that of the result
+  LibraryTail tail{};  // of a row-major result; the bias is a further region, behind that of the result
 };
 
-/// Products of matrices, with a bias or without, and in float32 convolutions of one pixel.
+/// Products of matrices, with a bias and relu or without, and in float32 convolutions of one pixel.
 class Products : public gpu::VendorLibrary {
  public:
   const char* name() const final { return "cublaslt"; }

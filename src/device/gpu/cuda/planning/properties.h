@@ -25,7 +25,6 @@ inline gpu::Properties properties_of(const Chip& chip) {
   properties.most_shared_bytes = most_shared_bytes;
   properties.has_fragments = true;
   properties.has_warpgroups = chip.family == "sm_90";
-  properties.takes_narrow = true;
   properties.row_elements = 32;
   properties.kept_values = 128;
   return properties;

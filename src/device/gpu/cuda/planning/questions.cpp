@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "compile/plan.h"
+#include "device/gpu/templates/templates.h"
 #include "device/gpu/templates/text.h"
 #include "ops/table.h"
 
@@ -29,6 +30,7 @@ std::string why_not_asked(const Primitive& primitive) {
   const DType result = primitive.output.access.dtype;
   if (result != factors && (result != DType::float32 || primitive.op != Op::matmul)) return "the result's type";
   if (compile::operations_of(compile::Step(primitive)) < fewest_operations) return "too little work";
+  if (gpu::is_small_product(primitive)) return "our own kernel for little work is faster";
   return "";
 }
 

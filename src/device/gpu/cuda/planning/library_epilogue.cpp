@@ -1,4 +1,4 @@
-#include "device/gpu/cuda/planning/convolution_epilogue.h"
+#include "device/gpu/cuda/planning/library_epilogue.h"
 
 #include <algorithm>
 
@@ -13,13 +13,16 @@ using compile::Primitive;
 using ops::Op;
 using Kind = Instruction::Kind;
 
-/// An epilogue's code, read from its end to the convolution's result.
+/// An epilogue's code, read from its end to the contraction's result.
 class Chain {
  public:
-  explicit Chain(const Primitive& convolution)
-      : group_(convolution.epilogue), output_(convolution.output), at_(code().back().inputs[0]) {}
+  explicit Chain(const Primitive& contraction)
+      : group_(contraction.epilogue),
+        output_(contraction.output),
+        is_product_(contraction.op == Op::matmul),
+        at_(code().back().inputs[0]) {}
 
-  /// Whether it is the code of a ConvolutionEpilogue and nothing else.
+  /// Whether it is the code of a LibraryEpilogue and nothing else.
   bool read() {
     relu_ = back_over(Op::maximum, [](const Instruction& in) { return in.kind == Kind::constant && is_zero(in); });
     while (back_over(Op::add, [this](const Instruction& in) { return takes(in); })) {
@@ -29,8 +32,8 @@ class Chain {
     return code().back().kind == Kind::store && is_result && bias_ != nullptr && read_ + 2 == code().size();
   }
 
-  std::optional<ConvolutionEpilogue> epilogue() const {
-    ConvolutionEpilogue epilogue{{true, residual_ != nullptr, relu_}, {}};
+  std::optional<LibraryEpilogue> epilogue() const {
+    LibraryEpilogue epilogue{{true, residual_ != nullptr, relu_}, {}};
     for (const Access* access : {bias_, residual_}) {
       if (access == nullptr) continue;
       const gpu::Placed placed = gpu::place(*access, group_.space, false);
@@ -67,14 +70,22 @@ class Chain {
     const auto lies = [&](const Strides& strides) {
       return compile::same_strides(group_.space, access.strides, strides);
     };
-    const Access*& place = lies({0, 1, 0, 0}) ? bias_ : residual_;
-    if (place != nullptr || (&place == &residual_ && !lies(output_.access.strides))) return false;
+    const Access*& place = lies(strides_of_bias()) ? bias_ : residual_;
+    if (place != nullptr) return false;
+    if (&place == &residual_ && (is_product_ || !lies(output_.access.strides))) return false;
     place = &access;
     return true;
   }
 
+  Strides strides_of_bias() const {
+    Strides strides = Strides::filled(group_.space.rank(), 0);
+    strides[is_product_ ? group_.space.rank() - 1 : 1] = 1;
+    return strides;
+  }
+
   const compile::Group& group_;
   const compile::Operand& output_;
+  bool is_product_;
   std::int16_t at_;       // of the instruction that is read next
   std::size_t read_ = 0;  // instructions
   bool relu_ = false;
@@ -84,13 +95,12 @@ class Chain {
 
 }  // namespace
 
-std::optional<ConvolutionEpilogue> convolution_epilogue(const Primitive& convolution) {
-  const compile::Group& group = convolution.epilogue;
+std::optional<LibraryEpilogue> library_epilogue(const Primitive& contraction) {
+  const compile::Group& group = contraction.epilogue;
   const bool is_elementwise = group.kind == compile::Group::Kind::elementwise && !group.code.empty();
-  if (convolution.op != Op::convolution || !is_elementwise || group.space != convolution.output.sizes) {
-    return std::nullopt;
-  }
-  Chain chain(convolution);
+  const bool takes_one = contraction.op == Op::convolution || contraction.op == Op::matmul;
+  if (!takes_one || !is_elementwise || group.space != contraction.output.sizes) return std::nullopt;
+  Chain chain(contraction);
   return chain.read() ? chain.epilogue() : std::nullopt;
 }
 
