@@ -165,6 +165,7 @@ def main():
     parser.add_argument("--serve", action="store_true")
     arguments = parser.parse_args()
     torch.manual_seed(0)
+    torch.backends.cudnn.allow_tf32 = False  # by default its convolutions of float32 are of TF32
     if arguments.probe:
         answer(arguments.serve, lambda: probe(arguments.device))
         return
