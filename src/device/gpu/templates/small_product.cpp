@@ -96,7 +96,8 @@ class Writer {
   /// Fragments of a tile side by side.
   std::int64_t across() const { return sharing_.columns / 8; }
 
-  /// In threadgroup memory: 32 KiB and as much again as is shared, at most.
+  /// In threadgroup memory, of which there are 48 KiB: sums take 8, steps at most 24, fragments at most 24 where they
+  /// are shared, and then there are few steps.
   std::vector<Piece::Array> arrays() const {
     const std::int64_t round = sharing_.slices * sharing_.ahead * side;
     const std::int64_t depth =
