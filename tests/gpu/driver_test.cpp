@@ -110,9 +110,8 @@ class LazyQueue final : public Queue {
   void begin() override { EXPECT_TRUE(launches_.empty()); }
   void encode(const Launch& launch) override { launches_.emplace_back(launch.buffers.begin(), launch.buffers.end()); }
   void barrier() override { ++talk_.barriers; }
-  std::shared_ptr<const Encoded> encoded() const override {
-    return talk_.keeps_launches ? std::make_shared<const Kept>(launches_) : nullptr;
-  }
+  bool keeps_launches() const override { return talk_.keeps_launches; }
+  std::shared_ptr<const Encoded> encoded() const override { return std::make_shared<const Kept>(launches_); }
   void repeat(std::shared_ptr<const Encoded> encoded) override {
     EXPECT_TRUE(launches_.empty());
     ++talk_.repeats;

@@ -25,6 +25,7 @@ class StreamQueue final : public gpu::Queue {
   void encode(const gpu::Launch& launch) override;
   /// Graphs order launches by what they touch, and a stream's never overlap.
   void barrier() override {}
+  bool keeps_launches() const override { return true; }
   std::shared_ptr<const gpu::Encoded> encoded() const override;
   void repeat(std::shared_ptr<const gpu::Encoded> encoded) override;
   std::unique_ptr<gpu::Submission> submit() override;

@@ -166,6 +166,7 @@ class BackendDriver final : public Driver {
 
   bool repeat(const runtime::PlanRun& run) override {
     const std::lock_guard lock(mutex_);
+    if (!timeline_->keeps_launches()) return false;
     const Recording* const recording = runs_.find(run);
     if (recording == nullptr || !timeline_->repeat(*recording)) {
       timeline_->start_recording();
@@ -177,7 +178,7 @@ class BackendDriver final : public Driver {
 
   void remember(const runtime::PlanRun& run) override {
     const std::lock_guard lock(mutex_);
-    if (!runs_.note(run)) return;
+    if (!timeline_->keeps_launches() || !runs_.note(run)) return;
     if (std::optional<Recording> recording = timeline_->recording()) runs_.keep(run, std::move(*recording));
   }
 

@@ -39,7 +39,9 @@ class Queue {
   virtual void begin() = 0;
   virtual void encode(const Launch& launch) = 0;
   virtual void barrier() = 0;
-  /// The launches that were encoded since begin(); nullptr from a queue that does not keep them.
+  /// Whether it can encode launches again.
+  virtual bool keeps_launches() const { return false; }
+  /// The launches that were encoded since begin(), of a queue that keeps them.
   virtual std::shared_ptr<const Encoded> encoded() const { return nullptr; }
   /// Encodes these, first of all since begin().
   virtual void repeat(std::shared_ptr<const Encoded> /*encoded*/) {}

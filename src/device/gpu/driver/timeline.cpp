@@ -66,7 +66,6 @@ void Timeline::start_recording() {
 std::optional<Recording> Timeline::recording() const {
   if (!open_ || recorded_ != submissions_) return std::nullopt;
   Recording recording{queue_->encoded(), {}, {}, open_->launches};
-  if (recording.encoded == nullptr) return std::nullopt;
   for (const Binding& binding : recording.encoded->bindings()) {
     if (binding.writes) recording.writes.add(range_of(binding));
     if (reads(binding)) recording.reads.add(range_of(binding));

@@ -40,12 +40,13 @@ class Timeline {
   /// work left undefined.
   void launch(const Launch& launch);
   void barrier();
+  /// Whether launches can be repeated.
+  bool keeps_launches() const { return queue_->keeps_launches(); }
   /// Launches all of that. Says whether it did: not while launches wait to be submitted, or something is lost.
   bool repeat(const Recording& recording);
   /// What is launched from now on is for recording().
   void start_recording();
-  /// What was launched since then, if all of it is what the next submission launches; nothing if not, or if the queue
-  /// does not keep launches.
+  /// What was launched since then, if all of it is what the next submission launches.
   std::optional<Recording> recording() const;
   /// Has the queue copy to the GPU's memory, in the order of the launches. Says whether it does; otherwise the host
   /// waits for the range and copies.

@@ -45,22 +45,6 @@ struct Place {
   bool inside;
 };
 
-// Places in threadgroup memory, member by member: between their members lies memory that nothing writes.
-template <class P>
-void put_place(threadgroup P& to, thread const P& from) {
-  to.offset = from.offset;
-  to.y = from.y;
-  to.x = from.x;
-  to.inside = from.inside;
-}
-template <class P>
-void take_place(thread P& to, threadgroup const P& from) {
-  to.offset = from.offset;
-  to.y = from.y;
-  to.x = from.x;
-  to.inside = from.inside;
-}
-
 /// Offset is int where all elements are within 2^31, else long.
 template <class Offset, bool SPLITS, bool WINDOWED>
 void find_place(thread Place<Offset>& place, constant Axis& axis, uint index, uint limit) {

@@ -10,6 +10,22 @@
 
 enum : uint { small_simdgroups = 8, small_threads = small_simdgroups * 32 };
 
+// Places in threadgroup memory, member by member: between their members lies memory that nothing writes.
+template <class P>
+void put_place(threadgroup P& to, thread const P& from) {
+  to.offset = from.offset;
+  to.y = from.y;
+  to.x = from.x;
+  to.inside = from.inside;
+}
+template <class P>
+void take_place(thread P& to, threadgroup const P& from) {
+  to.offset = from.offset;
+  to.y = from.y;
+  to.x = from.x;
+  to.inside = from.inside;
+}
+
 /// Four steps of a line in a lane's registers, and a slice of the depth: two lines of the left factor, 8 rows apart, and
 /// ACROSS of the right one, 8 columns apart. Steps and lines of the lanes are those of fragments.metal.
 template <class T>
