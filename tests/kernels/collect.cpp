@@ -1,13 +1,15 @@
 #include "kernels/collect.h"
 
+#include <russet/chips.h>
+#include <russet/error.h>
 #include <russet/models.h>
-#include <russet/runtime.h>
 #include <russet/train/workload.h>
 
 #include <set>
 
 #include "autograd/tape.h"
 #include "conformance/cases.h"
+#include "device/gpu/cuda/planning/properties.h"
 #include "device/gpu/gpu_kernel.h"
 #include "device/gpu/planning.h"
 #include "device/gpu/target.h"
@@ -20,23 +22,45 @@ namespace {
 const Device null{DeviceType::null};
 
 /// An Apple9 GPU: in that family products of different shapes share their launches.
-constexpr std::string_view chip = "m3-max";
+constexpr std::string_view apple_chip = "m3-max";
+constexpr std::string_view nvidia_chip = "h200";
 
-gpu::Driver& planning_driver() {
-  static const std::unique_ptr<gpu::Driver> driver = gpu::make_mps_planner(chip);
-  return *driver;
+/// A driver that plans, and what kernels are made with for it.
+class Planner {
+ public:
+  explicit Planner(gpu::Driver& driver) : driver_(driver), library_(driver), stream_(driver) {}
+  const compile::Target& target() const { return driver_.target(); }
+  const gpu::GpuContext& context() const { return context_; }
+
+ private:
+  gpu::Driver& driver_;
+  gpu::Library library_;
+  gpu::Stream stream_;
+  gpu::GpuContext context_{library_, stream_, driver_.gpu_properties()};
+};
+
+gpu::Driver& registered_planner(DeviceType device, std::string_view chip) {
+  return dynamic_cast<gpu::Driver&>(runtime::require_planner(Device(device), chip));
 }
 
-const gpu::GpuContext& context() {
-  static gpu::Library library(planning_driver());
-  static gpu::Stream stream(planning_driver());
-  static const gpu::GpuContext context{library, stream, planning_driver().gpu_properties()};
-  return context;
+const Planner& planner_of(Gpu gpu) {
+  static const Planner apple(registered_planner(DeviceType::mps, apple_chip));
+  static const Planner nvidia(registered_planner(DeviceType::cuda, nvidia_chip));
+  static const std::unique_ptr<gpu::Driver> alone =
+      gpu::make_planning_driver(DeviceType::cuda, cuda::properties_of(chip_of(nvidia_chip, DeviceType::cuda)));
+  static const Planner nvidia_without_libraries(*alone);
+  switch (gpu) {
+    case Gpu::apple: return apple;
+    case Gpu::nvidia: return nvidia;
+    case Gpu::nvidia_without_libraries: return nvidia_without_libraries;
+  }
+  throw InternalError("no such GPU");
 }
 
 /// Functions in the order in which they were met, each once.
 class Collection {
  public:
+  explicit Collection(const Planner& planner) : planner_(planner) {}
   void add(const compile::Kernel& kernel) {
     std::vector<gpu::FunctionPtr> found;
     gpu::collect_functions(kernel, found);
@@ -44,7 +68,8 @@ class Collection {
     add_cut_forms(kernel);
   }
   void add(gpu::FunctionPtr function) {
-    if (seen_.insert(function.get()).second) functions_.push_back(std::move(function));
+    if (function->source().text.empty()) return;  // a library's
+    if (seen_.insert(function->name()).second) functions_.push_back(std::move(function));
   }
   std::vector<gpu::FunctionPtr> take() { return std::move(functions_); }
 
@@ -54,20 +79,21 @@ class Collection {
     const auto* const gpu = dynamic_cast<const gpu::GpuKernel*>(&kernel);
     if (gpu == nullptr) return;
     for (const gpu::Call& call : gpu->calls()) {
-      if (call.piece != nullptr && !call.piece->shares) add(gpu::shared_call({call}, context()).function);
+      if (call.piece != nullptr && !call.piece->shares) add(gpu::shared_call({call}, planner_.context()).function);
     }
   }
 
-  std::set<const gpu::Function*> seen_;
+  const Planner& planner_;
+  std::set<std::string, std::less<>> seen_;
   std::vector<gpu::FunctionPtr> functions_;
 };
 
 /// What `work` makes the null device plan.
 template <class Work>
-std::vector<gpu::FunctionPtr> functions_of_plans(const Work& work) {
-  plan_null_as(Device(DeviceType::mps), chip);
-  Collection collection;
+std::vector<gpu::FunctionPtr> functions_of_plans(Gpu gpu, const Work& work) {
+  Collection collection(planner_of(gpu));
   runtime::Engine& engine = runtime::engine_of(null);
+  engine.set_target(planner_of(gpu).target());
   engine.set_observer([&](const compile::Plan& plan) {
     for (const auto& kernel : plan.kernels) collection.add(*kernel);
   });
@@ -93,8 +119,8 @@ void apply(const ops::OpRow& row, const conformance::Sample& sample, DType dtype
 
 }  // namespace
 
-std::vector<gpu::FunctionPtr> functions_of_models() {
-  return functions_of_plans([] {
+std::vector<gpu::FunctionPtr> functions_of_models(Gpu gpu) {
+  return functions_of_plans(gpu, [] {
     for (const std::string& model : models::list_models()) {
       for (const DType precision : {DType::float32, DType::bfloat16}) {
         train::Workload workload = train::benchmark_workload(model);
@@ -108,8 +134,8 @@ std::vector<gpu::FunctionPtr> functions_of_models() {
   });
 }
 
-std::vector<gpu::FunctionPtr> functions_of_primitives() {
-  return functions_of_plans([] {
+std::vector<gpu::FunctionPtr> functions_of_primitives(Gpu gpu) {
+  return functions_of_plans(gpu, [] {
     for (const ops::OpRow& row : ops::table()) {
       for (int type = 0; type < dtype_count; ++type) {
         const auto dtype = static_cast<DType>(type);
@@ -122,21 +148,28 @@ std::vector<gpu::FunctionPtr> functions_of_primitives() {
   });
 }
 
-std::vector<gpu::FunctionPtr> functions_of_random_groups() {
-  Collection collection;
+std::vector<gpu::FunctionPtr> functions_of_random_groups(Gpu gpu) {
+  const Planner& planner = planner_of(gpu);
+  Collection collection(planner);
   constexpr unsigned groups = 120;
   for (unsigned seed = 0; seed < groups; ++seed) {
-    collection.add(*planning_driver().target().compile(test::Fuzzer(seed / 20 * 1000 + seed % 20, false).make().group));
+    collection.add(*planner.target().compile(test::Fuzzer(seed / 20 * 1000 + seed % 20, false).make().group));
   }
   return collection.take();
 }
 
-std::vector<gpu::FunctionPtr> all_functions() {
-  Collection collection;
-  for (const auto& functions : {functions_of_models(), functions_of_primitives(), functions_of_random_groups()}) {
-    for (const gpu::FunctionPtr& function : functions) collection.add(function);
+std::vector<gpu::FunctionPtr> all_functions(std::initializer_list<Gpu> gpus) {
+  std::set<std::string, std::less<>> seen;
+  std::vector<gpu::FunctionPtr> all;
+  for (const Gpu gpu : gpus) {
+    for (const auto& functions :
+         {functions_of_models(gpu), functions_of_primitives(gpu), functions_of_random_groups(gpu)}) {
+      for (const gpu::FunctionPtr& function : functions) {
+        if (seen.insert(function->name()).second) all.push_back(function);
+      }
+    }
   }
-  return collection.take();
+  return all;
 }
 
 }  // namespace russet::kernels

@@ -22,7 +22,8 @@ std::string nvrtc_missing() {
   }
 }
 
-cuda::Cubin compile_for_cuda(const gpu::CompilationUnit& unit) { return cuda::compile(unit, capability); }
+cuda::Cubin compile_for_cuda(const gpu::CompilationUnit& unit) { return compile_for_cuda(cuda::source_of(unit)); }
+cuda::Cubin compile_for_cuda(const std::string& source) { return cuda::compile(source, capability); }
 
 }  // namespace russet::kernels
 
@@ -32,6 +33,7 @@ namespace russet::kernels {
 
 std::string nvrtc_missing() { return "CUDA's headers were not there when russet was built"; }
 cuda::Cubin compile_for_cuda(const gpu::CompilationUnit&) { throw std::runtime_error(nvrtc_missing()); }
+cuda::Cubin compile_for_cuda(const std::string&) { throw std::runtime_error(nvrtc_missing()); }
 
 }  // namespace russet::kernels
 

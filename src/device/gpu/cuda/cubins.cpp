@@ -24,7 +24,7 @@ std::string seal_of(std::string_view code) { return base::digest_name(code, "cub
 
 std::string compiled(const gpu::CompilationUnit& unit, int capability) {
   try {
-    return compile(unit, capability).code;
+    return compile(source_of(unit), capability).code;
   } catch (const CompileError& error) {
     throw DeviceError(fmt::format("cuda: NVRTC refuses the kernels {}: {}", gpu::names_of(unit), error.what()));
   }

@@ -151,8 +151,8 @@ std::string compiler_name(int capability) {
   return name;
 }
 
-Cubin compile(const gpu::CompilationUnit& unit, int capability) {
-  return Program(source_of(unit)).compile(options_for(capability));
+Cubin compile(const std::string& source, int capability) {
+  return Program(source).compile(options_for(capability));
 }
 
 }  // namespace russet::cuda

@@ -22,8 +22,8 @@ std::string source_of(const gpu::CompilationUnit& unit);
 /// What, besides the text, the machine code depends on: version, prelude, options. Throws DeviceError if there is no
 /// NVRTC.
 std::string compiler_name(int capability);
-/// A unit as machine code for GPUs of a compute capability (90 is 9.0). Throws CompileError, and DeviceError if there
+/// A source as machine code for GPUs of a compute capability (90 is 9.0). Throws CompileError, and DeviceError if there
 /// is no NVRTC. Thread-safe.
-Cubin compile(const gpu::CompilationUnit& unit, int capability);
+Cubin compile(const std::string& source, int capability);
 
 }  // namespace russet::cuda
