@@ -13,7 +13,7 @@ namespace russet::kernels {
 namespace {
 
 const std::vector<gpu::FunctionPtr>& functions() {
-  static const std::vector<gpu::FunctionPtr> all = all_functions({Gpu::apple});
+  static const std::vector<gpu::FunctionPtr> all = all_functions({Gpu::apple, Gpu::nvidia, Gpu::nvidia_without_libraries});
   return all;
 }
 

@@ -306,7 +306,7 @@ void attend_fragments(thread const AttentionPointers<T>& at, thread Rules& rules
   }
   LeftFragment queries[Blocks::steps];
   load_left_rows<Blocks>(queries, later, query, place.first, values.rows, values.width, self);
-  AttendedRows<Blocks> rows;
+  AttendedRows<Blocks> rows = {};
   UNROLL for (uint j = 0; j < Blocks::width / 8; ++j) clear_fragment(rows.sums[j]);
   UNROLL for (uint i = 0; i < 2u; ++i) {
     rows.largest[i] = -INFINITY;
@@ -540,7 +540,7 @@ void key_value_gradient_fragments(thread const AttentionPointers<T>& at, thread 
     value.start(at.value, values.value, place.batch);
     load_left_rows<Blocks>(value_rows, later, value, place.first, values.columns, values.values, self);
   }
-  KeyValueSums<Blocks> sums;
+  KeyValueSums<Blocks> sums = {};
   UNROLL for (uint j = 0; j < Blocks::width / 8; ++j) {
     clear_fragment(sums.key[j]);
     clear_fragment(sums.value[j]);

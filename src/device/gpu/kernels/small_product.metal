@@ -162,8 +162,8 @@ void small_product(thread LeftSource& left_source, thread RightSource& right_sou
   const uint lane_id = thread_id % 32u;
   const uint first_row = row_tile * (tiles * 16u);
   const uint first_column = column_tile * width;
-  SmallFactor<T, Left, LEFT_WIDTH, Left::splits_steps != 0> left;
-  SmallFactor<T, Right, RIGHT_WIDTH, false> right;
+  SmallFactor<T, Left, LEFT_WIDTH, Left::splits_steps != 0> left = {};
+  SmallFactor<T, Right, RIGHT_WIDTH, false> right = {};
   start_sides(left.side, right.side, left_source, right_source, values, batch);
   left.steps = steps;
   left.begin = right.begin = split * values.chunk;

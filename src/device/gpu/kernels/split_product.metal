@@ -76,8 +76,8 @@ inline float low_part(float x) { return as_type<float>(as_type<uint>(x - high_pa
 /// then nobody uses the memory any more. The other threads are done.
 template <uint BYTES, class Left, class Right, class Tile>
 void multiply_slices(thread Tile& tile, threadgroup float* memory, uint thread_id) {
-  Left left;
-  Right right;
+  Left left = {};
+  Right right = {};
   float sums[Right::lines / 2];
   for (uint i = 0; i < Right::lines / 2u; ++i) sums[i] = 0.0f;
   threadgroup float* const right_memory = memory + Left::floats;
