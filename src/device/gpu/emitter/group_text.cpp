@@ -397,6 +397,7 @@ std::string GroupText::load(int position) const {
   if (!is_full(in)) return loaded(in.dtype, fmt::format("{}[{}]", pointer, offset_of(in.access, false)));
   const std::string offset = offset_of(in.access, true);
   if (is_vector(in.access)) return fmt::format("x{}[k]", position);
+  if (loads_ahead_ && walk_.width == 1) return loaded(in.dtype, fmt::format("l{}[ahead]", position));
   return loaded(in.dtype, fmt::format("{}[{}]", pointer, offset));
 }
 
@@ -452,8 +453,19 @@ std::vector<int> GroupText::vector_loads(const Phase& phase) const {
   return positions;
 }
 
+std::vector<int> GroupText::loads_of_items(const Phase& phase) const {
+  if (walk_.width > 1) return vector_loads(phase);
+  std::vector<int> positions;
+  for (const int position : phase.full) {
+    const Instruction& in = at(position);
+    if (in.kind == Kind::load && !is_contraction(in) && is_full(in)) positions.push_back(position);
+  }
+  return positions;
+}
+
 std::string GroupText::vector_type(int position) const {
-  return fmt::format("{}{}", stored_type(at(position).dtype), walk_.width);
+  const std::string_view element = stored_type(at(position).dtype);
+  return walk_.width > 1 ? fmt::format("{}{}", element, walk_.width) : std::string(element);
 }
 
 std::string GroupText::vector_at(int position, bool inner) const {
@@ -505,7 +517,7 @@ int GroupText::items_ahead(const Phase& phase) const {
   constexpr std::size_t wanted = 64;  // bytes a thread
   constexpr std::size_t most = 4;
   std::size_t bytes = 0;
-  for (const int position : vector_loads(phase)) {
+  for (const int position : loads_of_items(phase)) {
     bytes += static_cast<std::size_t>(walk_.width) * size_of(at(position).dtype);
   }
   std::size_t items = 1;
@@ -520,7 +532,7 @@ bool GroupText::is_long(const Phase& phase) {
 
 void GroupText::declare_ahead(const Phase& phase, int items) {
   loads_ahead_ = true;
-  for (const int position : vector_loads(phase)) {
+  for (const int position : loads_of_items(phase)) {
     kernel_.line("{} l{}[{}];", vector_type(position), position, items);
   }
 }
@@ -528,7 +540,7 @@ void GroupText::declare_ahead(const Phase& phase, int items) {
 void GroupText::end_ahead() { loads_ahead_ = false; }
 
 void GroupText::load_ahead(const Phase& phase) {
-  for (const int position : vector_loads(phase)) {
+  for (const int position : loads_of_items(phase)) {
     kernel_.line("l{}[ahead] = {};", position, vector_at(position, true));
   }
 }

@@ -98,6 +98,8 @@ class GroupText {
   bool draws_vectors(const compile::Instruction& in) const;
   /// The positions of a phase's loads of vectors that come with their item, as opposed to before a loop.
   std::vector<int> vector_loads(const Phase& phase) const;
+  /// What is loaded ahead of an item: vectors, or elements where it is one.
+  std::vector<int> loads_of_items(const Phase& phase) const;
   std::string vector_type(int position) const;
   /// A list of what text_of('x'), text_of('y') ... give for the vector's components.
   template <class TextOf>
