@@ -13,7 +13,8 @@ namespace russet::kernels {
 namespace {
 
 const std::vector<gpu::FunctionPtr>& functions() {
-  static const std::vector<gpu::FunctionPtr> all = all_functions({Gpu::apple, Gpu::nvidia, Gpu::nvidia_without_libraries});
+  static const std::vector<gpu::FunctionPtr> all =
+      all_functions({Gpu::apple, Gpu::nvidia, Gpu::nvidia_without_libraries});
   return all;
 }
 
@@ -32,9 +33,9 @@ TEST(Units, EachKernelStatesItsThreads) {
 }
 
 TEST(Units, AreOfEverySource) {
-  for (const auto& [source, count] :
-       {std::pair("models", functions_of_models(Gpu::apple).size()), std::pair("primitives", functions_of_primitives(Gpu::apple).size()),
-        std::pair("random groups", functions_of_random_groups(Gpu::apple).size())}) {
+  for (const auto& [source, count] : {std::pair("models", functions_of_models(Gpu::apple).size()),
+                                      std::pair("primitives", functions_of_primitives(Gpu::apple).size()),
+                                      std::pair("random groups", functions_of_random_groups(Gpu::apple).size())}) {
     fmt::print("{} kernels of {}\n", count, source);
     EXPECT_GT(count, 100U) << source;
   }

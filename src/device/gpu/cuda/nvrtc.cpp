@@ -151,8 +151,6 @@ std::string compiler_name(int capability) {
   return name;
 }
 
-Cubin compile(const std::string& source, int capability) {
-  return Program(source).compile(options_for(capability));
-}
+Cubin compile(const std::string& source, int capability) { return Program(source).compile(options_for(capability)); }
 
 }  // namespace russet::cuda
