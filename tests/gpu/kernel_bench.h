@@ -49,7 +49,8 @@ struct Case {
   /// take, put of rows: every third index is out of range, and nobody checks. Expected: what no index names, zeros
   /// where rows are read.
   bool stray_indices = false;
-  /// Contractions: the axis of the output along which a bias lies that an epilogue adds before relu; -1 for none.
+  /// Contractions and sums of pools: the axis of the output along which a bias lies that an epilogue adds before relu;
+  /// -1 for none.
   int bias_axis = -1;
   /// Matrix products: an epilogue adds up each column of the result.
   bool column_sums = false;

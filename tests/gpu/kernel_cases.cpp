@@ -122,8 +122,16 @@ void add_pools(std::vector<Case>& cases, DType type, const Shape& x, const Windo
   add(Op::max_pool, {x, x}, y);
   add(Op::max_unpool, {x, y}, x);
   if (maxima_only) return;
-  add(Op::sum_pool, {x}, y);
-  add(Op::sum_unpool, {y}, x);
+  if (!is_floating(type)) {
+    add(Op::sum_pool, {x}, y);
+    add(Op::sum_unpool, {y}, x);
+    return;
+  }
+  for (const int bias_axis : {-1, 1}) {
+    one.bias_axis = bias_axis;
+    add(Op::sum_pool, {x}, y);
+    add(Op::sum_unpool, {y}, x);
+  }
 }
 
 Case by_index(Op op, DType type, const Shape& x, const ops::Indexing& indexing, const std::vector<Shape>& index,

@@ -20,7 +20,8 @@ struct ConvolutionShape {
 /// The convolution and both gradients.
 void add_convolutions(std::vector<Case>& cases, DType type, const ConvolutionShape& s, Layout layout);
 
-/// max_pool and max_unpool and, if not `maxima_only`, sum_pool and sum_unpool.
+/// max_pool and max_unpool and, if not `maxima_only`, sum_pool and sum_unpool, of floating types with a bias and relu,
+/// too.
 void add_pools(std::vector<Case>& cases, DType type, const Shape& x, const ops::Window& window, Layout layout,
                bool maxima_only);
 

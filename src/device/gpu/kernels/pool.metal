@@ -78,14 +78,19 @@ Offset pixel_offset(long start, constant long* strides, thread const Pixel& pixe
          Offset(pixel.x) * Offset(strides[3]);
 }
 
-/// Stores results in their tensor. Epilogues are visitors too, which a kernel's own text declares.
-template <class T, class Offset>
+/// Stores results in their tensor, the LARGE one or the small one. Epilogues are visitors too, which a kernel's own text
+/// declares.
+template <class T, class Offset, bool LARGE>
 struct StorePixel {
-  device T* small;
+  device T* result;
   constant PoolValues* values;
 
   void visit(thread const Pixel& pixel, typename SumOf<T>::type sum) const {
-    write_element(small, pixel_offset<Offset>(values->small_start, values->small_strides, pixel), sum);
+    if constexpr (LARGE) {
+      write_element(result, pixel_offset<Offset>(values->large_start, values->large_strides, pixel), sum);
+    } else {
+      write_element(result, pixel_offset<Offset>(values->small_start, values->small_strides, pixel), sum);
+    }
   }
 };
 
@@ -111,9 +116,9 @@ void sum_pool(device const T* large, thread Visitor& visitor, constant PoolValue
   visitor.visit(pixel, sum);
 }
 
-/// Adds each element of `small` to all positions of its window.
-template <class Window, class Offset, class T>
-void sum_unpool(device const T* small, device T* large, constant PoolValues& values, ulong position) {
+/// Gives the visitor what each position receives, if each element of `small` is added to all positions of its window.
+template <class Window, class Offset, class T, class Visitor>
+void sum_unpool(device const T* small, thread Visitor& visitor, constant PoolValues& values, ulong position) {
   typedef typename SumOf<T>::type Sum;
   Pixel pixel;
   find_pixel<1>(pixel, values.large_sizes, values.channels_last != 0, position);
@@ -131,7 +136,7 @@ void sum_unpool(device const T* small, device T* large, constant PoolValues& val
           small, plane + Offset(y) * Offset(values.small_strides[2]) + Offset(x) * Offset(values.small_strides[3]));
     }
   }
-  write_element(large, pixel_offset<Offset>(values.large_start, values.large_strides, pixel), sum);
+  visitor.visit(pixel, sum);
 }
 
 // Searching maxima, a thread has LANES neighbouring channels: one, or two or four of a floating type.

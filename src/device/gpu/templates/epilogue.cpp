@@ -76,10 +76,10 @@ struct VisitedElement {
 VisitedElement visited_element(const Primitive& primitive, std::string_view item) {
   if (ops::row(primitive.op).family == ops::Family::window) {
     return {"PoolValues", "thread const Pixel& pixel", "",
-            fmt::format("(({0}(pixel.image) * {0}(values->product.small_sizes[2]) + {0}(pixel.y)) * "
-                        "{0}(values->product.small_sizes[3]) + {0}(pixel.x)) * {0}(values->product.small_sizes[1]) + "
+            fmt::format("(({0}(pixel.image) * {0}(values->product.{1}_sizes[2]) + {0}(pixel.y)) * "
+                        "{0}(values->product.{1}_sizes[3]) + {0}(pixel.x)) * {0}(values->product.{1}_sizes[1]) + "
                         "{0}(pixel.channel)",
-                        item)};
+                        item, primitive.op == ops::Op::sum_unpool ? "large" : "small")};
   }
   // Pixels come before groups of channels, everything else after batches.
   const bool pixels = primitive.op == ops::Op::convolution || primitive.op == ops::Op::convolution_input;

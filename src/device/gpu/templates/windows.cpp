@@ -58,8 +58,8 @@ class Writer {
     std::vector<Call> calls;
     std::size_t scratch = 0;
     switch (primitive_.op) {
-      case Op::sum_pool: calls.push_back(sum_pool()); break;
-      case Op::sum_unpool: calls.push_back(sum_unpool()); break;
+      case Op::sum_pool: calls.push_back(sums({first(), output(), first()})); break;
+      case Op::sum_unpool: calls.push_back(sums({output(), first(), first()})); break;
       case Op::max_pool: calls.push_back(max_pool()); break;
       default: scratch = max_unpool(calls);
     }
@@ -90,33 +90,27 @@ class Writer {
     return fits ? "int" : "long";
   }
 
-  Call sum_pool() const {
+  /// A thread for each element of the result, `pool`'s large or small one, which a visitor takes.
+  Call sums(const Pool& pool) const {
+    const bool large = primitive_.op == Op::sum_unpool;
     VisitorText visitor;
     if (!primitive_.epilogue.code.empty()) {
       visitor = epilogue_visitor(primitive_, 1);
     } else {
-      visitor.type = fmt::format("StorePixel<{}, {}>", type_of(first()), offset());
+      visitor.type = fmt::format("StorePixel<{}, {}, {}>", type_of(first()), offset(), large);
       visitor.values_type = "PoolValues";
-      visitor.bind(type_of(first()), "small", "small", output_region());
+      visitor.bind(type_of(first()), "result", "result", output_region());
     }
     Piece piece = this->piece();
-    piece.body +=
-        fmt::format("  sum_pool<{}, {}>(large, visitor, {}, position);\n", window(), offset(), visitor.product);
-    piece.arguments = {{type_of(first()), "large"}};
+    piece.body += fmt::format("  {}<{}, {}>(source, visitor, {}, position);\n", ops::row(primitive_.op).name, window(),
+                              offset(), visitor.product);
+    piece.arguments = {{type_of(first()), "source"}};
     add_visitor(piece, visitor);
     std::vector<Region> regions{place(first(), false).region};
     regions.insert(regions.end(), visitor.regions.begin(), visitor.regions.end());
-    Values values = values_of({first(), output(), first()}, {is_channels_last(output()), false});
+    Values values = values_of(pool, {is_channels_last(output()), false});
     values.append(visitor.values);
     return call(std::move(piece), numel(output().sizes), std::move(regions), std::move(values));
-  }
-
-  Call sum_unpool() const {
-    Piece piece = this->piece();
-    piece.body += fmt::format("  sum_unpool<{}, {}>(small, large, values, position);\n", window(), offset());
-    piece.arguments = {{type_of(first()), "small"}, {type_of(output()), "large", true}};
-    return call(std::move(piece), numel(output().sizes), {place(first(), false).region, output_region()},
-                values_of({output(), first(), first()}, {is_channels_last(output()), false}));
   }
 
   /// A piece whose body knows the thread's position in the grid.
@@ -233,7 +227,8 @@ std::string why_no_pool_prologue(const Primitive& primitive) {
 
 Verdict judge_windows(const Primitive& primitive, const GpuContext& context) {
   if (std::string reason = why_no_type(primitive); !reason.empty()) return decline(reason);
-  if (!primitive.epilogue.code.empty() && primitive.op != Op::sum_pool) return decline("it takes no epilogue");
+  const bool sums = primitive.op == Op::sum_pool || primitive.op == Op::sum_unpool;
+  if (!primitive.epilogue.code.empty() && !sums) return decline("it takes no epilogue");
   if (std::string reason = why_no_epilogue(primitive); !reason.empty()) return decline(reason);
   if (std::string reason = why_no_pool_prologue(primitive); !reason.empty()) return decline(reason);
   for (const Operand* operand : {&primitive.inputs[0], &primitive.output}) {
