@@ -160,6 +160,32 @@ TEST_P(ColumnSums, OfTheGradientOfAWeight) {
   EXPECT_EQ(difference(run(device), run(reference), 1e-5), "");
 }
 
+// As in lenet5: tanh's gradient, of which a bias has the sums, follows that of a pool or of a product, and the last
+// pool's gradient comes from a product.
+TEST_P(ColumnSums, OfGradientsOfTanhBehindPoolsAndProducts) {
+  for (const DType type : {DType::float32, DType::float16, DType::bfloat16}) {
+    const auto run = [&](Device on) {
+      restart();
+      const Tensor x = numbers({4, 6, 12, 12}, on, type).requires_grad_();
+      const Tensor v = (numbers({8, 6, 3, 3}, on, type) * 0.2).detach().requires_grad_();
+      const Tensor u = (numbers({8 * 9, 20}, on, type) * 0.2).detach().requires_grad_();
+      const Tensor w = (numbers({20, 10}, on, type) * 0.3).detach().requires_grad_();
+      const Tensor a = numbers({8}, on, type).requires_grad_();
+      const Tensor b = numbers({20}, on, type).requires_grad_();
+      flush();
+      Tensor y;
+      in_one_plan([&] {
+        const Tensor pooled = avg_pool2d(tanh(conv2d(avg_pool2d(tanh(x), 2), v, a, {.padding = 1})), 2);
+        y = matmul(tanh(matmul(pooled.to(DType::float32).flatten(1).to(type), u) + b), w);
+        sum(y * y).backward();
+      });
+      return Results{y, x.grad(), v.grad(), u.grad(), w.grad(), a.grad(), b.grad()};
+    };
+    const double bound = type == DType::float32 ? 1e-5 : type == DType::float16 ? 5e-3 : 4e-2;
+    EXPECT_EQ(difference(run(device), run(reference), bound), "") << name_of(type);
+  }
+}
+
 TEST_P(ColumnSums, DeviationsFromAnyMean) {
   for (const double mean : {0.0, 1e4, -3e3}) {
     for (const auto& [rows, columns] :

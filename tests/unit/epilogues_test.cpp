@@ -107,5 +107,74 @@ TEST(Epilogues, LeaveToReadersWhatFollowsFromTheResult) {
   }
 }
 
+/// A device that has elementwise epilogues, and adds up no columns in them.
+class AddsUpNoColumns final : public PlansAlone {
+ public:
+  bool accepts_epilogue(const compile::Primitive& primitive) const override {
+    return primitive.epilogue.kind == compile::Group::Kind::elementwise;
+  }
+};
+
+/// The gradient g = (a b) h, which a product reads, and the sums of its columns; with `reads_again` those of g h, too.
+compile::Program gradient_and_sums(bool reads_again) {
+  testing::SmallProgram small;
+  const auto add = [&](ops::Op op, const Shape& shape, compile::Inputs inputs, ops::Attributes attributes = {}) {
+    return small.add(op, DType::float32, shape, inputs, std::move(attributes));
+  };
+  const Shape sizes{30, 20};
+  const compile::ValueId h = small.leaf(DType::float32, sizes);
+  const compile::ValueId product =
+      add(ops::Op::matmul, sizes, {small.leaf(DType::float32, {30, 4}), small.leaf(DType::float32, {4, 20})});
+  const compile::ValueId g = add(ops::Op::mul, sizes, {product, h});
+  small.output(add(ops::Op::matmul, sizes, {g, small.leaf(DType::float32, {20, 20})}));
+  small.output(add(ops::Op::sum, {1, 20}, {g}, ops::Axes{1}));
+  if (reads_again) small.output(add(ops::Op::sum, {1, 20}, {add(ops::Op::mul, sizes, {g, h})}, ops::Axes{1}));
+  return small.program;
+}
+
+/// How many products have an epilogue.
+int epilogues_of(const compile::Plan& plan) {
+  return static_cast<int>(std::ranges::count_if(plan.program.steps, [](const compile::Step& step) {
+    const auto* const product = std::get_if<compile::Primitive>(&step);
+    return product != nullptr && !product->epilogue.code.empty();
+  }));
+}
+
+TEST(Epilogues, LeaveSumsThatAreNotTakenToAGroupOfTheirOwn) {
+  const compile::Plan plan = compile::make_plan(gradient_and_sums(false), AddsUpNoColumns());
+  ASSERT_EQ(plan.program.steps.size(), 3U);
+  EXPECT_EQ(epilogues_of(plan), 1);
+  const auto sums = std::ranges::find_if(
+      plan.program.steps, [](const compile::Step& step) { return std::holds_alternative<compile::Group>(step); });
+  ASSERT_NE(sums, plan.program.steps.end());
+  // It reads the gradient alone, and computes nothing of it again.
+  EXPECT_EQ(compile::bytes_of(*sums), (30 * 20 + 20) * sizeof(float)) << to_string(std::get<compile::Group>(*sums));
+}
+
+// What would read both factors of the gradient again moves as much memory as it saves.
+TEST(Epilogues, AreNotSplitFromSumsThatReadAsMuchAgain) {
+  const compile::Plan plan = compile::make_plan(gradient_and_sums(true), AddsUpNoColumns());
+  EXPECT_EQ(plan.program.steps.size(), 3U);
+  EXPECT_EQ(epilogues_of(plan), 0);
+}
+
+// As behind a network's last pool: a product's result gets the pool's type where it is stored.
+TEST(Epilogues, CastWhatAPoolReadsInAnotherShape) {
+  testing::SmallProgram small;
+  const compile::ValueId product =
+      small.add(ops::Op::matmul, DType::bfloat16, {2, 12},
+                {small.leaf(DType::bfloat16, {2, 5}), small.leaf(DType::bfloat16, {5, 12})});
+  const Shape image{2, 3, 2, 2};
+  const compile::ValueId view =
+      small.add(ops::Op::strided, DType::bfloat16, image, {product}, ops::View{contiguous_strides(image), 0, false});
+  const compile::ValueId cast = small.add(ops::Op::cast, DType::float32, image, {view});
+  ops::Window window;
+  window.kernel = window.stride = {2, 2};
+  small.output(small.add(ops::Op::sum_unpool, DType::float32, {2, 3, 4, 4}, {cast}, window));
+  const compile::Plan plan = compile::make_plan(small.program, AddsUpNoColumns());
+  EXPECT_EQ(plan.program.steps.size(), 2U);
+  EXPECT_EQ(epilogues_of(plan), 1);
+}
+
 }  // namespace
 }  // namespace russet

@@ -3,7 +3,10 @@
 //   c = convolution(x, w); s = sum(c)         ->      c, s = convolution(x, w) with epilogue (sum)
 // What else a group stores is computed by its readers, if it is one operation on the result:
 //   c = convolution(x, w); y = relu(c), m = y <= 0; g = where(m, 0, h)      ->      ...; g = where(y <= 0, 0, h)
+// Sums that the contraction cannot add up are left to a group of their own:
+//   c = matmul(a, b); g = c * h, s = sum(g)      ->      g = matmul(a, b) with epilogue (* h); s = sum(g)
 #include <algorithm>
+#include <memory>
 #include <unordered_map>
 
 #include "compile/cluster_order.h"
@@ -17,7 +20,8 @@ namespace {
 
 class Epilogues {
  public:
-  Epilogues(Program& program, const Target& target) : program_(program), target_(target), order_(program) {
+  Epilogues(Program& program, const Target& target)
+      : program_(program), target_(target), order_(std::make_unique<ClusterOrder>(program)) {
     // Slots do not exist yet; a value's own number stands for its memory.
     for (std::size_t id = 0; id < program.values.size(); ++id) places_.push_back(static_cast<std::int32_t>(id));
     outputs_.assign(program.values.size(), false);
@@ -26,7 +30,8 @@ class Epilogues {
 
   void run() {
     find_readings();
-    for (std::size_t id = 0; id < program_.clusters.size(); ++id) {
+    const std::size_t clusters = program_.clusters.size();
+    for (std::size_t id = 0; id < clusters; ++id) {
       const Cluster& cluster = program_.clusters[id];
       if (cluster.dead || cluster.kind != Cluster::Kind::primitive) continue;
       const ValueId result = cluster.members.front();
@@ -47,6 +52,7 @@ class Epilogues {
   };
 
   void find_readings() {
+    readings_.clear();
     for (std::size_t id = 0; id < program_.clusters.size(); ++id) {
       const Cluster& cluster = program_.clusters[id];
       if (cluster.dead) continue;
@@ -86,9 +92,76 @@ class Epilogues {
     if (!sole) return;
     const std::int32_t group = readers.groups.front();
     const std::vector<ValueId> derived = derived_stores(group);
-    if (derived.empty() || !fits(producer, result, group, without(cluster(group), derived), sole)) return;
-    for (const ValueId id : derived) leave_to_readers(id, group);
-    absorb(producer, result, group);
+    if (!derived.empty() && fits(producer, result, group, without(cluster(group), derived), sole)) {
+      for (const ValueId id : derived) leave_to_readers(id, group);
+      absorb(producer, result, group);
+    } else if (split_sums(producer, result, group)) {
+      consider(producer, result);
+    }
+  }
+
+  /// Leaves a column group its sums and makes a group of what it stores besides, if that can be the epilogue and is all
+  /// that the sums need: nothing then waits for the sums, and memory moves less.
+  bool split_sums(std::int32_t producer, ValueId result, std::int32_t group) {
+    // Where contractions have prologues, they may compute what would be stored here.
+    if (target_.takes_prologues()) return false;
+    const Cluster& whole = cluster(group);
+    if (whole.kind != Cluster::Kind::group || whole.reduced == 0) return false;
+    Cluster map = stored_part(whole, value_at(program_, result).shape);
+    const Cluster sums = without(whole, map.members);
+    if (map.stores.empty() || !sums_read_stores(sums, map) || !moves_less(result, sums, map)) return false;
+    if (!fits(producer, result, group, map, true)) return false;
+    const auto made = static_cast<std::int32_t>(program_.clusters.size());
+    for (const ValueId member : map.members) {
+      if (program_.owner[static_cast<std::size_t>(member)] == group) {
+        program_.owner[static_cast<std::size_t>(member)] = made;
+      }
+    }
+    cluster(group) = sums;
+    program_.clusters.push_back(std::move(map));
+    find_readings();
+    order_ = std::make_unique<ClusterOrder>(program_);
+    return true;
+  }
+
+  /// What a group stores over its whole space, and what it computes that from.
+  Cluster stored_part(const Cluster& whole, const Shape& space) const {
+    Cluster part;
+    part.space = whole.space;
+    if (whole.space != space) return part;
+    std::vector<ValueId> needed;
+    for (const ValueId id : whole.stores) {
+      if (value_at(program_, id).shape == space) part.stores.push_back(id);
+    }
+    needed = part.stores;
+    for (std::size_t i = 0; i < needed.size(); ++i) {
+      for (const ValueId input : value_at(program_, needed[i]).inputs) {
+        if (input >= 0 && is_member(whole, input)) needed.push_back(input);
+      }
+    }
+    std::sort(needed.begin(), needed.end());
+    needed.erase(std::unique(needed.begin(), needed.end()), needed.end());
+    part.members = std::move(needed);
+    return part;
+  }
+
+  bool sums_read_stores(const Cluster& sums, const Cluster& map) const {
+    const std::vector<ValueId> reads = reads_of(program_, sums);
+    return std::ranges::none_of(map.members, [&](ValueId id) { return is_reduction(value_at(program_, id)); }) &&
+           std::ranges::all_of(reads, [&](ValueId id) {
+             return !is_member(map, id) || std::ranges::find(map.stores, id) != map.stores.end();
+           });
+  }
+
+  /// Of memory: what the contraction would store and the group read again, against what the sums read once more.
+  bool moves_less(ValueId result, const Cluster& sums, const Cluster& map) const {
+    const std::vector<ValueId> before = reads_of(program_, map);
+    std::size_t more = 0;
+    for (const ValueId id : reads_of(program_, sums)) {
+      if (id == result) return false;
+      if (is_member(map, id) || std::ranges::binary_search(before, id)) more += byte_size(value_at(program_, id));
+    }
+    return more < 2 * byte_size(value_at(program_, result));
   }
 
   Cluster& cluster(std::int32_t id) { return program_.clusters[static_cast<std::size_t>(id)]; }
@@ -162,7 +235,7 @@ class Epilogues {
     if (tail.reduced != 0 && ((full > 0 && !sole) || reads_through_view(tail, result))) return false;
     const Cluster whole = with_output(tail, result);
     return target_.accepts_epilogue(emit_primitive(program_, result, {&whole, {}}, places_)) &&
-           order_.can_merge(producer, group);
+           order_->can_merge(producer, group);
   }
 
   bool reads_through_view(const Cluster& tail, ValueId result) const {
@@ -195,12 +268,12 @@ class Epilogues {
       }
     }
     tail.dead = true;
-    order_.merge(producer, group);
+    order_->merge(producer, group);
   }
 
   Program& program_;
   const Target& target_;
-  ClusterOrder order_;
+  std::unique_ptr<ClusterOrder> order_;
   std::unordered_map<ValueId, std::vector<Reading>> readings_;
   std::vector<std::int32_t> places_;
   std::vector<bool> outputs_;

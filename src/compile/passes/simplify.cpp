@@ -23,14 +23,8 @@ class Simplifier {
  public:
   explicit Simplifier(Program& program) : program_(program), uses_(count_uses(program)) {
     place_.reserve(program.values.size());
-    feeds_products_.assign(program.values.size(), true);
-    for (const Output& output : program.outputs) feeds_products_[static_cast<std::size_t>(output.value)] = false;
-    for (const Value& value : program.values) {
-      for (const ValueId input : value.inputs) {
-        if (input < 0 || value.op == Op::matmul || value.op == Op::strided) continue;
-        feeds_products_[static_cast<std::size_t>(input)] = false;
-      }
-    }
+    feeds_products_ = feeding([](Op reader) { return reader == Op::matmul || reader == Op::strided; });
+    feeds_pools_ = feeding([](Op reader) { return ops::row(reader).family == ops::Family::window; });
   }
 
   void run() {
@@ -63,13 +57,43 @@ class Simplifier {
   ValueId simplified(Value value) {
     if (value.leaf >= 0) return add(std::move(value));
     if (value.op == Op::strided) return view(std::move(value));
-    if (value.op == Op::cast && at(value.inputs[0]).dtype == value.dtype) return value.inputs[0];
+    if (value.op == Op::cast) return cast(std::move(value));
     if (value.op == Op::overwrite) return overwrite(std::move(value));
     if (is_reduction(value)) return reduction(std::move(value));
     if ((value.op == Op::mul || value.op == Op::div) && is_one(value.inputs[1]) && keeps(value, 0))
       return value.inputs[0];
     if (value.op == Op::mul && is_one(value.inputs[0]) && keeps(value, 1)) return value.inputs[1];
     return add(std::move(value));
+  }
+
+  /// The values that nothing but such readers reads.
+  template <class IsReader>
+  std::vector<bool> feeding(const IsReader& is_reader) const {
+    std::vector<bool> feeds(program_.values.size(), true);
+    for (const Output& output : program_.outputs) feeds[static_cast<std::size_t>(output.value)] = false;
+    for (const Value& value : program_.values) {
+      if (is_reader(value.op)) continue;
+      for (const ValueId input : value.inputs) {
+        if (input >= 0) feeds[static_cast<std::size_t>(input)] = false;
+      }
+    }
+    return feeds;
+  }
+
+  /// What pools read of a product's result in another type and shape gets its type first, where the product can do it.
+  ValueId cast(Value value) {
+    const Value source = at(value.inputs[0]);
+    if (source.dtype == value.dtype) return value.inputs[0];
+    if (!feeds_pools_[old_] || source.op != Op::strided) return add(std::move(value));
+    const Value& product = at(source.inputs[0]);
+    const bool reshaped = is_whole(std::get<View>(source.attributes), source.shape, product.shape);
+    if (product.op != Op::matmul || !reshaped || !is_used_once(source.inputs[0])) return add(std::move(value));
+    Value view = source;
+    view.dtype = value.dtype;
+    value.shape = product.shape;
+    value.inputs = source.inputs;
+    view.inputs = {add(std::move(value))};
+    return add(std::move(view));
   }
 
   bool keeps(const Value& value, std::size_t input) const {
@@ -292,6 +316,7 @@ class Simplifier {
   std::vector<std::int32_t> uses_;
   std::vector<std::int32_t> readers_;  // of each new value: those of the values that it stands for
   std::vector<bool> feeds_products_;   // nothing but products and views reads it
+  std::vector<bool> feeds_pools_;      // nothing but pools reads it
   std::vector<ValueId> place_;
   std::vector<Value> values_;
   std::size_t old_ = 0;
