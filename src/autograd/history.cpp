@@ -3,6 +3,7 @@
 #include "autograd/storage.h"
 
 #include "autograd/tape.h"
+#include "base/pool.h"
 #include "graph/checkpoint.h"
 
 namespace russet::autograd {
@@ -154,6 +155,9 @@ void KeptGradient::update(base::FunctionRef<Tensor(const Tensor& present)> updat
 }
 
 bool has_failed(const Tensor& gradient) { return gradient.defined() && gradient.state()->cell->value()->failed(); }
+
+void* History::operator new(std::size_t) { return base::ObjectPool<History>::allocate(); }
+void History::operator delete(void* memory, std::size_t) { base::ObjectPool<History>::release(memory); }
 
 History::~History() {
   if (entry && gradient) entry->keep_gradient(result, nullptr);

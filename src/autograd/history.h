@@ -108,6 +108,8 @@ class History final : public graph::History {
  public:
   explicit History(graph::Geometry root) : root(std::move(root)) {}
   ~History() override;
+  static void* operator new(std::size_t size);
+  static void operator delete(void* memory, std::size_t size);
 
   bool requires_grad() const { return leaf_requires_grad || entry; }
   /// Where the gradient of the value goes, if it wants one.

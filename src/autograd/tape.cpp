@@ -9,6 +9,7 @@
 #include "autograd/rules.h"
 #include "autograd/saved_tensors.h"
 #include "autograd/storage.h"
+#include "base/pool.h"
 #include "graph/axis_order.h"
 #include "graph/recorder.h"
 #include "ops/table.h"
@@ -67,6 +68,8 @@ class PrimitiveEntry final : public TapeEntry {
     if (row.reads != nothing) register_saved();
   }
   ~PrimitiveEntry() override { unregister_saved(); }
+  static void* operator new(std::size_t) { return base::ObjectPool<PrimitiveEntry>::allocate(); }
+  static void operator delete(void* memory, std::size_t) { base::ObjectPool<PrimitiveEntry>::release(memory); }
 
   std::vector<Tensor> gradients(std::span<const Tensor> arrived) override {
     const std::array<NodeRef, 4> saved = saved_or_throw();

@@ -52,18 +52,29 @@ Node::~Node() { let_go_of_inputs(); }
 
 std::uint64_t Node::leaf_hash() const { return hash_of(ops::Op::leaf, dtype, shape_hash_); }
 
+namespace {
+
+/// The nodes that the thread is about to destroy, while it destroys some. Not inline: as in base/pool.h.
+[[gnu::noinline]] NodeRef*& doomed_nodes() {
+  static thread_local NodeRef* doomed = nullptr;
+  return doomed;
+}
+
+}  // namespace
+
 // Long chains of nodes are taken apart in a loop: one recursion a node would overflow the stack. Nodes that nobody
 // else holds wait in a list that runs through themselves, so that this allocates nothing.
 void Node::let_go_of_inputs() {
-  static thread_local NodeRef* doomed = nullptr;
   if (!inputs_[0] && !rare_) return;
+  NodeRef*& doomed = doomed_nodes();
   NodeRef list;
   const bool outermost = doomed == nullptr;
   if (outermost) doomed = &list;
-  const auto let_go = [](NodeRef& input) {
+  NodeRef& waiting = *doomed;
+  const auto let_go = [&](NodeRef& input) {
     if (input && input->reference_count() == 1) {
-      input->next_doomed_ = std::move(*doomed);
-      *doomed = std::move(input);
+      input->next_doomed_ = std::move(waiting);
+      waiting = std::move(input);
     }
     input.reset();  // NOLINT: what was moved from is empty
   };

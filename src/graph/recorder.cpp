@@ -116,11 +116,10 @@ Recorder::~Recorder() = default;
 
 Recorder& Recorder::current() {
   static thread_local Recorder* current = nullptr;  // without a destructor, so that no call has to look for one
-  if (current == nullptr) {
-    static thread_local const ThreadsRecorder lent(current);
-    // Destructors of static and thread-local objects may record, too, after the thread has given its recorder back.
-    if (current == nullptr) current = ThreadsRecorder::take();
-  }
+  if (Recorder* const recorder = current) return *recorder;
+  static thread_local const ThreadsRecorder lent(current);
+  // Destructors of static and thread-local objects may record, too, after the thread has given its recorder back.
+  if (current == nullptr) current = ThreadsRecorder::take();
   return *current;
 }
 

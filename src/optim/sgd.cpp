@@ -22,10 +22,14 @@ void SGD::update(std::size_t group, ParameterState& state, const Tensor& given) 
   Tensor gradient = descent(state, given, o.maximize, o.weight_decay);
   if (o.momentum != 0) {
     Tensor& buffer = kept(state, 0);
-    // The first gradient enters whole: the buffer's zeros add nothing to it.
-    const auto part = [&](const auto& steps) { return 1 - is_above(steps, 1) * o.dampening; };
     const Tensor& momentum = coefficient(inertia, state, o.momentum);
-    buffer.copy_(buffer * momentum + gradient * coefficient_of_steps(share, state, part));
+    Tensor entering = gradient;
+    if (o.dampening != 0) {
+      // The first gradient enters whole: the buffer's zeros add nothing to it.
+      const auto part = [&](const auto& steps) { return 1 - is_above(steps, 1) * o.dampening; };
+      entering = gradient * coefficient_of_steps(share, state, part);
+    }
+    buffer.copy_(buffer * momentum + entering);
     gradient = o.nesterov ? gradient + buffer * momentum : buffer;
   }
   state.parameter.sub_(gradient * coefficient(rate, state, o.lr));
