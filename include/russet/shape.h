@@ -26,8 +26,10 @@ class Dims {
   }
   /// The same number `rank` times.
   static constexpr Dims filled(int rank, std::int64_t value) {
+    if (rank < 0 || rank > max_rank) throw_rank_error(static_cast<std::size_t>(rank));
     Dims dims;
-    for (int axis = 0; axis < rank; ++axis) dims.push_back(value);
+    for (int axis = 0; axis < rank; ++axis) dims[axis] = value;
+    dims.rank_ = rank;
     return dims;
   }
 
@@ -56,8 +58,13 @@ class Dims {
     std::copy(begin() + axis + 1, end(), begin() + axis);
     pop_back();
   }
+  // A loop of its own: std::equal calls memcmp, which takes longer for so few numbers.
   constexpr bool operator==(const Dims& other) const {
-    return rank_ == other.rank_ && std::equal(begin(), end(), other.begin());
+    if (rank_ != other.rank_) return false;
+    for (int axis = 0; axis < rank_; ++axis) {
+      if ((*this)[axis] != other[axis]) return false;
+    }
+    return true;
   }
 
  private:

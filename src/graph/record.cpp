@@ -17,7 +17,9 @@ namespace {
 constexpr std::int64_t most_bytes = std::int64_t{1} << 47;
 
 void require_addressable(const NodeInfo& result) {
-  if (numel(result.shape) <= most_bytes / static_cast<std::int64_t>(size_of(result.dtype))) return;
+  std::int64_t bytes = 0;
+  const auto element = static_cast<std::int64_t>(size_of(result.dtype));
+  if (!__builtin_mul_overflow(numel(result.shape), element, &bytes) && bytes <= most_bytes) return;
   throw OutOfMemoryError(fmt::format("a tensor of sizes {} and type {} has more bytes than a computer addresses: 2^47",
                                      to_string(result.shape), name_of(result.dtype)));
 }
