@@ -125,7 +125,7 @@ Gradients of_composite(const Context& c, const Tensor& g, Compose&& compose) {
     Tensor own = c.inputs[i].requires_grad() ? c.inputs[i] : c.inputs[i].detach().requires_grad_();
     graph::NodeInfo same;
     same.dtype = own.dtype();
-    inputs.back() = apply(Op::cast, {own}, same);
+    inputs.back() = apply(Op::cast, {own}, std::move(same));
     wanted.push_back(inputs.back());
     places.push_back(i);
   }

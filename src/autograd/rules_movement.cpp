@@ -57,7 +57,7 @@ Tensor through_positions(const Tensor& gradient, const View& view, std::uint64_t
   given.dtype = DType::int64;
   given.device = gradient.device();
   given.shape = flat;
-  const Tensor iota = graph::wrap(graph::record(Op::iota, graph::NodeRef{}, given));
+  const Tensor iota = graph::wrap(graph::record(Op::iota, graph::NodeRef{}, std::move(given)));
   const Tensor positions = apply_as(Op::strided, {iota}, DType::int64, gradient.sizes(), view, argument);
   const ops::Indexing indexing{.lead = gradient.sizes(), .accumulates = true};
   return indexed(Op::put, {constant(gradient, 0, flat), gradient}, std::array{positions}, indexing).reshape(input);

@@ -241,7 +241,7 @@ void finish_pinned(const Application& applied) {
   }
 }
 
-NodeRef recorded(Op op, graph::NodeRefs nodes, graph::NodeInfo given) {
+NodeRef recorded(Op op, graph::NodeRefs nodes, graph::NodeInfo&& given) {
   if (op == Op::cast) return graph::record_cast(std::move(nodes[0]), given.dtype, !is_grad_enabled());
   return graph::record(op, std::move(nodes), std::move(given));
 }
@@ -261,7 +261,7 @@ Tensor taped(Op op, Inputs inputs, Tensor result, Application applied) {
 }
 
 /// An elementwise primitive on inputs that are not all row-major: computed in the order that the result has in memory.
-Tensor apply_in_order(Op op, Inputs inputs, graph::NodeInfo given) {
+Tensor apply_in_order(Op op, Inputs inputs, graph::NodeInfo&& given) {
   Shape sizes;
   std::array<const graph::Geometry*, 3> operands;
   std::size_t operand_count = 0;
@@ -303,7 +303,7 @@ void watch_gradient_rules(std::set<std::string, std::less<>>* names) {
   probe().active = names || !probe().flipped.empty();
 }
 
-Tensor apply(Op op, Inputs inputs, graph::NodeInfo given) {
+Tensor apply(Op op, Inputs inputs, graph::NodeInfo&& given) {
   std::array<const graph::Geometry*, 3> geometries;
   Application applied;
   for (const Tensor& input : inputs) {
@@ -331,7 +331,7 @@ Tensor indexed(Op op, std::initializer_list<Tensor> arrays, std::span<const Tens
   return apply_many(op, inputs, std::move(given));
 }
 
-Tensor apply_many(Op op, const std::vector<Tensor>& inputs, graph::NodeInfo given) {
+Tensor apply_many(Op op, const std::vector<Tensor>& inputs, graph::NodeInfo&& given) {
   if (inputs.size() <= std::tuple_size_v<graph::NodeRefs>) return apply(op, inputs, std::move(given));
   std::vector<NodeRef> nodes;
   bool wanted = false;

@@ -14,13 +14,13 @@ namespace russet::autograd {
 
 /// Applies a primitive of at most three inputs and records it on the tape if grad mode is on and an input requires a
 /// gradient. Elementwise inputs broadcast; they must have one type already (functional::promoted does that).
-Tensor apply(ops::Op op, std::span<const Tensor> inputs, graph::NodeInfo given = {});
-inline Tensor apply(ops::Op op, std::initializer_list<Tensor> inputs, graph::NodeInfo given = {}) {
+Tensor apply(ops::Op op, std::span<const Tensor> inputs, graph::NodeInfo&& given = {});
+inline Tensor apply(ops::Op op, std::initializer_list<Tensor> inputs, graph::NodeInfo&& given = {}) {
   return apply(op, std::span(inputs.begin(), inputs.size()), std::move(given));
 }
 
 /// As apply, with any number of inputs. Rules of operators with more than three may read all inputs and the result.
-Tensor apply_many(ops::Op op, const std::vector<Tensor>& inputs, graph::NodeInfo given = {});
+Tensor apply_many(ops::Op op, const std::vector<Tensor>& inputs, graph::NodeInfo&& given = {});
 
 /// take and put: an array and, for put, values, then the index tensors.
 Tensor indexed(ops::Op op, std::initializer_list<Tensor> arrays, std::span<const Tensor> index,

@@ -67,7 +67,7 @@ Tensor pooled(Op op, std::initializer_list<Tensor> inputs, const Window& window,
   graph::NodeInfo given;
   given.attributes = window;
   given.shape = large;
-  return autograd::apply(op, inputs, given);
+  return autograd::apply(op, inputs, std::move(given));
 }
 
 Tensor maxima(const Tensor& x, const Window& window) { return pooled(Op::max_pool, {x.detach(), x}, window); }

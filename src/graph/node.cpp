@@ -17,14 +17,14 @@ std::uint64_t hash_of(ops::Op op, DType dtype, std::uint64_t shape) {
 
 }  // namespace
 
-Node::Node(NodeInfo info, NodeRefs inputs)
-    : NodeInfo(std::move(info)),
+Node::Node(const NodeInfo& info, NodeRefs inputs)
+    : NodeInfo(info),
       inputs_(std::move(inputs)),
       sequence_(next_sequence.fetch_add(1, std::memory_order_relaxed)),
       shape_hash_(base::mix(0, shape)),
       hash_(base::mix(hash_of(op, dtype, shape_hash_), ops::hash_of(attributes))) {}
 
-Node::Node(NodeInfo info, std::vector<NodeRef> inputs) : Node(std::move(info), NodeRefs{}) {
+Node::Node(const NodeInfo& info, std::vector<NodeRef> inputs) : Node(info, NodeRefs{}) {
   if (inputs.size() > inputs_.size()) {
     rare_ = std::make_unique<Rare>();
     rare_->inputs = std::move(inputs);
@@ -33,8 +33,8 @@ Node::Node(NodeInfo info, std::vector<NodeRef> inputs) : Node(std::move(info), N
   }
 }
 
-Node::Node(NodeInfo info, Ref<Buffer> buffer)
-    : NodeInfo(std::move(info)),
+Node::Node(const NodeInfo& info, Ref<Buffer> buffer)
+    : NodeInfo(info),
       buffer_(std::move(buffer)),
       sequence_(next_sequence.fetch_add(1, std::memory_order_relaxed)),
       shape_hash_(base::mix(0, shape)),

@@ -44,11 +44,11 @@ class Node final : public RefCounted, public NodeInfo {
     failed,     // reading it throws
   };
 
-  Node(NodeInfo info, NodeRefs inputs);
+  Node(const NodeInfo& info, NodeRefs inputs);
   /// Any number of inputs.
-  Node(NodeInfo info, std::vector<NodeRef> inputs);
+  Node(const NodeInfo& info, std::vector<NodeRef> inputs);
   /// A leaf: a value that is in memory.
-  Node(NodeInfo info, Ref<Buffer> buffer);
+  Node(const NodeInfo& info, Ref<Buffer> buffer);
   ~Node() override;
 
   static void* operator new(std::size_t size);

@@ -48,18 +48,18 @@ NodeRef recorded(ops::Op op, Inputs&& inputs, NodeInfo&& given) {
     executor_of(given.device);  // throws where there is no such device
   }
   Recorder::current().count_node();
-  NodeRef node = make_ref<Node>(std::move(given), std::forward<Inputs>(inputs));
+  NodeRef node = make_ref<Node>(given, std::forward<Inputs>(inputs));
   node->set_checkpoint(Checkpoint::current());
   return node;
 }
 
 }  // namespace
 
-NodeRef record(ops::Op op, NodeRefs inputs, NodeInfo given) {
+NodeRef record(ops::Op op, NodeRefs inputs, NodeInfo&& given) {
   return recorded<3>(op, std::move(inputs), std::move(given));
 }
 
-NodeRef record_many(ops::Op op, std::vector<NodeRef> inputs, NodeInfo given) {
+NodeRef record_many(ops::Op op, std::vector<NodeRef> inputs, NodeInfo&& given) {
   if (inputs.size() > ops::max_inputs) {
     throw InternalError(fmt::format("{}: {} inputs, and no operator has as many", ops::row(op).name, inputs.size()));
   }

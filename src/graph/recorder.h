@@ -36,15 +36,15 @@ class SavedNodes {
 
 /// Records a primitive: infers and checks the result's shape and type at once, runs nothing.
 /// `given` holds dtype, shape, attributes and argument as the operator's rules need them.
-NodeRef record(ops::Op op, NodeRefs inputs, NodeInfo given = {});
-inline NodeRef record(ops::Op op, NodeRef a, NodeInfo given = {}) {
+NodeRef record(ops::Op op, NodeRefs inputs, NodeInfo&& given = {});
+inline NodeRef record(ops::Op op, NodeRef a, NodeInfo&& given = {}) {
   return record(op, {std::move(a), nullptr, nullptr}, std::move(given));
 }
-inline NodeRef record(ops::Op op, NodeRef a, NodeRef b, NodeInfo given = {}) {
+inline NodeRef record(ops::Op op, NodeRef a, NodeRef b, NodeInfo&& given = {}) {
   return record(op, {std::move(a), std::move(b), nullptr}, std::move(given));
 }
 /// As record, of operators with any number of inputs.
-NodeRef record_many(ops::Op op, std::vector<NodeRef> inputs, NodeInfo given = {});
+NodeRef record_many(ops::Op op, std::vector<NodeRef> inputs, NodeInfo&& given = {});
 /// A cast; the same node if the type is the same. With `hoist` (evaluation), a cast of a persistent leaf is computed
 /// once and kept until the leaf's value is replaced.
 NodeRef record_cast(NodeRef input, DType dtype, bool hoist);
