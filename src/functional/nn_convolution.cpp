@@ -104,8 +104,8 @@ Tensor convolved(const char* function, const Tensor& x, const Tensor& weight, co
   Window window = window_of(function, options.stride, options.dilation, options.groups);
   set_padding(function, window, kernel_of(weight), options);
   given.attributes = window;
-  const Tensor y =
-      autograd::apply(Op::convolution, {autocast(Op::convolution, x), autocast(Op::convolution, weight)}, std::move(given));
+  const Tensor y = autograd::apply(Op::convolution, {autocast(Op::convolution, x), autocast(Op::convolution, weight)},
+                                   std::move(given));
   return with_bias(function, y, bias);
 }
 
@@ -170,8 +170,9 @@ Tensor transposed(const char* function, const Tensor& x, const Tensor& weight, c
                  columns.output() - columns.zeros()};
   require_output(function, given.shape);
   given.dtype = autocast(Op::convolution_input, x).dtype();
-  const Tensor y = autograd::apply(
-      Op::convolution_input, {autocast(Op::convolution_input, x), autocast(Op::convolution_input, weight)}, std::move(given));
+  const Tensor y =
+      autograd::apply(Op::convolution_input,
+                      {autocast(Op::convolution_input, x), autocast(Op::convolution_input, weight)}, std::move(given));
   return rows.zeros() + columns.zeros() == 0 ? y : pad(y, {0, columns.zeros(), 0, rows.zeros()});
 }
 

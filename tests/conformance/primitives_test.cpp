@@ -23,7 +23,7 @@ namespace {
 const Device reference{DeviceType::reference};
 
 Tensor run(const ops::OpRow& row, const std::vector<Tensor>& inputs, const graph::NodeInfo& given) {
-  return autograd::apply_many(row.op, inputs, given);
+  return autograd::apply_many(row.op, inputs, graph::NodeInfo(given));
 }
 
 std::vector<Tensor> inputs_of(const Sample& sample, DType dtype, DType stored, Layout layout, Device device,
@@ -386,7 +386,7 @@ TEST(Sources, AreTheSameOnEveryDevice) {
         info.argument = 5;
         if (row.family == ops::Family::random) info.attributes = ops::Seed{42};
         if (row.op == ops::Op::constant) info.attributes = ops::Number{2.5, 0};
-        return autograd::apply(row.op, {}, info);
+        return autograd::apply(row.op, {}, std::move(info));
       };
       const double bound = row.op == ops::Op::normal ? 2.4e-7 : 0;
       for (const std::string& device : tested_devices()) {

@@ -108,12 +108,8 @@ void apply(const ops::OpRow& row, const conformance::Sample& sample, DType dtype
   for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
     x.push_back(conformance::make(sample.inputs[i], dtype, dtype, layout, static_cast<int>(i), null));
   }
-  const graph::NodeInfo& given = sample.given;
   Tensor result;  // until the flush, or nothing would need it
-  if (x.size() == 1) result = autograd::apply(row.op, {x[0]}, given);
-  if (x.size() == 2) result = autograd::apply(row.op, {x[0], x[1]}, given);
-  if (x.size() == 3) result = autograd::apply(row.op, {x[0], x[1], x[2]}, given);
-  if (x.size() > 3) result = autograd::apply_many(row.op, x, given);
+  if (!x.empty()) result = autograd::apply_many(row.op, x, graph::NodeInfo(sample.given));
   flush();
 }
 
