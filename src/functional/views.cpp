@@ -26,8 +26,8 @@ Shape completed(const char* function, const Shape& sizes, const Tensor& x) {
       open = axis;
     } else if (sizes[axis] < 0) {
       refuse();
-    } else {
-      known *= sizes[axis];
+    } else if (__builtin_mul_overflow(known, sizes[axis], &known)) {
+      refuse();
     }
   }
   Shape result = sizes;

@@ -151,6 +151,7 @@ bool is_identity(const ops::View& view, const Shape& sizes, const Shape& base) {
 }
 
 bool is_transpose(const ops::View& view, const Shape& sizes, const Shape& base) {
+  if (base.rank() < 2) return false;
   Shape swapped = base;
   Strides strides = contiguous_strides(base);
   std::swap(swapped[base.rank() - 1], swapped[base.rank() - 2]);

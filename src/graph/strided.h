@@ -32,7 +32,7 @@ std::optional<ops::View> compose_views(const ops::View& outer, const Shape& oute
                                        const Shape& inner_sizes);
 /// Whether the view reads the base in its own order and whole.
 bool is_identity(const ops::View& view, const Shape& sizes, const Shape& base);
-/// Whether the view swaps the last two axes of the base.
+/// Whether the view swaps the last two axes of the base, if it has two.
 bool is_transpose(const ops::View& view, const Shape& sizes, const Shape& base);
 /// Whether the view shows all elements of the base in another order of axes.
 bool is_reordering(const ops::View& view, const Shape& sizes, const Shape& base);

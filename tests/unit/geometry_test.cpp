@@ -141,6 +141,8 @@ TEST(Strided, OrdersAreToldApart) {
   const ops::View swapped{{12, 1, 4}, 0, false};
   EXPECT_TRUE(is_transpose(swapped, {2, 4, 3}, {2, 3, 4}));
   EXPECT_FALSE(is_transpose(swapped, {2, 3, 4}, {2, 4, 3}));
+  EXPECT_FALSE(is_transpose({{1}, 0, false}, {4}, {4}));  // there are no two axes
+  EXPECT_FALSE(is_transpose({{}, 0, false}, {}, {}));
   EXPECT_TRUE(is_reordering({{1, 12, 4}, 0, false}, {4, 2, 3}, {2, 3, 4}));
   EXPECT_FALSE(is_reordering({{1, 12, 0}, 0, false}, {4, 2, 3}, {2, 3, 4}));
   EXPECT_TRUE(is_identity({{12, 4, 1}, 0, false}, {2, 3, 4}, {2, 3, 4}));

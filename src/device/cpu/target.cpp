@@ -143,8 +143,8 @@ Verdict choose(const Primitive& primitive, bool log) {
 }
 
 const compile::Target& target() {
-  static const CpuTarget target;
-  return target;
+  static const auto* const target = new CpuTarget;  // for flushes while the process exits
+  return *target;
 }
 
 }  // namespace russet::cpu

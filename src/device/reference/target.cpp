@@ -47,8 +47,8 @@ class Interpreter final : public compile::Target {
 }  // namespace
 
 const compile::Target& target() {
-  static const Interpreter interpreter;
-  return interpreter;
+  static const auto* const interpreter = new Interpreter;  // for flushes while the process exits
+  return *interpreter;
 }
 
 }  // namespace russet::reference
