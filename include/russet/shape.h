@@ -26,10 +26,9 @@ class Dims {
   }
   /// The same number `rank` times.
   static constexpr Dims filled(int rank, std::int64_t value) {
-    if (rank < 0 || rank > max_rank) throw_rank_error(static_cast<std::size_t>(rank));
+    if (rank > max_rank) throw_rank_error(static_cast<std::size_t>(rank));
     Dims dims;
-    for (int axis = 0; axis < rank; ++axis) dims[axis] = value;
-    dims.rank_ = rank;
+    for (; dims.rank_ < rank; ++dims.rank_) dims[dims.rank_] = value;
     return dims;
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "compile/failure.h"
 #include "ops/attention.h"
@@ -151,6 +152,17 @@ ValueId Readers::only_reader(ValueId id) const {
 
 bool is_member(const Cluster& cluster, ValueId id) {
   return std::binary_search(cluster.members.begin(), cluster.members.end(), id);
+}
+
+void drop_unused(const Program& program, Cluster& cluster) {
+  std::set<ValueId> needed(cluster.stores.begin(), cluster.stores.end());
+  for (std::size_t i = cluster.members.size(); i-- > 0;) {
+    if (!needed.count(cluster.members[i])) continue;
+    for (const ValueId input : value_at(program, cluster.members[i]).inputs) {
+      if (input >= 0) needed.insert(input);
+    }
+  }
+  std::erase_if(cluster.members, [&](ValueId member) { return !needed.count(member); });
 }
 
 const Strides* leading_strides(const Program& program, const Cluster& cluster) {

@@ -80,6 +80,9 @@ class Readers {
 /// Whether the cluster computes the value.
 bool is_member(const Cluster& cluster, ValueId id);
 
+/// Removes members that no store depends on.
+void drop_unused(const Program& program, Cluster& cluster);
+
 /// Memory strides of the first value that a member reads over the whole space; nullptr if there is none.
 const Strides* leading_strides(const Program& program, const Cluster& cluster);
 /// Whether the group runs along the inner axes of memory (row) or the outer ones (column); elementwise without

@@ -122,12 +122,8 @@ void add_pools(std::vector<Case>& cases, DType type, const Shape& x, const Windo
   add(Op::max_pool, {x, x}, y);
   add(Op::max_unpool, {x, y}, x);
   if (maxima_only) return;
-  if (!is_floating(type)) {
-    add(Op::sum_pool, {x}, y);
-    add(Op::sum_unpool, {y}, x);
-    return;
-  }
   for (const int bias_axis : {-1, 1}) {
+    if (bias_axis >= 0 && !is_floating(type)) return;
     one.bias_axis = bias_axis;
     add(Op::sum_pool, {x}, y);
     add(Op::sum_unpool, {y}, x);

@@ -100,14 +100,14 @@ class Epilogues {
     }
   }
 
-  /// Leaves a column group its sums and makes a group of what it stores besides, if that can be the epilogue and is all
+  /// Leaves a group its sums and makes a group of what it stores besides, if that can be the epilogue and is all
   /// that the sums need: nothing then waits for the sums, and memory moves less.
   bool split_sums(std::int32_t producer, ValueId result, std::int32_t group) {
     // Where contractions have prologues, they may compute what would be stored here.
     if (target_.takes_prologues()) return false;
     const Cluster& whole = cluster(group);
     if (whole.kind != Cluster::Kind::group || whole.reduced == 0) return false;
-    Cluster map = stored_part(whole, value_at(program_, result).shape);
+    Cluster map = stored_part(whole);
     const Cluster sums = without(whole, map.members);
     if (map.stores.empty() || !sums_read_stores(sums, map) || !moves_less(result, sums, map)) return false;
     if (!fits(producer, result, group, map, true)) return false;
@@ -125,24 +125,11 @@ class Epilogues {
   }
 
   /// What a group stores over its whole space, and what it computes that from.
-  Cluster stored_part(const Cluster& whole, const Shape& space) const {
-    Cluster part;
-    part.space = whole.space;
-    if (whole.space != space) return part;
-    std::vector<ValueId> needed;
-    for (const ValueId id : whole.stores) {
-      if (value_at(program_, id).shape == space) part.stores.push_back(id);
-    }
-    needed = part.stores;
-    for (std::size_t i = 0; i < needed.size(); ++i) {
-      for (const ValueId input : value_at(program_, needed[i]).inputs) {
-        if (input >= 0 && is_member(whole, input)) needed.push_back(input);
-      }
-    }
-    std::sort(needed.begin(), needed.end());
-    needed.erase(std::unique(needed.begin(), needed.end()), needed.end());
-    part.members = std::move(needed);
-    return part;
+  Cluster stored_part(Cluster whole) const {
+    whole.reduced = 0;
+    std::erase_if(whole.stores, [&](ValueId id) { return value_at(program_, id).shape != whole.space; });
+    drop_unused(program_, whole);
+    return whole;
   }
 
   bool sums_read_stores(const Cluster& sums, const Cluster& map) const {

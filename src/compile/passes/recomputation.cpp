@@ -36,18 +36,6 @@ void add_members(Cluster& reader, const std::vector<ValueId>& more) {
   members.erase(std::unique(members.begin(), members.end()), members.end());
 }
 
-/// Removes members that no store depends on.
-void drop_unused(const Program& program, Cluster& own) {
-  std::set<ValueId> needed(own.stores.begin(), own.stores.end());
-  for (std::size_t i = own.members.size(); i-- > 0;) {
-    if (!needed.count(own.members[i])) continue;
-    for (const ValueId input : value_at(program, own.members[i]).inputs) {
-      if (input >= 0) needed.insert(input);
-    }
-  }
-  std::erase_if(own.members, [&](ValueId member) { return !needed.count(member); });
-}
-
 }  // namespace
 
 Recomputation::Recomputation(Program& program, const Target& target, Scope scope)
