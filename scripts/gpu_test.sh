@@ -5,7 +5,7 @@
 #   repeat     two trainings from one seed give the same bytes, and the losses of `cpu`: of drawn shapes, and of MNIST
 #              and CIFAR-10 where RUSSET_DATA has them
 #   simclr     seconds that an epoch of SimCLR on CIFAR-10 takes (RUSSET_DATA)
-#   sanitizer  a training step of each model, narrow, under compute-sanitizer's memcheck
+#   sanitizer  a training step of each model in bfloat16 and float32, narrow, under compute-sanitizer's memcheck
 #   memory     what plans say that they take beside what nvidia-smi sees
 #   faults     too large a batch, a fault of the GPU, and each of NVIDIA's libraries missing
 #   start      the first step of resnet50, with an empty cache of kernels and with a full one
@@ -116,18 +116,23 @@ for line in map(json.loads, open(sys.argv[1])):
 TELL
 }
 
+# A step of training under compute-sanitizer's memcheck; prints a line.
+checked() { # MODEL PRECISION
+  if compute-sanitizer --tool memcheck --error-exitcode 9 "$run" bin/russet bench "$1" --phase train --precision "$2" \
+    --batch 2 --width 0.25 --seconds 0 --device cuda >"$out/sanitizer-$1-$2.txt" 2>&1; then
+    echo "sanitizer: $1, $2: clean"
+  else
+    echo "sanitizer: $1, $2: FAIL"
+  fi
+}
+export -f checked
+
 sanitizer() {
-  local status=0 model
-  for model in mlp lenet5 alexnet vgg16 resnet18_cifar resnet50 efficientnet_b0 convmixer_768_32 vit_b_16 bert_base; do
-    if compute-sanitizer --tool memcheck --error-exitcode 9 "$run" bin/russet bench "$model" --phase train --batch 2 \
-      --width 0.25 --seconds 0 --device cuda >"$out/sanitizer-$model.txt" 2>&1; then
-      echo "sanitizer: $model: clean"
-    else
-      echo "sanitizer: $model: FAIL"
-      status=1
-    fi
-  done
-  return $status
+  local model precision
+  for model in convmixer_768_32 efficientnet_b0 resnet50 vit_b_16 bert_base vgg16 alexnet resnet18_cifar lenet5 mlp; do
+    for precision in bf16 fp32; do echo "$model $precision"; done
+  done | xargs -P 8 -L 1 bash -c 'checked "$0" "$1"' | tee "$out/sanitizer.txt"
+  ! grep -q FAIL "$out/sanitizer.txt"
 }
 
 # MiB of the GPU in use, the most of a command's run.

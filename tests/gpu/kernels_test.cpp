@@ -255,8 +255,12 @@ TEST(Kernels, ProductsOfFloat32OnTensorCores) {
   add({20, 600}, {600, 68}, {20, 68}, Layout::contiguous, Layout::contiguous);  // in two parts
   add({2, 3, 12, 20}, {2, 3, 20, 8}, {2, 3, 12, 8}, Layout::contiguous, Layout::contiguous);
   add({130, 48}, {48, 138}, {130, 138}, Layout::contiguous, Layout::reversed);
-  cases.push_back(cases.front());
-  cases.back().bias_axis = 1;
+  add({12, 3, 4, 40}, {12, 3, 40, 8}, {12, 3, 4, 8}, Layout::contiguous, Layout::contiguous);  // more than cores
+  add({260, 40}, {40, 516}, {260, 516}, Layout::contiguous, Layout::contiguous);
+  for (const std::size_t with_bias : {std::size_t{0}, std::size_t{6}, cases.size() - 1}) {
+    cases.push_back(cases[with_bias]);
+    cases.back().bias_axis = 1;
+  }
   expect_split_products(on_warpgroups(cases));
 }
 

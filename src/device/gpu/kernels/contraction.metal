@@ -162,21 +162,34 @@ struct PartialVisitor {
   void visit(uint row, uint column, S sum) const { result[long(row) * long(values->columns) + long(column)] = sum; }
 };
 
+/// Sides of sources that are yet to start.
 template <class Left, class Right, class LeftSource, class RightSource>
-void start_sides(thread Left& left, thread Right& right, thread LeftSource& left_source,
-                 thread RightSource& right_source, constant ContractionValues& values, uint batch) {
-  left_source.start(batch_offset(values.left_start, values.left_batch, values, batch));
+void set_sides(thread Left& left, thread Right& right, thread const LeftSource& left_source,
+               thread const RightSource& right_source, constant ContractionValues& values) {
   left.source = &left_source;
   left.line_axis = &values.left_line;
   left.step_axis = &values.left_step;
   left.values = &values;
   left.lines = values.rows;
-  right_source.start(batch_offset(values.right_start, values.right_batch, values, batch));
   right.source = &right_source;
   right.line_axis = &values.right_line;
   right.step_axis = &values.right_step;
   right.values = &values;
   right.lines = values.columns;
+}
+
+template <class LeftSource, class RightSource>
+void start_sources(thread LeftSource& left_source, thread RightSource& right_source,
+                   constant ContractionValues& values, uint batch) {
+  left_source.start(batch_offset(values.left_start, values.left_batch, values, batch));
+  right_source.start(batch_offset(values.right_start, values.right_batch, values, batch));
+}
+
+template <class Left, class Right, class LeftSource, class RightSource>
+void start_sides(thread Left& left, thread Right& right, thread LeftSource& left_source,
+                 thread RightSource& right_source, constant ContractionValues& values, uint batch) {
+  start_sources(left_source, right_source, values, batch);
+  set_sides(left, right, left_source, right_source, values);
 }
 
 /// A tile of ROWS x COLUMNS a threadgroup of 128, in slices of DEPTH, for floating types. The grid: column tiles, row tiles, splits,

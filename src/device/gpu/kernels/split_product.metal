@@ -3,14 +3,21 @@
 // Products of float32 on tensor cores: each number is the sum of two of TF32, of eleven bits each, so that three products
 // give what one of float32 would (Ootomo and Yokota, "Recovering single precision accuracy from Tensor Cores", 2022,
 // arXiv:2203.03341). Tensor cores truncate sums, so those of a slice of the depth are added in float32. What TF32 cannot
-// split, infinities, NaN and lines of nothing but tiny numbers, is noticed; then the tile is computed by fused
+// split, infinities, NaN and lines of nothing but tiny numbers, is noticed; then a simdgroup computes its rows by fused
 // multiply-add.
 //
-// Of a threadgroup's simdgroups eight bring slices of the factors to threadgroup memory, eight multiply 16 rows each.
-// Both factors are read in vectors of four elements, along the depth or along the lines. A prelude may multiply slices in
+// Of a threadgroup's simdgroups eight bring slices of the factors to threadgroup memory, eight multiply 16 rows each. A
+// threadgroup computes one tile after the other: while those that multiply store what they have, the next one's slices
+// come. Both factors are read in vectors of four elements, along the depth or along the lines. A prelude may multiply slices in
 // its own way (prelude/cuda/warpgroups.h). Other GPUs have no use for this: here it is what the simulated GPU runs.
 
-enum : uint { split_rows = 128, split_bringing = 256, split_threads = 512, split_strip = 16 * 40 };
+enum : uint {
+  split_rows = 128,
+  split_bringing = 256,
+  split_threads = 512,
+  split_strip_line = 36,
+  split_strip = 16 * split_strip_line
+};
 
 #ifdef RUSSET_OWN_WARPGROUPS
 /// Floats between lines, and between steps where lines are neighbours, so that what is read together lies in different
@@ -29,6 +36,7 @@ template <class Side, uint LINES, bool ALONG, uint GAP>
 struct SplitLoader {
   enum : uint {
     bringing = split_bringing,
+    strip = split_strip,
     depth = 32,
     lines = LINES,
     along = ALONG,
@@ -41,10 +49,10 @@ struct SplitLoader {
 
   static uint place(uint line, uint step) { return ALONG ? line * stride + step : step * stride + line; }
   static uint line_of(uint i, uint thread_id) {
-    return ALONG ? thread_id / across + i * (split_bringing / across) : thread_id % across * 4u;
+    return ALONG ? thread_id / across + i * (bringing / across) : thread_id % across * 4u;
   }
   static uint step_of(uint i, uint thread_id) {
-    return ALONG ? thread_id % across * 4u : thread_id / across + i * (split_bringing / across);
+    return ALONG ? thread_id % across * 4u : thread_id / across + i * (bringing / across);
   }
   /// Whether TF32 has parts of numbers whose magnitudes add up to this: none is 2^127 or more, and they are not all below
   /// 2^-113.
@@ -67,142 +75,197 @@ struct SplitLoader {
   }
 };
 
-#ifndef RUSSET_OWN_WARPGROUPS
-inline float high_part(float x) { return as_type<float>((as_type<uint>(x) + 0x1000u) & 0xffffe000u); }
-inline float low_part(float x) { return as_type<float>(as_type<uint>(x - high_part(x)) & 0xffffe000u); }
-
-/// The sums of products of a tile's part of the depth go to tile.finish(), with whether all numbers could be split: those
-/// of thread split_bringing + t are the fragments (fragments.metal) of the rows from t / 32 * 16 on and all columns. By
-/// then nobody uses the memory any more. The other threads are done.
-template <uint BYTES, class Left, class Right, class Tile>
-void multiply_slices(thread Tile& tile, threadgroup float* memory, uint thread_id) {
-  Left left = {};
-  Right right = {};
-  float sums[Right::lines / 2];
-  for (uint i = 0; i < Right::lines / 2u; ++i) sums[i] = 0.0f;
-  threadgroup float* const right_memory = memory + Left::floats;
-  const bool brings = thread_id < Left::bringing;
-  const uint own_row = (thread_id - Left::bringing) / 32u * 16u;
-  if (brings) {
-    left.start(*tile.left, tile.first_row, thread_id);
-    right.start(*tile.right, tile.first_column, thread_id);
-  }
-  bool splits = true;
-  for (uint slice = tile.begin; slice < tile.end; slice += Left::depth) {
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (brings) {
-      left.bring(*tile.left, memory, slice, tile.end, thread_id);
-      right.bring(*tile.right, right_memory, slice, tile.end, thread_id);
-    }
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (brings) continue;
-    for (uint i = 0; i < Right::lines / 2u; ++i) {
-      const uint row = own_row + fragment_row(thread_id % 32u, i % 4u);
-      const uint column = i / 4u * 8u + fragment_column(thread_id % 32u, i % 4u);
-      float part = 0.0f;
-      float left_magnitudes = 0.0f;
-      float right_magnitudes = 0.0f;
-      for (uint k = 0; k < Left::depth; ++k) {
-        const float x = memory[Left::place(row, k)];
-        const float y = right_memory[Right::place(column, k)];
-        left_magnitudes += precise::fabs(x);
-        right_magnitudes += precise::fabs(y);
-        part = fma(low_part(x), high_part(y), part);
-        part = fma(high_part(x), low_part(y), part);
-        part = fma(high_part(x), high_part(y), part);
-      }
-      splits = splits && Left::can_split(left_magnitudes) && Left::can_split(right_magnitudes);
-      sums[i] += part;
-    }
-  }
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  const uint flag = simd_max(splits ? 0u : 1u);
-  if (thread_id % 32u == 0u) memory[thread_id / 32u] = float(flag);
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  bool all_split = true;
-  for (uint i = 0; i < split_threads / 32u; ++i) all_split = all_split && memory[i] == 0.0f;
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  if (!brings) tile.finish(sums, all_split, memory, thread_id);
-}
-#endif
-
-/// An element by fused multiply-add.
-template <class Left, class Right>
-float plain_product(thread const Left& left, thread const Right& right, uint row, uint column, uint begin, uint end) {
-  typename Left::Line left_line;
-  typename Right::Line right_line;
-  left.line(left_line, row);
-  right.line(right_line, column);
-  float sum = 0.0f;
-  for (uint k = begin; k < end; ++k) {
-    typename Left::Step left_step;
-    typename Right::Step right_step;
-    left.step(left_step, k, end);
-    right.step(right_step, k, end);
-    sum = fma(left.at(left_line, left_step), right.at(right_line, right_step), sum);
-  }
-  return sum;
-}
-
-/// What a threadgroup computes.
-template <uint COLUMNS, class Left, class Right, class Visitor>
+/// Of a result, in a part of the depth.
 struct SplitTile {
-  thread const Left* left;
-  thread const Right* right;
-  thread Visitor* visitor;
-  constant ContractionValues* values;
   uint first_row, first_column;
   uint begin, end;  // of the depth
   uint batch, split;
+};
 
-  /// Shows the visitor 16 rows, 32 columns at a time, so that neighbouring lanes have neighbouring columns. What could not
-  /// be split is computed plainly.
-  void finish(thread const float* sums, bool all_split, threadgroup float* memory, uint thread_id) {
-    visitor->start(batch, split);
-    const uint lane_id = thread_id % 32u;
-    const uint own_group = (thread_id - split_bringing) / 32u;
-    threadgroup float* const strip = memory + own_group * split_strip;
+/// What a threadgroup computes: every `step`-th tile from `first` on, counted by columns, rows, parts of the depth and
+/// batches. WIDTH: columns of a row that the visitor takes at once, four rows at a time (visit_rows); 0: it takes
+/// elements.
+template <uint COLUMNS, uint WIDTH, class LeftSide, class RightSide, class LeftSource, class RightSource, class Visitor>
+struct SplitWork {
+  typedef LeftSide Left;
+  typedef RightSide Right;
+  typedef LeftSource FromLeft;
+  typedef RightSource FromRight;
+  typedef SplitTile Tile;
+  thread const LeftSource* left_source;
+  thread const RightSource* right_source;
+  thread const Visitor* visitor;
+  constant ContractionValues* values;
+  uint first, step;
+
+  uint count() const { return values->batches * values->splits * values->row_tiles * values->column_tiles; }
+  void find(thread SplitTile& tile, uint number) const {
+    tile.first_column = number % values->column_tiles * COLUMNS;
+    number /= values->column_tiles;
+    tile.first_row = number % values->row_tiles * split_rows;
+    number /= values->row_tiles;
+    tile.split = number % values->splits;
+    tile.batch = number / values->splits;
+    tile.begin = tile.split * values->chunk;
+    tile.end = min(tile.begin + values->chunk, values->depth);
+  }
+  /// Sources and sides are variables of their own: compilers keep those in registers.
+  void start(thread LeftSource& own_left, thread RightSource& own_right, uint batch) const {
+    own_left = *left_source;
+    own_right = *right_source;
+    start_sources(own_left, own_right, *values, batch);
+  }
+
+  /// Shows the visitor 16 rows, 32 columns at a time, so that neighbouring lanes have neighbouring columns. `sums`: the
+  /// fragments (fragments.metal) of the rows from `first_row` on and all columns. What could not be split is computed
+  /// plainly.
+  void finish(thread const SplitTile& tile, thread const float* sums, bool is_split, threadgroup float* strip,
+              uint first_row, uint lane_id) const {
+    Visitor own = *visitor;
+    own.start(tile.batch, tile.split);
     UNROLL for (uint block = 0; block < COLUMNS / 32u; ++block) {
       UNROLL for (uint i = 0; i < 16u; ++i) {
-        strip[fragment_row(lane_id, i % 4u) * 40u + i / 4u * 8u + fragment_column(lane_id, i % 4u)] =
+        strip[fragment_row(lane_id, i % 4u) * split_strip_line + i / 4u * 8u + fragment_column(lane_id, i % 4u)] =
             sums[block * 16u + i];
       }
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      const uint column = first_column + block * 32u + lane_id;
-      for (uint i = 0; i < 16u; ++i) {
-        const uint row = first_row + own_group * 16u + i;
-        if (row >= values->rows || column >= values->columns) continue;
-        visitor->visit(row, column,
-                       all_split ? strip[i * 40u + lane_id] : plain_product(*left, *right, row, column, begin, end));
-      }
+      const uint first_column = tile.first_column + block * 32u;
+      if (!is_split) compute_plainly(tile, strip, first_row, first_column + lane_id, lane_id);
+      show(own, strip, first_row, first_column, lane_id);
       simdgroup_barrier(mem_flags::mem_threadgroup);
+    }
+  }
+
+  /// The elements of a column, by fused multiply-add.
+  void compute_plainly(thread const SplitTile& tile, threadgroup float* strip, uint first_row, uint column,
+                       uint lane_id) const {
+    LeftSource own_left;
+    RightSource own_right;
+    Left left;
+    Right right;
+    set_sides(left, right, own_left, own_right, *values);
+    start(own_left, own_right, tile.batch);
+    typename Right::Line right_line;
+    right.line(right_line, column);
+    for (uint i = 0; i < 16u; ++i) {
+      typename Left::Line left_line;
+      left.line(left_line, first_row + i);
+      float sum = 0.0f;
+      for (uint k = tile.begin; k < tile.end; ++k) {
+        typename Left::Step left_step;
+        typename Right::Step right_step;
+        left.step(left_step, k, tile.end);
+        right.step(right_step, k, tile.end);
+        sum = fma(left.at(left_line, left_step), right.at(right_line, right_step), sum);
+      }
+      strip[i * split_strip_line + lane_id] = sum;
+    }
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+  }
+
+  void show(thread Visitor& own, threadgroup const float* strip, uint first_row, uint first_column,
+            uint lane_id) const {
+    if constexpr (WIDTH == 0) {
+      const uint column = first_column + lane_id;
+      for (uint i = 0; i < 16u; ++i) {
+        if (first_row + i >= values->rows || column >= values->columns) continue;
+        own.visit(first_row + i, column, strip[i * split_strip_line + lane_id]);
+      }
+    } else {
+      enum : uint { across = 32 / WIDTH };
+      const uint own_column = lane_id % across * WIDTH;
+      for (uint i = lane_id / across; i < 16u; i += 4u * WIDTH) {
+        if (first_row + i >= values->rows || first_column + own_column >= values->columns) continue;
+        float shown[4 * WIDTH];
+        UNROLL for (uint j = 0; j < 4u; ++j) {
+          UNROLL for (uint k = 0; k < WIDTH; ++k) {
+            shown[j * WIDTH + k] = strip[(i + j * WIDTH) * split_strip_line + own_column + k];
+          }
+        }
+        own.visit_rows(first_row + i, first_column + own_column, shown);
+      }
     }
   }
 };
 
-/// The grid: column tiles, row tiles, splits, batches, all along x. BYTES: of memory that the launch asks for; where
+#ifndef RUSSET_OWN_WARPGROUPS
+inline float high_part(float x) { return as_type<float>((as_type<uint>(x) + 0x1000u) & 0xffffe000u); }
+inline float low_part(float x) { return as_type<float>(as_type<uint>(x - high_part(x)) & 0xffffe000u); }
+
+/// Computes the work's tiles: thread split_bringing + t has the fragments of the rows from t / 32 * 16 on.
+template <uint BYTES, class LeftLoader, class RightLoader, class Work>
+void multiply_slices(thread const Work& work, threadgroup float* memory, uint thread_id) {
+  typename Work::FromLeft left_source;
+  typename Work::FromRight right_source;
+  typename Work::Left left_side;
+  typename Work::Right right_side;
+  set_sides(left_side, right_side, left_source, right_source, *work.values);
+  SplitTile tile;
+  LeftLoader left = {};
+  RightLoader right = {};
+  threadgroup float* const right_memory = memory + LeftLoader::floats;
+  const bool brings = thread_id < split_bringing;
+  const uint own_row = (thread_id - split_bringing) / 32u * 16u;
+  for (uint number = work.first; number < work.count(); number += work.step) {
+    work.find(tile, number);
+    work.start(left_source, right_source, tile.batch);
+    if (brings) {
+      left.start(left_side, tile.first_row, thread_id);
+      right.start(right_side, tile.first_column, thread_id);
+    }
+    float sums[RightLoader::lines / 2];
+    for (uint i = 0; i < RightLoader::lines / 2u; ++i) sums[i] = 0.0f;
+    bool splits = true;
+    for (uint slice = tile.begin; slice < tile.end; slice += LeftLoader::depth) {
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      if (brings) {
+        left.bring(left_side, memory, slice, tile.end, thread_id);
+        right.bring(right_side, right_memory, slice, tile.end, thread_id);
+      }
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      if (brings) continue;
+      for (uint i = 0; i < RightLoader::lines / 2u; ++i) {
+        const uint row = own_row + fragment_row(thread_id % 32u, i % 4u);
+        const uint column = i / 4u * 8u + fragment_column(thread_id % 32u, i % 4u);
+        float part = 0.0f;
+        float left_magnitudes = 0.0f;
+        float right_magnitudes = 0.0f;
+        for (uint k = 0; k < LeftLoader::depth; ++k) {
+          const float x = memory[LeftLoader::place(row, k)];
+          const float y = right_memory[RightLoader::place(column, k)];
+          left_magnitudes += precise::fabs(x);
+          right_magnitudes += precise::fabs(y);
+          part = fma(low_part(x), high_part(y), part);
+          part = fma(high_part(x), low_part(y), part);
+          part = fma(high_part(x), high_part(y), part);
+        }
+        splits = splits && LeftLoader::can_split(left_magnitudes) && RightLoader::can_split(right_magnitudes);
+        sums[i] += part;
+      }
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    const bool is_split = simd_max(splits ? 0u : 1u) == 0u;
+    if (brings) continue;
+    work.finish(tile, sums, is_split, memory + own_row / 16u * split_strip, tile.first_row + own_row, thread_id % 32u);
+  }
+}
+#endif
+
+/// The grid: as many threadgroups as shall share the tiles, along x. BYTES: of memory that the launch asks for; where
 /// threadgroups need not ask, `memory` has a slice of each factor.
-template <uint COLUMNS, uint BYTES, class Left, class Right, bool LEFT_ALONG, bool RIGHT_ALONG, class LeftSource,
-          class RightSource, class Visitor>
-void split_product(thread LeftSource& left_source, thread RightSource& right_source, thread Visitor& visitor,
-                   constant ContractionValues& values, threadgroup float* memory, uint group, uint thread_id) {
+template <uint COLUMNS, uint BYTES, uint WIDTH, class Left, class Right, bool LEFT_ALONG, bool RIGHT_ALONG,
+          class LeftSource, class RightSource, class Visitor>
+void split_product(thread const LeftSource& left_source, thread const RightSource& right_source,
+                   thread const Visitor& visitor, constant ContractionValues& values, threadgroup float* memory,
+                   uint group, uint group_count, uint thread_id) {
   typedef SplitLoader<Left, split_rows, LEFT_ALONG, split_left_gap> LeftLoader;
   typedef SplitLoader<Right, COLUMNS, RIGHT_ALONG, split_right_gap> RightLoader;
-  SplitTile<COLUMNS, Left, Right, Visitor> tile;
-  tile.first_column = group % values.column_tiles * COLUMNS;
-  group /= values.column_tiles;
-  tile.first_row = group % values.row_tiles * split_rows;
-  group /= values.row_tiles;
-  tile.split = group % values.splits;
-  tile.batch = group / values.splits;
-  tile.begin = tile.split * values.chunk;
-  tile.end = min(tile.begin + values.chunk, values.depth);
-  Left left;
-  Right right;
-  start_sides(left, right, left_source, right_source, values, tile.batch);
-  tile.left = &left;
-  tile.right = &right;
-  tile.visitor = &visitor;
-  tile.values = &values;
-  multiply_slices<BYTES, LeftLoader, RightLoader>(tile, memory, thread_id);
+  SplitWork<COLUMNS, WIDTH, Left, Right, LeftSource, RightSource, Visitor> work;
+  work.left_source = &left_source;
+  work.right_source = &right_source;
+  work.visitor = &visitor;
+  work.values = &values;
+  work.first = group;
+  work.step = group_count;
+  multiply_slices<BYTES, LeftLoader, RightLoader>(work, memory, thread_id);
 }

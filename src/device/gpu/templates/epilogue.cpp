@@ -299,6 +299,83 @@ struct Visitor_@ {{
   return visitor;
 }
 
+namespace {
+
+/// Of the items first, first + step ... as many as are `live`.
+void write_rows(GroupText& text, const Phase& phase, int rows) {
+  KernelText& kernel = text.kernel();
+  const int width = text.walk().width;
+  const auto define_places = [&](std::string_view number) {
+    kernel.line("const {} item = (first + {} * step) / {}u;", text.item_type(), number, width);
+    text.define_places(0, text.group().space.rank(), "item", true);
+  };
+  const auto for_each_row = [&](const auto& write) {
+    kernel.line("#pragma unroll");
+    kernel.line("for (uint ahead = 0u; ahead < {}u; ++ahead) {{", rows);
+    write();
+    kernel.line("}");
+  };
+  text.load_uniforms();
+  text.define_bases();
+  text.declare_ahead(phase, rows);
+  for_each_row([&] {
+    define_places("(ahead < live ? ahead : 0u)");
+    text.load_ahead(phase);
+  });
+  for_each_row([&] {
+    kernel.line("if (ahead < live) {");
+    define_places("ahead");
+    if (width == 1) {
+      kernel.line("const float sum = sums[ahead];");
+    } else {
+      kernel.line("const float sum[4] = {sums[ahead * 4u], sums[ahead * 4u + 1u], sums[ahead * 4u + 2u], "
+                  "sums[ahead * 4u + 3u]};");
+    }
+    text.run_full(phase, [] {});
+    kernel.line("}");
+  });
+  text.end_ahead();
+}
+
+}  // namespace
+
+RowsVisitor rows_epilogue_visitor(const Primitive& primitive, std::size_t first) {
+  const Group group = ordered_epilogue(primitive);
+  KernelText kernel = spliced_kernel("epilogue", first);
+  const Phases phases = make_phases(group, false);
+  const int inner = group.space.rank() - 1;
+  RowsVisitor rows;
+  rows.width = vector_width(group, inner);
+  GroupText text(group, phases, {inner, rows.width, needs_wide_index(group)}, kernel, GroupPart::all);
+  write_rows(text, phases.list[0], 4);
+  const PointerText pointers = pointer_text(kernel, first, kernel.bindings());
+  const VisitedElement place = visited_element(primitive, text.item_type());
+  rows.text.take(kernel, first);
+  rows.text.declarations = fmt::format(
+      R"(struct Values_@ {{ {values} product; {members}}};
+inline void rows_@({item} first, {item} step, uint live, thread const float* sums, {parameters}constant Values_@& values) {{
+{body}}}
+struct Visitor_@ {{
+{pointers}  constant Values_@* values;
+{state}  {item} item({place}) const {{ return {number}; }}
+  void visit_rows({place}, thread const float* sums) const {{
+    const uint live = (values->product.rows - row + {width}u - 1u) / {width}u;
+    const {item} first = item(row, column);
+    rows_@(first, (item(row + 1u, column) - first) * {width}u, live, sums, {arguments}*values);
+  }}
+}};
+)",
+      fmt::arg("values", place.values), fmt::arg("members", kernel.values().members()),
+      fmt::arg("item", text.item_type()), fmt::arg("parameters", pointers.parameters),
+      fmt::arg("body", kernel.body()), fmt::arg("pointers", pointers.members),
+      fmt::arg("state", fmt::format(fmt::runtime(place.state), "")), fmt::arg("place", place.arguments),
+      fmt::arg("number", place.item), fmt::arg("width", rows.width), fmt::arg("arguments", pointers.arguments));
+  rows.text.type = "Visitor_@";
+  rows.text.values_type = "Values_@";
+  rows.text.product = "values.product";
+  return rows;
+}
+
 void add_visitor(Piece& piece, const VisitorText& visitor, std::string_view values) {
   piece.body = declare(piece, visitor, "visitor", values) + piece.body;
   piece.values_type = visitor.values_type;

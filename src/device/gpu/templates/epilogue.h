@@ -40,6 +40,15 @@ VisitorText epilogue_visitor(const compile::Primitive& primitive, std::size_t fi
 std::optional<VisitorText> strip_epilogue_visitor(const compile::Primitive& primitive, std::size_t first,
                                                   std::int64_t channels, int count);
 
+/// The visitor of four rows at a time, of `width` neighbouring columns each: four where the epilogue's operands lie in
+/// vectors, or one. Row j is j * width rows behind the first (split_product.metal). Operands of all rows are asked for
+/// before the first one is used. For elementwise epilogues of contractions.
+struct RowsVisitor {
+  VisitorText text;
+  int width = 1;
+};
+RowsVisitor rows_epilogue_visitor(const compile::Primitive& primitive, std::size_t first);
+
 /// Makes `visitor` a variable of the piece's body, bound behind its arguments so far; the piece's values are the
 /// visitor's, or `values` among them is.
 void add_visitor(Piece& piece, const VisitorText& visitor, std::string_view values = "values");

@@ -96,11 +96,13 @@ std::vector<Contraction> arranged(const Primitive& primitive) {
   return {seconds_of(other) < seconds_of(c) ? other : c};
 }
 
-/// Bytes of a core's memory: slices of both factors as they lie, two of the right one in two parts, and flags.
+/// Bytes of a core's memory: slices of both factors as they lie, two of the right one in two parts, flags, and strips of
+/// results.
 std::uint32_t memory_of(std::int64_t columns, bool left_along, bool right_along) {
+  constexpr std::int64_t flags = 16, strips = 8 * 16 * 36;
   const std::int64_t left = left_along ? tile_rows * (slice + line_gap) : slice * (tile_rows + left_gap);
   const std::int64_t right = right_along ? columns * (slice + line_gap) : slice * (columns + right_gap);
-  return static_cast<std::uint32_t>((stages * (left + right) + 4 * columns * slice + 16) * 4);
+  return static_cast<std::uint32_t>((stages * (left + right) + 4 * columns * slice + flags + strips) * 4);
 }
 
 /// Sums of parts that several contractions leave would take each other's place.
@@ -113,25 +115,34 @@ Division division_of(const Contraction& c, std::size_t contractions) {
   return division;
 }
 
-std::vector<Call> calls_of(const ContractionWriter& writer, const Division& division) {
+/// `width`: columns that the visitor takes at once; 0: it takes elements.
+Call call_of(const ContractionWriter& writer, const Division& division, const VisitorText& visitor, int width) {
   const Contraction& c = writer.contraction();
   const std::int64_t columns = columns_of(c.columns);
   const bool left_along = is_along_depth(c.left_step);
   const bool right_along = is_along_depth(c.right_step);
   const std::uint32_t bytes = memory_of(columns, left_along, right_along);
-  std::vector<Call> calls = writer.calls(division, true, [&](const VisitorText& visitor) {
-    std::string body = fmt::format(
-        "  split_product<{}, {}, {}, {}, {}, {}>(left_source, right_source, visitor, {}, memory, group_id.x, "
-        "thread_id);\n",
-        columns, bytes, writer.left_side(true), writer.right_side(true), left_along, right_along,
-        writer.product_of(visitor));
-    const Piece::Array memory{"float", "memory", fmt::format("{}", (tile_rows + columns) * slice), bytes};
-    const std::int64_t groups = c.batches() * division.splits * division.row_tiles * division.column_tiles;
-    return writer.product_call({"split_product", threads, std::move(body), {memory}, groups, "split_product.metal"},
-                               visitor, division);
-  });
-  calls.front().piece = nullptr;  // its memory is more than others may have
-  return calls;
+  std::string body = fmt::format(
+      "  split_product<{}, {}, {}, {}, {}, {}, {}>(left_source, right_source, visitor, {}, memory, group_id.x, "
+      "group_count.x, thread_id);\n",
+      columns, bytes, width, writer.left_side(true), writer.right_side(true), left_along, right_along,
+      writer.product_of(visitor));
+  const Piece::Array memory{"float", "memory", fmt::format("{}", (tile_rows + columns) * slice), bytes};
+  const std::int64_t tiles = c.batches() * division.splits * division.row_tiles * division.column_tiles;
+  const std::int64_t groups = std::min<std::int64_t>(tiles, writer.context().properties.chip.cores);
+  Call call = writer.product_call({"split_product", threads, std::move(body), {memory}, groups, "split_product.metal"},
+                                  visitor, division);
+  call.piece = nullptr;  // its memory is more than others may have
+  return call;
+}
+
+std::vector<Call> calls_of(const ContractionWriter& writer, const Division& division) {
+  if (division.splits == 1 && !writer.primitive().epilogue.code.empty()) {
+    const RowsVisitor rows = rows_epilogue_visitor(writer.primitive(), writer.source_bindings());
+    return {call_of(writer, division, rows.text, rows.width)};
+  }
+  return writer.calls(division, true,
+                      [&](const VisitorText& visitor) { return call_of(writer, division, visitor, 0); });
 }
 
 KernelPtr make_split_product(const Primitive& primitive, const GpuContext& context) {

@@ -73,9 +73,9 @@ inline void split(uint x, uint& high, uint& low, float& magnitudes) {
   magnitudes += fabsf(__uint_as_float(x));
 }
 
-/// A tile's slices: four in shared memory as they lie in memory, and two of the right factor split and swizzled.
-/// Two warpgroups bring and split, two multiply 64 rows each. Barriers: `full` of a slice's two numbers and of each
-/// multiplying warpgroup, `empty` of a slice's number, one among the bringing threads, and one at the end.
+/// Slices of tiles, one tile after the other: four in shared memory as they lie in memory, and two of the right factor
+/// split and swizzled. Two warpgroups bring and split, two multiply 64 rows each. Barriers: `full` of a slice's two
+/// numbers and of each multiplying warpgroup, `empty` of a slice's number, and one among the bringing threads.
 template <class Left, class Right>
 struct SplitSlices {
   enum : uint {
@@ -87,31 +87,21 @@ struct SplitSlices {
     stages = 4,
     ahead = stages - 2,  // slices whose copies are under way
     matrix = columns * depth,
-    pair = 2 * matrix,                                           // high and low parts
-    flags = 2 * pair + stages * (Left::floats + Right::floats),  // one a warp
-    floats = flags + 16,
+    pair = 2 * matrix,                                            // high and low parts
+    flags = 2 * pair + stages * (Left::floats + Right::floats),   // one a bringing warp, of two tiles
+    strips = flags + 16,                                          // of the warps that multiply
+    floats = strips + multiplying / 32 * Left::strip,
     full = 1,
     empty = 5,
     among_bringing = 7,
-    done = 8,
   };
   float* memory;
-  uint begin, end, slices;
 
   float* left_stage(uint slice) const { return memory + 2 * pair + slice % stages * Left::floats; }
   float* right_stage(uint slice) const {
     return memory + 2 * pair + stages * Left::floats + slice % stages * Right::floats;
   }
   float* split_right(uint slice) const { return memory + slice % 2 * pair; }
-
-  template <class Tile>
-  void request(const Left& left, const Right& right, const Tile& tile, uint slice, uint thread_id) const {
-    if (slice < slices) {
-      left.bring(*tile.left, left_stage(slice), begin + slice * depth, end, thread_id);
-      right.bring(*tile.right, right_stage(slice), begin + slice * depth, end, thread_id);
-    }
-    end_copies();
-  }
 
   void store_split(float* matrix_pair, uint line, uint piece, uint4 x, float& magnitudes) const {
     uint4 high;
@@ -155,24 +145,68 @@ struct SplitSlices {
   }
 
   template <class Tile>
-  bool bring(Left& left, Right& right, const Tile& tile, uint thread_id) const {
-    left.start(*tile.left, tile.first_row, thread_id);
-    right.start(*tile.right, tile.first_column, thread_id);
+  static uint slices_of(const Tile& tile) { return max((tile.end - tile.begin + depth - 1) / depth, 1u); }
+
+  /// With a tile's last slice comes, by warps, whether its lines of the right factor could be split.
+  template <class Work>
+  void bring(const Work& work, uint thread_id) const {
+    typename Work::FromLeft left_source;
+    typename Work::FromRight right_source;
+    typename Work::Left left_side;
+    typename Work::Right right_side;
+    set_sides(left_side, right_side, left_source, right_source, *work.values);
+    Left left;
+    Right right;
+    typename Work::Tile requested;
+    uint requested_number = work.first;
+    uint step = 0;  // of the requested tile's depth
+    bool is_new = true;
+    const auto request = [&](uint slice) {
+      if (requested_number < work.count()) {
+        if (is_new) {
+          work.find(requested, requested_number);
+          work.start(left_source, right_source, requested.batch);
+          left.start(left_side, requested.first_row, thread_id);
+          right.start(right_side, requested.first_column, thread_id);
+          step = requested.begin;
+        }
+        left.bring(left_side, left_stage(slice), step, requested.end, thread_id);
+        right.bring(right_side, right_stage(slice), step, requested.end, thread_id);
+        step += depth;
+        is_new = step >= requested.end;
+        if (is_new) requested_number += work.step;
+      }
+      end_copies();
+    };
+    typename Work::Tile tile;
+    work.find(tile, work.first);
+    uint number = work.first;
+    uint rest = slices_of(tile);
     float magnitudes[own_lines] = {};
-    UNROLL for (uint slice = 0; slice < ahead; ++slice) request(left, right, tile, slice, thread_id);
-    for (uint slice = 0; slice < slices; ++slice) {
+    for (uint slice = 0; slice < ahead; ++slice) request(slice);
+    uint slice = 0;
+    for (; number < work.count(); ++slice) {
       if (slice >= 2) meet(empty + slice % 2, all);
-      request(left, right, tile, slice + ahead, thread_id);
+      request(slice + ahead);
       wait_for_copies<ahead>();
       meet(among_bringing, bringing);
       split_slice(slice, magnitudes, thread_id);
+      if (--rest == 0) {
+        bool splits = true;
+        UNROLL for (uint i = 0; i < own_lines; ++i) {
+          splits = splits && Left::can_split(magnitudes[i]);
+          magnitudes[i] = 0.0f;
+        }
+        memory[flags + slice % 2 * 8 + thread_id / 32] = __all_sync(all_lanes, splits) ? 0.0f : 1.0f;
+        number += work.step;
+        work.find(tile, number);
+        rest = slices_of(tile);
+      }
       asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
       come_to(full + slice % 2 * 2, bringing + multiplying / 2);
       come_to(full + slice % 2 * 2 + 1, bringing + multiplying / 2);
     }
-    bool splits = true;
-    UNROLL for (uint i = 0; i < own_lines; ++i) splits = splits && Left::can_split(magnitudes[i]);
-    return splits;
+    for (uint last = slice < 2 ? 0 : slice - 2; last < slice; ++last) meet(empty + last % 2, all);
   }
 
   /// A lane's elements of 16 rows, eight of the depth, as of mma.m16n8k8.
@@ -187,65 +221,73 @@ struct SplitSlices {
     }
   }
 
-  bool multiply(float (&sums)[columns / 2], uint thread_id) const {
-    const uint warpgroup = thread_id / 128;
+  /// Adds the products of a slice to sums.
+  void multiply_slice(float (&sums)[columns / 2], float (&magnitudes)[2], uint slice, uint thread_id) const {
     const uint first_row = thread_id / 32 * 16;
-    float magnitudes[2] = {};
-    for (uint slice = 0; slice < slices; ++slice) {
-      meet(full + slice % 2 * 2 + warpgroup, bringing + multiplying / 2);
-      uint high[depth / 8][4];
-      uint low[depth / 8][4];
-      UNROLL for (uint k = 0; k < depth / 8; ++k) {
-        uint x[4];
-        load_left(x, left_stage(slice), first_row, k * 8, thread_id % 32);
-        UNROLL for (uint i = 0; i < 4; ++i) split(x[i], high[k][i], low[k][i], magnitudes[i % 2]);
-      }
-      const ulong right_high = matrix_descriptor(split_right(slice));
-      const ulong right_low = right_high + matrix * sizeof(float) / 16;
-      float parts[columns / 2];
-      asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-      // Each sum is truncated: the small products go first, while what is lost is small.
-      UNROLL for (uint k = 0; k < depth / 8; ++k) {
-        multiply_warpgroup(parts, low[k], right_high + k * 2, k != 0);
-        multiply_warpgroup(parts, high[k], right_low + k * 2, 1);
-      }
-      UNROLL for (uint k = 0; k < depth / 8; ++k) multiply_warpgroup(parts, high[k], right_high + k * 2, 1);
-      asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-      asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-      if (slice + 2 < slices) come_to(empty + slice % 2, all);
-      // Nobody reads the parts before the wait.
-      UNROLL for (uint i = 0; i < columns / 2; ++i) asm volatile("" : "+f"(parts[i]));
-      UNROLL for (uint i = 0; i < columns / 2; ++i) sums[i] += parts[i];
+    uint high[depth / 8][4];
+    uint low[depth / 8][4];
+    UNROLL for (uint k = 0; k < depth / 8; ++k) {
+      uint x[4];
+      load_left(x, left_stage(slice), first_row, k * 8, thread_id % 32);
+      UNROLL for (uint i = 0; i < 4; ++i) split(x[i], high[k][i], low[k][i], magnitudes[i % 2]);
     }
-    return Left::can_split(magnitudes[0]) && Left::can_split(magnitudes[1]);
+    const ulong right_high = matrix_descriptor(split_right(slice));
+    const ulong right_low = right_high + matrix * sizeof(float) / 16;
+    float parts[columns / 2];
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    // Each sum is truncated: the small products go first, while what is lost is small.
+    UNROLL for (uint k = 0; k < depth / 8; ++k) {
+      multiply_warpgroup(parts, low[k], right_high + k * 2, k != 0);
+      multiply_warpgroup(parts, high[k], right_low + k * 2, 1);
+    }
+    UNROLL for (uint k = 0; k < depth / 8; ++k) multiply_warpgroup(parts, high[k], right_high + k * 2, 1);
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    come_to(empty + slice % 2, all);
+    // Nobody reads the parts before the wait.
+    UNROLL for (uint i = 0; i < columns / 2; ++i) asm volatile("" : "+f"(parts[i]));
+    UNROLL for (uint i = 0; i < columns / 2; ++i) sums[i] += parts[i];
+  }
+
+  template <class Work>
+  void multiply(const Work& work, uint thread_id) const {
+    const uint warp = thread_id / 32;
+    uint slice = 0;
+    for (uint number = work.first; number < work.count(); number += work.step) {
+      typename Work::Tile tile;
+      work.find(tile, number);
+      float sums[columns / 2] = {};
+      float magnitudes[2] = {};
+      bool is_split = true;
+      for (uint rest = slices_of(tile); rest > 0; --rest, ++slice) {
+        meet(full + slice % 2 * 2 + thread_id / 128, bringing + multiplying / 2);
+        if (rest == 1) {
+          UNROLL for (uint i = 0; i < 8; ++i) is_split = is_split && memory[flags + slice % 2 * 8 + i] == 0.0f;
+        }
+        multiply_slice(sums, magnitudes, slice, thread_id);
+      }
+      is_split = is_split && Left::can_split(magnitudes[0]) && Left::can_split(magnitudes[1]);
+      is_split = __all_sync(all_lanes, is_split);
+      work.finish(tile, sums, is_split, memory + strips + warp * Left::strip, tile.first_row + warp * 16,
+                  thread_id % 32);
+    }
   }
 };
 
 }  // namespace russet_cuda
 
 /// As of split_product.metal. Warpgroups that multiply have more registers than those that bring, up to the end.
-template <uint BYTES, class Left, class Right, class Tile>
-inline void multiply_slices(Tile& tile, float* memory, uint thread_id) {
-  typedef russet_cuda::SplitSlices<Left, Right> Slices;
+template <uint BYTES, class LeftLoader, class RightLoader, class Work>
+inline void multiply_slices(const Work& work, float* memory, uint thread_id) {
+  typedef russet_cuda::SplitSlices<LeftLoader, RightLoader> Slices;
   static_assert(Slices::floats * sizeof(float) == BYTES, "the launch asks for the memory of the slices");
-  const Slices slices{memory, tile.begin, tile.end, (tile.end - tile.begin + Left::depth - 1) / Left::depth};
-  float* const flags = memory + Slices::flags;
-  if (thread_id < Left::bringing) {
+  const Slices slices{memory};
+  if (thread_id < Slices::bringing) {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 72;");
-    Left left;
-    Right right;
-    const bool splits = slices.bring(left, right, tile, thread_id);
-    flags[thread_id / 32] = __all_sync(russet_cuda::all_lanes, splits) ? 0.0f : 1.0f;
-    russet_cuda::come_to(Slices::done, Slices::all);
+    slices.bring(work, thread_id);
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 184;");
-    float sums[Right::lines / 2] = {};
-    const bool splits = slices.multiply(sums, thread_id - Left::bringing);
-    flags[thread_id / 32] = __all_sync(russet_cuda::all_lanes, splits) ? 0.0f : 1.0f;
-    russet_cuda::meet(Slices::done, Slices::all);
-    bool all_split = true;
-    UNROLL for (uint i = 0; i < Slices::all / 32; ++i) all_split = all_split && flags[i] == 0.0f;
-    tile.finish(sums, all_split, memory, thread_id);
+    slices.multiply(work, thread_id - Slices::bringing);
   }
 }
 #endif
