@@ -7,6 +7,7 @@
 
 #include "device/gpu/cuda/pipeline.h"
 #include "device/gpu/cuda/planning/convolutions.h"
+#include "device/gpu/templates/templates.h"
 
 namespace russet::cuda {
 namespace {
@@ -262,7 +263,21 @@ TEST(Questions, TakeStridesOffLargeWindowsAlone) {
   EXPECT_TRUE(prefers(DType::bfloat16, ops::Op::convolution_weight, 7));
   EXPECT_FALSE(prefers(DType::bfloat16, ops::Op::convolution, 3));
   EXPECT_FALSE(prefers(DType::float32, ops::Op::convolution, 7));
-  EXPECT_TRUE(prefers(DType::float32, ops::Op::convolution_weight, 7));
+  EXPECT_FALSE(prefers(DType::float32, ops::Op::convolution_weight, 7));
+}
+
+TEST(Questions, PutChannelsIntoVectorsWhereTensorCoresTakeFloat32) {
+  const auto wants = [](DType dtype, ops::Op op, std::int64_t size, bool has_warpgroups = true) {
+    gpu::Properties properties;
+    properties.has_warpgroups = has_warpgroups;
+    return gpu::wants_channels_in_vectors(convolution(dtype, op, 3, size), properties);
+  };
+  EXPECT_TRUE(wants(DType::float32, ops::Op::convolution, 256));
+  EXPECT_TRUE(wants(DType::float32, ops::Op::convolution_weight, 256));
+  EXPECT_FALSE(wants(DType::float32, ops::Op::convolution_input, 256));
+  EXPECT_FALSE(wants(DType::float32, ops::Op::convolution, 8));
+  EXPECT_FALSE(wants(DType::bfloat16, ops::Op::convolution, 256));
+  EXPECT_FALSE(wants(DType::float32, ops::Op::convolution, 256, false));
 }
 
 TEST(Questions, LeaveConvolutionsOfSinglePixelsToProducts) {

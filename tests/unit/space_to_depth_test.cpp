@@ -63,19 +63,30 @@ TEST(SpaceToDepth, KeepsResults) {
   expect_no_stride_and_the_same_results({window_of({3, 2}, {1, 0}), {1, 4, 13, 9}, {2, 4, 4, 5}, {1, 2, 4, 3}});
 }
 
+TEST(SpaceToDepth, GivesPixelsChannels) {
+  expect_no_stride_and_the_same_results({window_of({1, 1}, {1, 1}), {2, 3, 7, 6}, {4, 3, 3, 3}, {2, 4, 7, 6}});
+  expect_no_stride_and_the_same_results({window_of({1, 1}, {0, 2}), {2, 1, 7, 6}, {4, 1, 5, 3}, {2, 4, 3, 8}});
+  expect_no_stride_and_the_same_results({window_of({2, 1}, {1, 1}), {2, 3, 6, 6}, {4, 3, 3, 3}, {2, 4, 3, 6}});
+}
+
 TEST(SpaceToDepth, MakesEnoughChannelsForTensorCores) {
-  testing::SmallProgram small = convolutions({window_of({2, 2}, {3, 3}), {2, 3, 14, 12}, {5, 3, 7, 7}, {2, 5, 7, 6}});
-  compile::passes::space_to_depth(small.program, PrefersDepth());
-  for (const compile::Value& value : small.program.values) {
-    if (value.op != Op::convolution) continue;
-    EXPECT_EQ(compile::value_at(small.program, value.inputs[0]).shape, (Shape{2, 16, 10, 9}));
-    EXPECT_EQ(compile::value_at(small.program, value.inputs[1]).shape, (Shape{5, 16, 4, 4}));
-  }
+  const Case c{window_of({2, 2}, {3, 3}), {2, 3, 14, 12}, {5, 3, 7, 7}, {2, 5, 7, 6}};
+  const auto expect_channels = [&](DType dtype, std::int64_t channels) {
+    testing::SmallProgram small = testing::convolutions(c, {Op::convolution, Op::convolution_weight}, dtype);
+    compile::passes::space_to_depth(small.program, PrefersDepth());
+    for (const compile::Value& value : small.program.values) {
+      if (value.op != Op::convolution) continue;
+      EXPECT_EQ(compile::value_at(small.program, value.inputs[0]).shape, (Shape{2, channels, 10, 9}));
+      EXPECT_EQ(compile::value_at(small.program, value.inputs[1]).shape, (Shape{5, channels, 4, 4}));
+    }
+  };
+  expect_channels(DType::bfloat16, 16);
+  expect_channels(DType::float32, 12);
 }
 
 TEST(SpaceToDepth, LeavesOtherConvolutionsAlone) {
-  expect_untouched({window_of({1, 1}, {1, 1}), {2, 3, 6, 6}, {4, 3, 3, 3}, {2, 4, 6, 6}});
-  expect_untouched({window_of({2, 1}, {1, 1}), {2, 3, 6, 6}, {4, 3, 3, 3}, {2, 4, 3, 6}});
+  expect_untouched({window_of({1, 1}, {1, 1}), {2, 4, 6, 6}, {4, 4, 3, 3}, {2, 4, 6, 6}});
+  expect_untouched({window_of({1, 1}, {0, 0}), {2, 3, 6, 6}, {4, 3, 1, 1}, {2, 4, 6, 6}});
   expect_untouched({window_of({2, 2}, {0, 0}), {2, 3, 6, 6}, {4, 3, 2, 2}, {2, 4, 3, 3}});
   expect_untouched({window_of({2, 2}, {1, 1}), {2, 5, 6, 6}, {4, 5, 3, 3}, {2, 4, 3, 3}});
   ops::Window grouped = window_of({2, 2}, {1, 1});
@@ -99,7 +110,7 @@ TEST(Passes, SpaceToDepthMakesTheImagesBlocksOnce) {
   for (const compile::Step& step : plan.program.steps) {
     const auto* primitive = std::get_if<compile::Primitive>(&step);
     if (primitive == nullptr) continue;
-    EXPECT_EQ(primitive->inputs[0].sizes, (Shape{2, 16, 10, 9}));
+    EXPECT_EQ(primitive->inputs[0].sizes, (Shape{2, 12, 10, 9}));
     images.insert(primitive->inputs[0].access.slot);
   }
   EXPECT_EQ(images.size(), 1U);

@@ -4,7 +4,8 @@
 //   y = convolution(x [n, 3, 224, 224], w [64, 3, 7, 7], stride 2, padding 3)
 //     ->  y = convolution(blocks(x) [n, 16, 115, 115], blocks(w) [64, 16, 4, 4])
 //   w' = convolution_weight(x, g)  ->  w' = blocks^-1(convolution_weight(blocks(x), g))
-// Zeros make up for what image and weight lack: padding, the rest of the last block, and channels to a multiple of 8.
+// Zeros make up for what image and weight lack: padding, the rest of the last block, and channels to a multiple of 8,
+// of float32 4. Without a stride a block is a pixel, which gets channels.
 #include "compile/emit.h"
 #include "compile/passes/passes.h"
 #include "compile/rewriter.h"
@@ -16,8 +17,8 @@ namespace {
 using ops::Op;
 
 constexpr std::int64_t most_channels = 4;
-/// What tensor cores take at once.
-constexpr std::int64_t channel_unit = 8;
+/// What tensor cores take at once, and what vectors of float32 have.
+std::int64_t channel_unit(DType dtype) { return size_of(dtype) < 4 ? 8 : 4; }
 
 /// Along one axis of the image.
 struct Extent {
@@ -31,18 +32,20 @@ struct Extent {
 
 struct Strided {
   std::int64_t images, channels, features;
+  std::int64_t unit;  // of channels of a block
   Extent down, across;
 
   std::int64_t block() const { return down.stride * across.stride; }
   /// Of a pixel, zeros included.
   std::int64_t all_channels() const {
     std::int64_t count = channels;
-    while (count * block() % channel_unit != 0) ++count;
+    while (count * block() % unit != 0) ++count;
     return count;
   }
 };
 
-/// Nothing if the convolution has many channels, no stride, gaps between windows or between their pixels, or groups.
+/// Nothing if the convolution has many channels, as many as it needs and no stride, gaps between windows or between
+/// their pixels, or groups.
 std::optional<Strided> strided_of(const Program& program, const Value& value) {
   if (value.op != Op::convolution && value.op != Op::convolution_weight) return std::nullopt;
   const Shape& image = value_at(program, value.inputs[0]).shape;
@@ -54,10 +57,12 @@ std::optional<Strided> strided_of(const Program& program, const Value& value) {
     const int at = static_cast<int>(axis) + 2;
     return Extent{image[at], weight[at], window.stride[axis], window.padding[axis], result[at]};
   };
-  const Strided strided{image[0], image[1], weight[0], extent(0), extent(1)};
+  const std::int64_t unit = channel_unit(value_at(program, value.inputs[0]).dtype);
+  const Strided strided{image[0], image[1], weight[0], unit, extent(0), extent(1)};
   for (const Extent& one : {strided.down, strided.across}) {
-    if (one.stride < 2 || one.kernel <= one.stride || one.seen() < 1) return std::nullopt;
+    if (one.kernel <= one.stride || one.seen() < 1) return std::nullopt;
   }
+  if (strided.block() == 1 && strided.all_channels() == strided.channels) return std::nullopt;
   const bool is_plain = window.groups == 1 && window.dilation == std::array<std::int32_t, 2>{1, 1};
   if (!is_plain || strided.channels > most_channels || numel(image) == 0 || numel(result) == 0) return std::nullopt;
   return strided;

@@ -208,7 +208,8 @@ class Target final : public compile::Target {
   }
 
   bool prefers_space_to_depth(const Primitive& convolution) const override {
-    return std::ranges::any_of(driver_.vendor_libraries(),
+    return wants_channels_in_vectors(convolution, driver_.gpu_properties()) ||
+           std::ranges::any_of(driver_.vendor_libraries(),
                                [&](const auto& library) { return library->prefers_space_to_depth(convolution); });
   }
 

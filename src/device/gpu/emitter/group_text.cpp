@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "device/gpu/emitter/divisor.h"
 #include "device/gpu/emitter/expressions.h"
 #include "ops/table.h"
 
@@ -37,17 +38,6 @@ std::vector<bool> find_written(const Group& group) {
   }
   return written;
 }
-
-/// The divisor of divide() in math.metal.
-struct Divisor {
-  std::uint64_t multiplier = 0;
-  std::uint64_t shift = 0;
-
-  explicit Divisor(std::uint64_t size) {
-    while ((std::uint64_t{1} << shift) < size) ++shift;
-    multiplier = ((std::uint64_t{1} << 32) * ((std::uint64_t{1} << shift) - size)) / size + 1;
-  }
-};
 
 }  // namespace
 

@@ -1,4 +1,5 @@
 // needs: element.metal
+// needs: math.metal
 // needs: source.metal
 // needs: tile.metal
 // Matrix products and the three convolutions: one sum of products
@@ -10,10 +11,15 @@
 // Groups of channels are batches. Work may be split along k: then partial sums go to scratch memory and are added up,
 // in their order, by a second launch.
 
+/// A number to divide by (divide() of math.metal).
+struct AxisSize {
+  uint number, multiplier, shift;
+};
+
 /// What an index means: index = (i0 * sizes[0] + i1) * sizes[1] + i2. A flat axis is strides[2] alone.
 struct Axis {
-  long strides[3];  // of i0, i1, i2, in elements
-  uint sizes[2];    // of i1 and i2
+  long strides[3];    // of i0, i1, i2, in elements
+  AxisSize sizes[2];  // of i1 and i2
   // Of a side that reads through a window: what i0, i1 add to the window's row, and i1, i2 to its column.
   int y_strides[2];
   int x_strides[2];
@@ -52,10 +58,10 @@ void find_place(thread Place<Offset>& place, constant Axis& axis, uint index, ui
   place.y = 0;
   place.x = 0;
   if constexpr (SPLITS) {
-    const uint i01 = index / axis.sizes[1];
-    const uint i2 = index - i01 * axis.sizes[1];
-    const uint i0 = i01 / axis.sizes[0];
-    const uint i1 = i01 - i0 * axis.sizes[0];
+    const uint i01 = divide(index, axis.sizes[1].multiplier, axis.sizes[1].shift);
+    const uint i2 = index - i01 * axis.sizes[1].number;
+    const uint i0 = divide(i01, axis.sizes[0].multiplier, axis.sizes[0].shift);
+    const uint i1 = i01 - i0 * axis.sizes[0].number;
     place.offset =
         Offset(i0) * Offset(axis.strides[0]) + Offset(i1) * Offset(axis.strides[1]) + Offset(i2) * Offset(axis.strides[2]);
     if constexpr (WINDOWED) {

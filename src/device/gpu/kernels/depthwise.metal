@@ -172,11 +172,11 @@ void depthwise_lines(thread Source& source, thread Weight& weight, thread const 
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
   const uint several = place.line_group * (THREADS / PAIRS) + thread_id / PAIRS;
-  const uint height = values.left_line.sizes[0];
+  const uint height = values.left_line.sizes[0].number;
   const uint of_image = (height + uint(LINES - 1)) / uint(LINES);
   const uint image = several / of_image;
   const int y = int(several - image * of_image) * LINES;
-  const int length = int(values.left_line.sizes[1]);
+  const int length = int(values.left_line.sizes[1].number);
   const uint line = image * height + uint(y);
   if (place.channel >= values.batches || line * uint(length) >= values.rows) return;
   source.start(values.left_start + long(place.channel) * values.left_batch[0]);
@@ -225,7 +225,7 @@ struct DepthwiseWalk {
   template <class Y>
   bool find(constant ContractionValues& values, int ky, uint slices, uint end) {
     for (; line < end; line += slices) {
-      const uint height = values.right_step.sizes[0];
+      const uint height = values.right_step.sizes[0].number;
       const uint image = line / height;
       const int y = int(line - image * height);
       const int from = Y::find(y, ky, values.height);
@@ -252,7 +252,7 @@ void depthwise_weight(thread Gradient& gradient, thread Source& source, thread c
   const int ky = int(thread_id / PAIRS % uint(Y::taps));
   const uint slice = thread_id / (PAIRS * uint(Y::taps));
   const bool inside = place.channel < values.batches;
-  const int length = int(values.right_step.sizes[1]);
+  const int length = int(values.right_step.sizes[1].number);
   const uint lines = values.depth / uint(length);
   const uint end = inside ? min((place.line_group + 1u) * values.chunk, lines) : 0u;
   gradient.start(values.left_start + long(place.channel) * values.left_batch[0]);

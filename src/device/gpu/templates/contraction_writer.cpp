@@ -1,6 +1,7 @@
 // Texts, values and launches that all kernels of contractions share.
 #include "device/gpu/templates/contraction_writer.h"
 
+#include "device/gpu/emitter/divisor.h"
 #include "device/gpu/emitter/emit.h"
 #include "device/gpu/templates/text.h"
 
@@ -22,7 +23,13 @@ VisitorText plain_visitor(std::string type, std::string_view stored, const Regio
 
 void add_axis(Values& values, const ContractionAxis& axis) {
   for (const std::int64_t stride : axis.strides) values.add(stride);
-  for (const std::int64_t size : axis.sizes) values.add(static_cast<std::uint32_t>(std::max<std::int64_t>(size, 1)));
+  for (const std::int64_t any_size : axis.sizes) {
+    const std::int64_t size = std::max<std::int64_t>(any_size, 1);
+    const Divisor divisor(static_cast<std::uint64_t>(size));
+    values.add(static_cast<std::uint32_t>(size));
+    values.add(divisor.multiplier);
+    values.add(divisor.shift);
+  }
   for (const std::int64_t stride : axis.y_strides) values.add(static_cast<std::int32_t>(stride));
   for (const std::int64_t stride : axis.x_strides) values.add(static_cast<std::int32_t>(stride));
   values.add(static_cast<std::int32_t>(axis.y_start));

@@ -328,8 +328,9 @@ void write_rows(GroupText& text, const Phase& phase, int rows) {
     if (width == 1) {
       kernel.line("const float sum = sums[ahead];");
     } else {
-      kernel.line("const float sum[4] = {sums[ahead * 4u], sums[ahead * 4u + 1u], sums[ahead * 4u + 2u], "
-                  "sums[ahead * 4u + 3u]};");
+      kernel.line(
+          "const float sum[4] = {sums[ahead * 4u], sums[ahead * 4u + 1u], sums[ahead * 4u + 2u], "
+          "sums[ahead * 4u + 3u]};");
     }
     text.run_full(phase, [] {});
     kernel.line("}");
@@ -366,10 +367,10 @@ struct Visitor_@ {{
 }};
 )",
       fmt::arg("values", place.values), fmt::arg("members", kernel.values().members()),
-      fmt::arg("item", text.item_type()), fmt::arg("parameters", pointers.parameters),
-      fmt::arg("body", kernel.body()), fmt::arg("pointers", pointers.members),
-      fmt::arg("state", fmt::format(fmt::runtime(place.state), "")), fmt::arg("place", place.arguments),
-      fmt::arg("number", place.item), fmt::arg("width", rows.width), fmt::arg("arguments", pointers.arguments));
+      fmt::arg("item", text.item_type()), fmt::arg("parameters", pointers.parameters), fmt::arg("body", kernel.body()),
+      fmt::arg("pointers", pointers.members), fmt::arg("state", fmt::format(fmt::runtime(place.state), "")),
+      fmt::arg("place", place.arguments), fmt::arg("number", place.item), fmt::arg("width", rows.width),
+      fmt::arg("arguments", pointers.arguments));
   rows.text.type = "Visitor_@";
   rows.text.values_type = "Values_@";
   rows.text.product = "values.product";

@@ -19,9 +19,9 @@ constexpr std::uint32_t threads = 512;
 constexpr std::int64_t stages = 4;
 constexpr std::int64_t line_gap = 4, left_gap = 8, right_gap = 4;
 
-/// Measured on an H200, which does 100 to 110 TFLOP/s in large products.
+/// Measured on an H100 and an H200, which do 100 to 110 TFLOP/s in large products.
 constexpr double tile_rate = 100e12 / 132;  // operations a core and second, in tiles of 128 columns
-constexpr double narrow_share = 0.8;        // of that rate in tiles of 64 columns
+constexpr double narrow_share = 0.65;       // of that rate in tiles of 64 columns
 
 /// Columns of a tile: 64 where 128 would leave more of it empty than it is slower.
 std::int64_t columns_of(std::int64_t columns) {
@@ -32,7 +32,8 @@ std::int64_t columns_of(std::int64_t columns) {
 
 /// Of that GPU; parts of the depth come from shapes alone, so that results never depend on the device.
 constexpr std::int64_t cores = 132;
-constexpr double tile_seconds = 6e-6;         // before a tile's first product and after its last
+constexpr double tile_seconds = 1.5e-6;       // after a tile's last product
+constexpr double first_seconds = 4e-6;        // before the first product of a core's first tile
 constexpr double part_bytes_a_second = 3e12;  // of sums that are stored and added up
 constexpr double launch_seconds = 4e-6;
 
@@ -43,7 +44,7 @@ double seconds_of(const Contraction& c, std::int64_t tiles, std::int64_t columns
       static_cast<double>(2 * tile_rows * columns * divide_up(divide_up(c.depth, splits), slice) * slice);
   const double tile = operations / rate + tile_seconds;
   const double sums = 8.0 * static_cast<double>(splits * c.batches() * c.rows * c.columns) / part_bytes_a_second;
-  return static_cast<double>(divide_up(tiles * splits, cores)) * tile + launch_seconds +
+  return static_cast<double>(divide_up(tiles * splits, cores)) * tile + first_seconds + launch_seconds +
          (splits > 1 ? sums + launch_seconds : 0);
 }
 
@@ -96,8 +97,8 @@ std::vector<Contraction> arranged(const Primitive& primitive) {
   return {seconds_of(other) < seconds_of(c) ? other : c};
 }
 
-/// Bytes of a core's memory: slices of both factors as they lie, two of the right one in two parts, flags, and strips of
-/// results.
+/// Bytes of a core's memory: slices of both factors as they lie, two of the right one in two parts, flags, and strips
+/// of results.
 std::uint32_t memory_of(std::int64_t columns, bool left_along, bool right_along) {
   constexpr std::int64_t flags = 16, strips = 8 * 16 * 36;
   const std::int64_t left = left_along ? tile_rows * (slice + line_gap) : slice * (tile_rows + left_gap);
@@ -197,6 +198,14 @@ bool prefers_split_product(const Primitive& primitive, const Properties& propert
   double seconds = 0;
   for (const Contraction& c : arranged(primitive)) seconds += seconds_of(c);
   return seconds < by_library;
+}
+
+/// cuDNN does 2 to 10 TFLOP/s of float32 there, and copies its operands; for a smaller one copies of ours cost more.
+bool wants_channels_in_vectors(const Primitive& convolution, const Properties& properties) {
+  constexpr double fewest_operations = 2e8;
+  return properties.has_warpgroups && convolution.inputs[0].access.dtype == DType::float32 &&
+         convolution.op != ops::Op::convolution_input &&
+         compile::operations_of(compile::Step(convolution)) >= fewest_operations;
 }
 
 }  // namespace russet::gpu

@@ -8,6 +8,8 @@ namespace russet::gpu {
 Verdict judge_split_product(const compile::Primitive& primitive, const GpuContext& context);
 /// Whether that is faster on such a GPU than a library that does `library_rate` operations of float32 a second.
 bool prefers_split_product(const compile::Primitive& primitive, const Properties& properties, double library_rate);
+/// Whether a convolution of few channels, or the gradient for its weight, should have as many as vectors need for them.
+bool wants_channels_in_vectors(const compile::Primitive& convolution, const Properties& properties);
 /// Whether a contraction has so little work that what a library does around it takes longer: a small product, or a
 /// convolution of few channels, which it would pad.
 bool is_small_product(const compile::Primitive& primitive);

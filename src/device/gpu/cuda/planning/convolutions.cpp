@@ -11,12 +11,17 @@
 namespace russet::cuda {
 namespace {
 
-/// Operations a second that cuDNN reaches in float32 on an H200, about: 10 to 35 TFLOP/s, and 4 to 20 for the gradient
-/// of an input that was read with gaps.
+/// Operations a second that cuDNN reaches in float32, about, on an H100 or H200: 10 to 35 TFLOP/s, 4 to 10 for images
+/// of few channels, and 1 to 6 for the gradients of either of these and of a convolution that strides.
 double float32_rate(const compile::Primitive& convolution) {
+  constexpr std::int64_t few_channels = 16;
   const auto& stride = gpu::attribute<ops::Window>(convolution).stride;
-  const bool gaps = convolution.op == ops::Op::convolution_input && (stride[0] > 1 || stride[1] > 1);
-  return gaps ? 12e12 : 25e12;
+  const bool strides = stride[0] > 1 || stride[1] > 1;
+  const bool is_gradient = convolution.op != ops::Op::convolution;
+  const int image = convolution.op == ops::Op::convolution_input ? -1 : 0;
+  const bool has_few = compile::operand_of(convolution, image).sizes[1] < few_channels;
+  if (is_gradient) return strides || has_few ? 4e12 : 25e12;
+  return has_few ? 8e12 : 25e12;
 }
 
 /// Whether images and results are of one pixel, as those of squeeze-and-excitation are.
@@ -64,14 +69,14 @@ bool Convolutions::adds_biases(const compile::Primitive& convolution) const {
 }
 
 /// On an H200 in bfloat16 resnet50's first convolution takes 329 us instead of 887, its weight's gradient 239 instead
-/// of 573; copies take 0.1 ms of that back. They cost more than they gain for EfficientNet's windows of 3 x 3, and in
-/// float32 but for the gradient, where cuDNN is slowest (3.8 ms).
+/// of 573; copies take 0.1 ms of that back. They cost more than they gain for EfficientNet's windows of 3 x 3.
 bool Convolutions::prefers_space_to_depth(const compile::Primitive& convolution) const {
   constexpr std::int64_t smallest_window = 25;  // pixels
-  const bool is_gradient = convolution.op == ops::Op::convolution_weight;
-  const Shape& weight = compile::operand_of(convolution, is_gradient ? -1 : 1).sizes;
-  const bool is_half = size_of(convolution.inputs[0].access.dtype) < 4;
-  return why_not_asked(convolution).empty() && weight[2] * weight[3] >= smallest_window && (is_half || is_gradient);
+  const int weight_operand = convolution.op == ops::Op::convolution_weight ? -1 : 1;
+  const Shape& weight = compile::operand_of(convolution, weight_operand).sizes;
+  const auto& stride = gpu::attribute<ops::Window>(convolution).stride;
+  return why_not_asked(convolution).empty() && weight[2] * weight[3] >= smallest_window && stride[0] > 1 &&
+         stride[1] > 1 && size_of(convolution.inputs[0].access.dtype) < 4;
 }
 
 std::optional<Strides> Convolutions::required_strides(const compile::Primitive& contraction, int operand) const {

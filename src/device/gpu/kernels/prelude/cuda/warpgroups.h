@@ -87,9 +87,9 @@ struct SplitSlices {
     stages = 4,
     ahead = stages - 2,  // slices whose copies are under way
     matrix = columns * depth,
-    pair = 2 * matrix,                                            // high and low parts
-    flags = 2 * pair + stages * (Left::floats + Right::floats),   // one a bringing warp, of two tiles
-    strips = flags + 16,                                          // of the warps that multiply
+    pair = 2 * matrix,                                           // high and low parts
+    flags = 2 * pair + stages * (Left::floats + Right::floats),  // one a bringing warp, of two tiles
+    strips = flags + 16,                                         // of the warps that multiply
     floats = strips + multiplying / 32 * Left::strip,
     full = 1,
     empty = 5,
@@ -145,7 +145,9 @@ struct SplitSlices {
   }
 
   template <class Tile>
-  static uint slices_of(const Tile& tile) { return max((tile.end - tile.begin + depth - 1) / depth, 1u); }
+  static uint slices_of(const Tile& tile) {
+    return max((tile.end - tile.begin + depth - 1) / depth, 1u);
+  }
 
   /// With a tile's last slice comes, by warps, whether its lines of the right factor could be split.
   template <class Work>
