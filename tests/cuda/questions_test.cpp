@@ -267,11 +267,14 @@ TEST(Questions, TakeStridesOffLargeWindowsAlone) {
 }
 
 TEST(Questions, PutChannelsIntoVectorsWhereTensorCoresTakeFloat32) {
-  const auto wants = [](DType dtype, ops::Op op, std::int64_t size, bool has_warpgroups = true) {
+  const auto wants = [](DType dtype, ops::Op op, std::int64_t size, bool has_warpgroups = true,
+                        std::int64_t kernel = 7) {
     gpu::Properties properties;
     properties.has_warpgroups = has_warpgroups;
-    return gpu::wants_channels_in_vectors(convolution(dtype, op, 3, size), properties);
+    return gpu::wants_channels_in_vectors(convolution(dtype, op, kernel, size), properties);
   };
+  EXPECT_FALSE(wants(DType::float32, ops::Op::convolution, 256, true, 3));  // by two
+  EXPECT_TRUE(wants(DType::float32, ops::Op::convolution_weight, 256, true, 3));
   EXPECT_TRUE(wants(DType::float32, ops::Op::convolution, 256));
   EXPECT_TRUE(wants(DType::float32, ops::Op::convolution_weight, 256));
   EXPECT_FALSE(wants(DType::float32, ops::Op::convolution_input, 256));

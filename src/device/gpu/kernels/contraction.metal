@@ -93,27 +93,26 @@ struct Side {
   void step(thread Step& place, uint index, uint end) const {
     find_place<Offset, STEP_SPLITS, WINDOW != no_window>(place, *step_axis, index, end);
   }
-  /// Whether there is an element, and where it lies.
+  /// Whether there is an element, and where it lies. Without branches, so that what is found together is found at once.
   bool find(thread Offset& offset, thread const Line& line, thread const Step& step) const {
-    offset = 0;
-    if (!line.inside || !step.inside) return false;
+    bool is_there = line.inside & step.inside;
     Offset found = line.offset + step.offset;
     if constexpr (WINDOW != no_window) {
       int y = line.y + step.y;
       int x = line.x + step.x;
       if constexpr (WINDOW == divided_window) {
-        if (y < 0 || x < 0) return false;
         const int y_place = y / values->y_divisor;
         const int x_place = x / values->x_divisor;
-        if (y_place * values->y_divisor != y || x_place * values->x_divisor != x) return false;
+        is_there &= (y_place * values->y_divisor == y) & (x_place * values->x_divisor == x);
+        is_there &= (y >= 0) & (x >= 0);
         y = y_place;
         x = x_place;
       }
-      if (uint(y) >= uint(values->height) || uint(x) >= uint(values->width)) return false;
+      is_there &= (uint(y) < uint(values->height)) & (uint(x) < uint(values->width));
       found += Offset(y) * Offset(values->y_stride) + Offset(x) * Offset(values->x_stride);
     }
-    offset = found;
-    return true;
+    offset = is_there ? found : 0;
+    return is_there;
   }
   Sum at(thread const Line& line, thread const Step& step) const {
     Offset offset;

@@ -200,12 +200,18 @@ bool prefers_split_product(const Primitive& primitive, const Properties& propert
   return seconds < by_library;
 }
 
-/// cuDNN does 2 to 10 TFLOP/s of float32 there, and copies its operands; for a smaller one copies of ours cost more.
+/// cuDNN does 2 to 10 TFLOP/s of float32 there, 20 where it strides over large windows, and copies its operands; for a
+/// small convolution copies of ours cost more, as they do for the first one of EfficientNet (3 x 3 by 2).
 bool wants_channels_in_vectors(const Primitive& convolution, const Properties& properties) {
   constexpr double fewest_operations = 2e8;
-  return properties.has_warpgroups && convolution.inputs[0].access.dtype == DType::float32 &&
-         convolution.op != ops::Op::convolution_input &&
-         compile::operations_of(compile::Step(convolution)) >= fewest_operations;
+  constexpr std::int64_t large_window = 25;  // pixels
+  if (!properties.has_warpgroups || convolution.inputs[0].access.dtype != DType::float32) return false;
+  if (compile::operations_of(compile::Step(convolution)) < fewest_operations) return false;
+  if (convolution.op == ops::Op::convolution_weight) return true;
+  const auto& stride = attribute<ops::Window>(convolution).stride;
+  const Shape& weight = convolution.inputs[1].sizes;
+  return convolution.op == ops::Op::convolution &&
+         ((stride[0] == 1 && stride[1] == 1) || weight[2] * weight[3] >= large_window);
 }
 
 }  // namespace russet::gpu

@@ -189,8 +189,7 @@ struct SplitSlices {
     uint slice = 0;
     for (; number < work.count(); ++slice) {
       if (slice >= 2) meet(empty + slice % 2, all);
-      request(slice + ahead);
-      wait_for_copies<ahead>();
+      wait_for_copies<ahead - 1>();
       meet(among_bringing, bringing);
       split_slice(slice, magnitudes, thread_id);
       if (--rest == 0) {
@@ -207,6 +206,7 @@ struct SplitSlices {
       asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
       come_to(full + slice % 2 * 2, bringing + multiplying / 2);
       come_to(full + slice % 2 * 2 + 1, bringing + multiplying / 2);
+      request(slice + ahead);
     }
     for (uint last = slice < 2 ? 0 : slice - 2; last < slice; ++last) meet(empty + last % 2, all);
   }
