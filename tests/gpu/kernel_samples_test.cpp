@@ -159,17 +159,26 @@ TEST(KernelSamples, split_product) {
   };
   add({2, 132, 40}, {2, 40, 68}, {2, 132, 68}, Layout::contiguous, Layout::contiguous);
   add({20, 600}, {600, 132}, {20, 132}, Layout::reversed, Layout::reversed);
-  const std::size_t plain = cases.size();
   for (const float tiny : {1e-36F, 1.0F}) {
     cases.push_back(product(DType::float32, {132, 36}, {36, 20}, {132, 20}, Layout::contiguous, Layout::reversed));
     cases.back().scale = 0;
     cases.back().inputs[0].fill = {-tiny, tiny};
     if (tiny == 1.0F) cases.back().inputs[1].fill.nan_share = 0.002;
   }
+  // Epilogues of four columns at once and of one, the former of rows that cannot be split, too.
+  for (const auto& [rows, columns] : {std::pair{132, 20}, {128, 32}, {150, 30}}) {
+    cases.push_back(
+        product(DType::float32, {rows, 36}, {36, columns}, {rows, columns}, Layout::contiguous, Layout::reversed));
+    cases.back().bias_axis = 1;
+    if (rows != 132) continue;
+    cases.back().inputs[0].fill = {-2, 2, false, 0, 0.01};
+    cases.back().scale = 0;
+  }
+  const std::size_t products = cases.size();
   ops::Window window{.padding = {1, 1}, .padding_after = {1, 1}};
   add_convolutions(cases, DType::float32, {1, 4, 7, 9, 8, 3, 3, window}, Layout::channels_last);
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    if (i >= plain + 2) cases[i].inputs[1].layout = Layout::channels_last;
+    if (i >= products) cases[i].inputs[1].layout = Layout::channels_last;
     put_on_warpgroups(cases[i]);
     set_margin(cases[i], 8);
   }

@@ -124,13 +124,16 @@ struct SplitWork {
     Visitor own = *visitor;
     own.start(tile.batch, tile.split);
     UNROLL for (uint block = 0; block < COLUMNS / 32u; ++block) {
-      UNROLL for (uint i = 0; i < 16u; ++i) {
-        strip[fragment_row(lane_id, i % 4u) * split_strip_line + i / 4u * 8u + fragment_column(lane_id, i % 4u)] =
-            sums[block * 16u + i];
+      const uint first_column = tile.first_column + block * 32u;
+      if (is_split) {
+        UNROLL for (uint i = 0; i < 16u; ++i) {
+          strip[fragment_row(lane_id, i % 4u) * split_strip_line + i / 4u * 8u + fragment_column(lane_id, i % 4u)] =
+              sums[block * 16u + i];
+        }
+      } else {
+        compute_plainly(tile, strip, first_row, first_column + lane_id, lane_id);
       }
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      const uint first_column = tile.first_column + block * 32u;
-      if (!is_split) compute_plainly(tile, strip, first_row, first_column + lane_id, lane_id);
       show(own, strip, first_row, first_column, lane_id);
       simdgroup_barrier(mem_flags::mem_threadgroup);
     }
@@ -160,7 +163,6 @@ struct SplitWork {
       }
       strip[i * split_strip_line + lane_id] = sum;
     }
-    simdgroup_barrier(mem_flags::mem_threadgroup);
   }
 
   void show(thread Visitor& own, threadgroup const float* strip, uint first_row, uint first_column,
@@ -174,8 +176,9 @@ struct SplitWork {
     } else {
       enum : uint { across = 32 / WIDTH };
       const uint own_column = lane_id % across * WIDTH;
+      if (first_column + own_column >= values->columns) return;
       for (uint i = lane_id / across; i < 16u; i += 4u * WIDTH) {
-        if (first_row + i >= values->rows || first_column + own_column >= values->columns) continue;
+        if (first_row + i >= values->rows) continue;
         float shown[4 * WIDTH];
         UNROLL for (uint j = 0; j < 4u; ++j) {
           UNROLL for (uint k = 0; k < WIDTH; ++k) {
@@ -201,8 +204,8 @@ void multiply_slices(thread const Work& work, threadgroup float* memory, uint th
   typename Work::Right right_side;
   set_sides(left_side, right_side, left_source, right_source, *work.values);
   SplitTile tile;
-  LeftLoader left = {};
-  RightLoader right = {};
+  LeftLoader left;
+  RightLoader right;
   threadgroup float* const right_memory = memory + LeftLoader::floats;
   const bool brings = thread_id < split_bringing;
   const uint own_row = (thread_id - split_bringing) / 32u * 16u;
