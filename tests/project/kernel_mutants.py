@@ -36,6 +36,8 @@ EQUIVALENT = [
     ("split_product", ">= to >", "bits >= 0x0d800000u", "no sum of magnitudes is the bound itself"),
     ("split_product", "< to <=", "bits < 0x7f000000u", "no sum of magnitudes is the bound itself"),
     ("split_product", "< to <=", "slice < tile.end", "a slice beyond the end is zeros"),
+    ("split_product", "not initialised", "LeftLoader left = {};", "start() sets what is read"),
+    ("split_product", "not initialised", "RightLoader right = {};", "start() sets what is read"),
     ("split_product", ">= to >", "if (first_row + i >= values->rows) continue;", "of no rows none is shown"),
     ("split_product", "< to <=", "k < tile.end", "factors beyond the end are zeros"),
     ("depthwise", ">= to >", "first >= 0 && first + COUNT", "pixels that are all inside are looked at one by one"),

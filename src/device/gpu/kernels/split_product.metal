@@ -204,8 +204,8 @@ void multiply_slices(thread const Work& work, threadgroup float* memory, uint th
   typename Work::Right right_side;
   set_sides(left_side, right_side, left_source, right_source, *work.values);
   SplitTile tile;
-  LeftLoader left;
-  RightLoader right;
+  LeftLoader left = {};
+  RightLoader right = {};
   threadgroup float* const right_memory = memory + LeftLoader::floats;
   const bool brings = thread_id < split_bringing;
   const uint own_row = (thread_id - split_bringing) / 32u * 16u;
