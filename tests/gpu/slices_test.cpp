@@ -190,6 +190,18 @@ TEST(Slices, OfOneThreadgroupThereAreNone) {
 }
 
 /// A product that an M1 takes 0.15 s for at least.
+/// Their kernels have more memory than those that share launches may have.
+TEST(Slices, OfTilesOnTensorCoresThereAreNone) {
+  Case one = gputest::product(DType::float32, {260, 40}, {40, 132}, {260, 132}, Layout::contiguous, Layout::contiguous);
+  gputest::put_on_warpgroups(one);
+  gputest::set_margin(one, 8);
+  one.slices = 3;
+  const gputest::Outcome outcome = gputest::run({one}).front();
+  EXPECT_EQ(outcome.kernel.find("split product"), 0U) << outcome.kernel;
+  EXPECT_EQ(outcome.complaint, "");
+  EXPECT_EQ(outcome.launches, 1);
+}
+
 TEST(Slices, AreWhatTheModelOfTheChipSays) {
   MachineDriver driver;
   compile::Primitive p;

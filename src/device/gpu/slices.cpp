@@ -23,15 +23,15 @@ std::uint64_t groups_of(const Call& call) {
   return call.members.empty() ? std::uint64_t{call.groups[0]} * call.groups[1] * call.groups[2] : groups;
 }
 
-/// Says once of each kernel that a threadgroup of it is long by itself.
+/// Says once of each kernel that a launch of it stays long: of one threadgroup, or of a kernel that shares no launch.
 void say_uncut(const std::string& kernel, double seconds) {
   static std::mutex mutex;
   static std::set<std::string> said;
   const std::lock_guard lock(mutex);
   if (!said.insert(kernel).second) return;
-  base::log_line("gpu", fmt::format("a threadgroup of {} takes {:.3g} ms at least, by a model of the GPU: a launch of "
-                                    "one cannot be cut",
-                                    kernel, seconds * milliseconds));
+  base::log_line(
+      "gpu", fmt::format("a launch of {} takes {:.3g} ms at least, by a model of the GPU, and cannot be cut further",
+                         kernel, seconds * milliseconds));
 }
 
 /// Divides the threadgroups of a launch, in their order, among launches that take at most `longest` seconds.
@@ -88,7 +88,7 @@ std::vector<Call> cut(Call call, const GpuContext& context) {
   const double longest = context.properties.longest_launch;
   const std::uint64_t groups = groups_of(call);
   if (call.seconds <= longest || groups == 0) return {std::move(call)};
-  if (groups == 1) {
+  if (groups == 1 || (call.members.empty() && call.piece == nullptr)) {
     say_uncut(call.function->name(), call.seconds);
     return {std::move(call)};
   }
