@@ -208,7 +208,7 @@ class Target final : public compile::Target {
   }
 
   bool prefers_space_to_depth(const Primitive& convolution) const override {
-    return wants_channels_in_vectors(convolution, driver_.gpu_properties()) ||
+    return wants_channels_in_vectors(convolution, context().properties) ||
            std::ranges::any_of(driver_.vendor_libraries(),
                                [&](const auto& library) { return library->prefers_space_to_depth(convolution); });
   }

@@ -178,6 +178,16 @@ Accumulators accumulators_of(const EpilogueSums& sums, const Partials& partials)
   return text;
 }
 
+/// The visitor that a text of its own declares, with what that binds from `first` on.
+VisitorText visitor_of(const KernelText& kernel, std::size_t first) {
+  VisitorText visitor;
+  visitor.take(kernel, first);
+  visitor.type = "Visitor_@";
+  visitor.values_type = "Values_@";
+  visitor.product = "values.product";
+  return visitor;
+}
+
 }  // namespace
 
 VisitorText epilogue_visitor(const Primitive& primitive, std::size_t first, const EpilogueSums* sums) {
@@ -203,8 +213,7 @@ VisitorText epilogue_visitor(const Primitive& primitive, std::size_t first, cons
     accumulators = accumulators_of(*sums, partials);
   }
 
-  VisitorText visitor;
-  visitor.take(kernel, first);
+  VisitorText visitor = visitor_of(kernel, first);
   const PointerText pointers = pointer_text(kernel, first, operands);
   const std::string members = pointer_text(kernel, first, kernel.bindings()).members;
   const std::string_view item = text.item_type();
@@ -227,9 +236,6 @@ struct Visitor_@ {{
       fmt::arg("state", fmt::format(fmt::runtime(place.state), accumulators.start)), fmt::arg("place", place.arguments),
       fmt::arg("constant", sums != nullptr ? "" : " const"), fmt::arg("item", place.item),
       fmt::arg("arguments", pointers.arguments + accumulators.arguments), fmt::arg("methods", accumulators.methods));
-  visitor.type = "Visitor_@";
-  visitor.values_type = "Values_@";
-  visitor.product = "values.product";
   return visitor;
 }
 
@@ -277,8 +283,7 @@ std::optional<VisitorText> strip_epilogue_visitor(const Primitive& primitive, st
   GroupText text(group, phases, {rank - 1, 2, needs_wide_index(group)}, kernel, GroupPart::all);
   write_strip(text, phases.list[0], count);
   const PointerText pointers = pointer_text(kernel, first, kernel.bindings());
-  VisitorText visitor;
-  visitor.take(kernel, first);
+  VisitorText visitor = visitor_of(kernel, first);
   visitor.declarations = fmt::format(
       R"(struct Values_@ {{ ContractionValues product; {members}}};
 inline void strip_@(uint channel, uint row, int live, thread const float2* sums, {parameters}constant Values_@& values) {{
@@ -293,9 +298,6 @@ struct Visitor_@ {{
       fmt::arg("members", kernel.values().members()), fmt::arg("parameters", pointers.parameters),
       fmt::arg("body", kernel.body()), fmt::arg("pointers", pointers.members),
       fmt::arg("arguments", pointers.arguments));
-  visitor.type = "Visitor_@";
-  visitor.values_type = "Values_@";
-  visitor.product = "values.product";
   return visitor;
 }
 
@@ -351,7 +353,7 @@ RowsVisitor rows_epilogue_visitor(const Primitive& primitive, std::size_t first)
   write_rows(text, phases.list[0], 4);
   const PointerText pointers = pointer_text(kernel, first, kernel.bindings());
   const VisitedElement place = visited_element(primitive, text.item_type());
-  rows.text.take(kernel, first);
+  rows.text = visitor_of(kernel, first);
   rows.text.declarations = fmt::format(
       R"(struct Values_@ {{ {values} product; {members}}};
 inline void rows_@({item} first, {item} step, uint live, thread const float* sums, {parameters}constant Values_@& values) {{
@@ -371,9 +373,6 @@ struct Visitor_@ {{
       fmt::arg("pointers", pointers.members), fmt::arg("state", fmt::format(fmt::runtime(place.state), "")),
       fmt::arg("place", place.arguments), fmt::arg("number", place.item), fmt::arg("width", rows.width),
       fmt::arg("arguments", pointers.arguments));
-  rows.text.type = "Visitor_@";
-  rows.text.values_type = "Values_@";
-  rows.text.product = "values.product";
   return rows;
 }
 
