@@ -1,5 +1,9 @@
 // What the text of emitted kernels depends on, and where launches are divided by barriers.
+#include <algorithm>
+#include <cmath>
+#include <random>
 #include <set>
+#include <span>
 
 #include "device/gpu/gpu_kernel.h"
 #include "run_group.h"
@@ -212,6 +216,90 @@ TEST(Reductions, OfNothingAndOfSingleElements) {
   single.store(single.reduce(Op::argmax, DType::int64, single.load(0, DType::float32, {1})), 1, {1}, Extent::full);
   run_on(driver, *driver.target().compile(single.group), single.memory, {});
   EXPECT_EQ(read<std::int64_t>(single.memory, 1, 3), (std::vector<std::int64_t>{0, 0, 0}));
+}
+
+/// (x - mean) / sqrt(variance + 1), the sum and the largest element of each row of `x`.
+Builder standardised(std::int64_t rows, std::int64_t columns, const std::vector<float>& x) {
+  Builder b(Group::Kind::row, {rows, columns}, 1);
+  const auto all = static_cast<std::size_t>(rows * columns) * 4;
+  for (const std::size_t bytes : {all, all, static_cast<std::size_t>(rows) * 4, static_cast<std::size_t>(rows) * 8}) {
+    b.memory.add(bytes);
+  }
+  write(b.memory, 0, x);
+  const auto value = b.load(0, DType::float32, {columns, 1});
+  const auto share = b.constant(DType::float32, 1.0 / static_cast<double>(columns), 0);
+  const auto total = b.reduce(Op::sum, DType::float32, value);
+  const auto reduced = [&](Op op, std::int16_t first, std::int16_t second = -1) {
+    return b.compute(op, DType::float32, first, second, -1, Extent::reduced);
+  };
+  const auto mean = reduced(Op::mul, total, share);
+  const auto squares = b.reduce(Op::squared_deviations, DType::float32, value);
+  const auto variance = reduced(Op::mul, squares, share);
+  const auto one = b.constant(DType::float32, 1, 0);
+  const auto factor = reduced(Op::rsqrt, reduced(Op::add, variance, one));
+  const auto distance = b.compute(Op::sub, DType::float32, value, mean);
+  b.store(b.compute(Op::mul, DType::float32, distance, factor), 1, {columns, 1});
+  b.store(variance, 2, {1, 0}, Extent::reduced);
+  b.store(b.reduce(Op::argmax, DType::int64, value), 3, {1, 0}, Extent::reduced);
+  return b;
+}
+
+/// What standardised() gives, in double.
+void expect_standardised(Builder& b, const std::vector<float>& x, std::int64_t columns) {
+  const auto count = static_cast<std::size_t>(columns);
+  const std::vector<float> got = read<float>(b.memory, 1, x.size());
+  const std::vector<float> variances = read<float>(b.memory, 2, x.size() / count);
+  const std::vector<std::int64_t> places = read<std::int64_t>(b.memory, 3, x.size() / count);
+  for (std::size_t row = 0; row < x.size() / count; ++row) {
+    const std::span<const float> elements(x.data() + row * count, count);
+    double mean = 0;
+    for (const float element : elements) mean += element;
+    mean /= static_cast<double>(count);
+    double variance = 0;
+    for (const float element : elements) variance += (element - mean) * (element - mean);
+    variance /= static_cast<double>(count);
+    ASSERT_NEAR(variances[row], variance, 1e-5 * variance) << row << " of " << columns;
+    ASSERT_EQ(places[row], std::max_element(elements.begin(), elements.end()) - elements.begin());
+    const double scale = std::abs(mean) * 2e-6 + 1e-5;  // the mean's own rounding
+    for (std::size_t i = 0; i < count; ++i) {
+      ASSERT_NEAR(got[row * count + i], (elements[i] - mean) / std::sqrt(variance + 1), scale) << row << ", " << i;
+    }
+  }
+}
+
+/// Rows that lanes of a simdgroup share, simdgroups, and threadgroups; whole ones and such as leave lanes idle; far
+/// from zero, too.
+TEST(Reductions, OfRowsOfAllLengths) {
+  MachineDriver driver;
+  std::mt19937 random(7);
+  for (const std::int64_t columns : {2, 5, 9, 16, 20, 36, 40, 64, 68, 128, 384, 500, 768, 1024, 3000}) {
+    for (const std::int64_t rows : {3, 2048, 2051}) {
+      if (rows * columns > 3000000) continue;
+      for (const float offset : {0.0F, 1e4F}) {
+        std::vector<float> x(static_cast<std::size_t>(rows * columns));
+        for (float& element : x) element = offset + static_cast<float>(random() % 65536) / 16384.0F;
+        Builder b = standardised(rows, columns, x);
+        run_on(driver, *driver.target().compile(b.group), b.memory, {});
+        expect_standardised(b, x, columns);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+/// The sum of such a row is no float.
+TEST(Reductions, OfRowsOfLargestNumbers) {
+  MachineDriver driver;
+  const std::vector<float> x(4 * 256, 3e38F);
+  Builder b(Group::Kind::row, {4, 256}, 1);
+  for (const std::size_t bytes : {std::size_t{4096}, std::size_t{16}, std::size_t{4096}}) b.memory.add(bytes);
+  write(b.memory, 0, x);
+  const auto value = b.load(0, DType::float32, {256, 1});
+  const auto squares = b.reduce(Op::squared_deviations, DType::float32, value);
+  b.store(squares, 1, {1, 0}, Extent::reduced);
+  b.store(b.compute(Op::mul, DType::float32, value, squares), 2, {256, 1});
+  run_on(driver, *driver.target().compile(b.group), b.memory, {});
+  EXPECT_EQ(read<float>(b.memory, 1, 4), std::vector<float>(4, 0.0F));
 }
 
 /// Counts what a stream asks for.

@@ -62,6 +62,19 @@ TEST(KernelSamples, pool) {
   for (const std::int64_t channels : {4, 6}) {
     add_pools(cases, DType::float32, {2, channels, 5, 7}, window, Layout::channels_last, true);
     for (std::size_t i = cases.size() - 3; i < cases.size(); ++i) set_margin(cases[i], 8);
+    add_pools(cases, DType::bfloat16, {2, channels, 5, 7}, {.kernel = {2, 2}, .stride = {2, 2}}, Layout::channels_last,
+              true);
+    add_pools(cases, DType::float32, {1, channels, 6, 7},
+              {.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}, .padding_after = {1, 1}}, Layout::channels_last,
+              true);
+    // Windows of padding alone.
+    add_pools(cases, DType::float32, {1, channels, 2, 3},
+              {.kernel = {2, 2}, .stride = {2, 2}, .padding = {2, 2}, .padding_after = {3, 2}}, Layout::channels_last,
+              true);
+    // More positions between windows than a thread takes at once.
+    add_pools(cases, DType::float32, {1, channels, 9, 8},
+              {.kernel = {4, 3}, .stride = {3, 2}, .padding = {1, 1}, .padding_after = {1, 1}, .dilation = {1, 2}},
+              Layout::channels_last, true);
   }
   expect_right(cases);
 }

@@ -367,7 +367,7 @@ class ColumnEmitter {
   /// launches fit each other; it has room for several reductions at once.
   void across_threads(KernelText& kernel, const std::vector<Reduction>& reductions) const {
     const auto at_once = static_cast<std::size_t>(usual_threads / (simdgroups * lanes_));
-    for (const Reduction& reduction : reductions) reduction.across_lanes(kernel, static_cast<int>(lanes_));
+    for (const Reduction& reduction : reductions) reduction.across_lanes(kernel, 16, lanes_);
     for (std::size_t first = 0; first < reductions.size(); first += at_once) {
       const std::span<const Reduction> some(reductions.data() + first, std::min(at_once, reductions.size() - first));
       if (first > 0) kernel.line("threadgroup_barrier(mem_flags::mem_threadgroup);");
@@ -402,7 +402,7 @@ class ColumnEmitter {
         others.push_back(fmt::format("{}[lane_id + {}u]", array, place + totals / of_a_lane));
       }
       reductions[i].merge(kernel, others);
-      reductions[i].across_lanes(kernel, static_cast<int>(lanes_));
+      reductions[i].across_lanes(kernel, 16, lanes_);
     }
   }
 

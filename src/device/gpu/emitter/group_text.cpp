@@ -503,13 +503,18 @@ void GroupText::load_common(const Phase& phase, int first, int last) {
   }
 }
 
-int GroupText::items_ahead(const Phase& phase) const {
-  constexpr std::size_t wanted = 64;  // bytes a thread
-  constexpr std::size_t most = 4;
+std::size_t GroupText::bytes_of_item(const Phase& phase) const {
   std::size_t bytes = 0;
   for (const int position : loads_of_items(phase)) {
     bytes += static_cast<std::size_t>(walk_.width) * size_of(at(position).dtype);
   }
+  return bytes;
+}
+
+int GroupText::items_ahead(const Phase& phase) const {
+  constexpr std::size_t wanted = 64;  // bytes a thread
+  constexpr std::size_t most = 4;
+  const std::size_t bytes = bytes_of_item(phase);
   std::size_t items = 1;
   while (bytes > 0 && items < most && 2 * items * bytes <= wanted) items *= 2;
   return static_cast<int>(is_long(phase) ? std::min<std::size_t>(items, 2) : items);

@@ -55,6 +55,8 @@ class GroupText {
   void load_uniforms();
   /// Loads the vectors that are the same for all items of axes [first, last), before a loop over these.
   void load_common(const Phase& phase, int first, int last);
+  /// The bytes that an item of the phase loads.
+  std::size_t bytes_of_item(const Phase& phase) const;
   /// How many items the loop should load at once, before it runs the first: memory answers late, so enough has to be
   /// asked for.
   int items_ahead(const Phase& phase) const;

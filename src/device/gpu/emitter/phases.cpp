@@ -56,6 +56,13 @@ class Planner {
   }
   Phase& phase_of(std::size_t i) { return phases_.list[static_cast<std::size_t>(levels_[i])]; }
 
+  /// A load of what all rows read, such as a norm's weight: caches have it, so no register should.
+  bool is_the_same_for_all_rows(const Instruction& in) const {
+    if (in.kind != Kind::load) return false;
+    const Strides& strides = group_.accesses[static_cast<std::size_t>(in.access)].strides;
+    return std::all_of(strides.begin(), strides.begin() + group_.split, [](auto stride) { return stride == 0; });
+  }
+
   void collect(int phase) {
     for (const int store : phases_.list[static_cast<std::size_t>(phase)].stores) {
       want(group_.code[static_cast<std::size_t>(store)].inputs[0], phase);
@@ -81,7 +88,7 @@ class Planner {
       return;
     }
     int at = phase;
-    if (keep_ && levels_[i] < phase && in.kind != Kind::index) {
+    if (keep_ && levels_[i] < phase && in.kind != Kind::index && !is_the_same_for_all_rows(in)) {
       if (!phases_.kept[i]) ++phases_.kept_count;
       phases_.kept[i] = true;
       at = levels_[i];

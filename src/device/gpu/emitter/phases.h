@@ -22,7 +22,8 @@ struct Phases {
   bool elements_read_reduced = false;  // full instructions of the first phase read reduced values
 };
 
-/// `keep`: values that a later phase reads are kept; otherwise each phase computes them again.
+/// `keep`: values that a later phase reads are kept, unless all rows load the same; otherwise each phase computes them
+/// again.
 Phases make_phases(const compile::Group& group, bool keep);
 
 /// Whether the instruction is a constant or scalar: the same for all elements, so it belongs to no phase.

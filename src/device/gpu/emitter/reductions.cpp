@@ -107,9 +107,9 @@ void Reduction::merge(KernelText& kernel, const std::vector<std::string>& others
   kernel.line("merge_deviations({}, {});", fmt::join(variables(suffix), ", "), fmt::join(others, ", "));
 }
 
-void Reduction::across_lanes(KernelText& kernel, int apart) const {
+void Reduction::across_lanes(KernelText& kernel, std::int64_t first, std::int64_t last) const {
   kernel.use("reduce.metal");
-  kernel.line("for (uint step = 16u; step >= {}u; step >>= 1u) {{", apart);
+  kernel.line("for (uint step = {}u; step >= {}u; step >>= 1u) {{", first, last);
   if (op_ == Op::squared_deviations) {
     kernel.line("merge_lanes({}, lane_id, step);", fmt::join(variables(""), ", "));
     kernel.line("}");

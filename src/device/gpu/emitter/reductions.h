@@ -46,9 +46,9 @@ class Reduction {
   void end_block(KernelText& kernel, std::string_view counted, std::string_view share, std::string_view suffix) const;
   /// Adds what another one knows: `others` has an expression for each part.
   void merge(KernelText& kernel, const std::vector<std::string>& others, std::string_view suffix = "") const;
-  /// Combines the accumulators of a simdgroup, or of the lanes that are multiples of `apart` from each other (a power
-  /// of two): every lane has the total.
-  void across_lanes(KernelText& kernel, int apart = 1) const;
+  /// Combines the accumulators of lanes whose numbers differ in the bits from `first` down to `last` (16 and 1: of a
+  /// whole simdgroup): every lane has the total.
+  void across_lanes(KernelText& kernel, std::int64_t first, std::int64_t last = 1) const;
   /// Combines the totals of all simdgroups of a threadgroup, in their order: every thread has the total.
   void across_simdgroups(KernelText& kernel) const;
   /// Defines the instruction's value, rounded to its type.

@@ -1,9 +1,11 @@
-// Row groups: a thread, a simdgroup or a threadgroup a row. Where the row fits into registers each element is loaded
-// once, however many reductions follow each other; otherwise every phase sweeps over the row again. Long rows of few
-// are cut into chunks, whose partial results a second kernel combines: a tree that depends on shapes alone.
+// Row groups: a thread, some lanes of a simdgroup, a simdgroup or a threadgroup a row. Where the row fits into
+// registers each element is loaded once, however many reductions follow each other; otherwise every phase sweeps over
+// the row again. Long rows of few are cut into chunks, whose partial results a second kernel combines: a tree that
+// depends on shapes alone.
 #include <algorithm>
 #include <utility>
 
+#include "device/gpu/emitter/deviations.h"
 #include "device/gpu/emitter/emit.h"
 #include "device/gpu/emitter/reductions.h"
 
@@ -15,8 +17,9 @@ using compile::Group;
 /// How a row is divided.
 struct Division {
   std::uint32_t threads = usual_threads;  // of a threadgroup
-  std::uint32_t lanes = 32;               // threads a row: 1, 32, or all of the threadgroup
+  std::uint32_t lanes = 32;               // threads a row: a power of two up to 32, or all of the threadgroup
   int items = 1;                          // a thread holds, in registers; 0: as many as the row has
+  bool whole = false;                     // these are the row: no thread has fewer
   std::int64_t chunks = 1;
   std::int64_t chunk = 0;  // elements
 };
@@ -35,19 +38,22 @@ class RowEmitter {
     const int rank = group.space.rank();
     inner_ = rank > group.split ? rank - 1 : -1;
     walk_ = {inner_, vector_width(group, inner_), needs_wide_index(group)};
+    divide(make_phases(group_, true));
   }
 
+  /// Whether registers hold a row.
+  bool keeps() const { return division_.items > 0; }
+
   EmittedCalls run() {
-    const Phases kept = make_phases(group_, true);
-    divide(kept);
     if (division_.chunks > 1) return run_chunks();
-    const bool keep = division_.items > 0;
     KernelText kernel("row", division_.threads);
-    const Phases phases = keep ? kept : make_phases(group_, false);
+    const Phases phases = make_phases(group_, keeps());
+    constexpr int few = 48;  // registers of 80, which three threadgroups of 256 leave
+    if (division_.items > 1 && division_.items * walk_.width * phases.kept_count <= few) kernel.keep_resident(3);
     GroupText text(group_, phases, walk_, kernel, GroupPart::all);
     text.leave_rounding_to_stores();
     open_row(kernel, text);
-    if (keep) text.declare_kept(division_.items);
+    if (keeps()) text.declare_kept(division_.items);
     for (const Phase& phase : phases.list) {
       text.run_reduced(phase.reduced);
       if (phase.full.empty() && phase.stores.empty() && phase.reductions.empty()) continue;
@@ -70,8 +76,12 @@ class RowEmitter {
     const int room =
         std::max(1, std::min(gpu.row_elements / walk_.width, gpu.kept_values / per_item));  // items of a thread
     const bool several = kept.list.size() > 1 && kept.kept_count > 0;
-    if (columns_ <= 8 && rows_ >= 2048) {
+    constexpr std::int64_t many = 2048;  // rows
+    const auto narrow = static_cast<std::uint32_t>(power_of_two_from(items));
+    if (columns_ <= 8 && rows_ >= many) {
       division_.lanes = 1;
+    } else if (narrow < 32 && rows_ >= many && rows_ % (32 / narrow) == 0) {  // simdgroups take whole rows
+      division_.lanes = narrow;
     } else if (items > 32 * std::int64_t{room} || (rows_ < 16 && items > 32)) {
       division_.lanes = 256;
       if (several && items > 256 * std::int64_t{room}) division_.lanes = 1024;
@@ -79,7 +89,9 @@ class RowEmitter {
       division_.threads = division_.lanes;
     }
     const std::int64_t needed = divide_up(items, division_.lanes);
-    division_.items = several && needed <= room ? power_of_two_from(needed) : 0;
+    division_.whole = needed * division_.lanes * walk_.width == columns_;
+    division_.items =
+        several && needed <= room ? (division_.whole ? static_cast<int>(needed) : power_of_two_from(needed)) : 0;
     if (!several && division_.lanes >= 256) cut(items);
   }
 
@@ -102,7 +114,10 @@ class RowEmitter {
     });
   }
 
-  std::string lane() const { return division_.lanes == 32 && division_.threads > 32 ? "lane_id" : "thread_id"; }
+  std::string lane() const {
+    if (division_.lanes == division_.threads) return "thread_id";
+    return division_.lanes == 32 ? "lane_id" : fmt::format("(lane_id % {}u)", division_.lanes);
+  }
 
   void open_row(KernelText& kernel, GroupText& text) const {
     const std::string rows = walk_.wide ? kernel.values().add_ulong("rows", static_cast<std::uint64_t>(rows_))
@@ -114,7 +129,8 @@ class RowEmitter {
     } else if (division_.lanes == 1) {
       kernel.line("const {0} row = {0}(group_id.x) * {1}u + thread_id;", type, division_.threads);
     } else {
-      kernel.line("const {0} row = {0}(group_id.x) * {1}u + simdgroup_id;", type, division_.threads / division_.lanes);
+      kernel.line("const {0} row = {0}(group_id.x) * {1}u + thread_id / {2}u;", type,
+                  division_.threads / division_.lanes, division_.lanes);
     }
     if (division_.lanes != division_.threads) kernel.line("if (row >= {}) return;", rows);
     text.define_places(0, group_.split, "row", false);
@@ -122,47 +138,84 @@ class RowEmitter {
 
   /// A loop over the row's elements that runs a phase.
   void sweep(KernelText& kernel, GroupText& text, const Phase& phase, const std::vector<Reduction>& reductions) const {
-    const int width = walk_.width;
-    const std::string first = division_.lanes == 1 ? "0u" : lane();
-    const bool in_blocks = division_.items > 0 && std::any_of(reductions.begin(), reductions.end(),
-                                                              [](const Reduction& one) { return one.has_blocks(); });
-    for (const Reduction& reduction : reductions) {
-      if (in_blocks && reduction.has_blocks()) reduction.define_block(kernel, 1);
-    }
-    if (in_blocks) kernel.line("float counted = 0.0f;");
-    if (division_.items > 0) {
-      kernel.line("#pragma unroll");
-      kernel.line("for (uint j = 0u; j < {}u; ++j) {{", division_.items);
-      kernel.line("const uint at = (j * {}u + {}) * {}u;", division_.lanes, first, width);
-      kernel.line("if (at < values.columns) {");
+    const int ahead = items_ahead(text, phase);
+    if (ahead > 1) {
+      open_loop(kernel, "first", division_.items, ahead);
+      text.declare_ahead(phase, ahead);
+      open_loop(kernel, "ahead", ahead);
+      open_item(kernel, text, "first + ahead");
+      text.load_ahead(phase);
+      close_item(kernel);
+      open_loop(kernel, "ahead", ahead);
+      open_item(kernel, text, "first + ahead");
+    } else if (keeps()) {
+      open_loop(kernel, "item", division_.items);
+      open_item(kernel, text, "item");
     } else {
-      const bool cut = division_.chunks > 1;
-      kernel.line("for (uint at = {}{} * {}u; at < {}; at += {}u) {{", cut ? "begin + " : "", first, width,
-                  cut ? "end" : "values.columns", division_.lanes * static_cast<std::uint32_t>(width));
+      open_element(kernel, text);
     }
-    const std::string item = width > 1 ? fmt::format("(at / {}u)", width) : "at";
-    text.define_places(group_.split, group_.space.rank(), item, true);
     text.run_full(phase, [&] {
       for (const Reduction& reduction : reductions) {
         const std::string value = reduction.element(text.value(text.at(reduction.position()).inputs[0]));
-        if (in_blocks && reduction.has_blocks()) {
-          reduction.add_to_block(kernel, value, width > 1 ? "j == 0u && k == 0u" : "j == 0u", "");
-        } else {
-          reduction.add(kernel, value, width > 1 ? "(at + k)" : "at");
-        }
+        reduction.add(kernel, value, walk_.width > 1 ? "(at + k)" : "at");
       }
     });
-    if (in_blocks) kernel.line("counted += {}.0f;", width);
-    kernel.line("}");
-    if (division_.items > 0) kernel.line("}");
-    if (in_blocks) kernel.line("const float share = counted > 0.0f ? 1.0f / counted : 0.0f;");
-    for (const Reduction& reduction : reductions) {
-      if (in_blocks && reduction.has_blocks()) reduction.end_block(kernel, "counted", "share", "");
+    if (keeps()) {
+      close_item(kernel);
+    } else {
+      kernel.line("}");
+    }
+    if (ahead > 1) {
+      kernel.line("}");
+      text.end_ahead();
     }
   }
 
+  /// How many items' loads come before anything that the items store: compilers cannot tell that these do not overlap,
+  /// so a loop that does both waits for the memory of one item after the other.
+  int items_ahead(const GroupText& text, const Phase& phase) const {
+    constexpr std::size_t most = 192;  // bytes a thread
+    const std::size_t bytes = text.bytes_of_item(phase);
+    int ahead = bytes > 0 ? division_.items : 1;
+    while (ahead > 1 && (division_.items % ahead != 0 || static_cast<std::size_t>(ahead) * bytes > most)) --ahead;
+    return ahead;
+  }
+
+  static void open_loop(KernelText& kernel, std::string_view name, int count, int step = 1) {
+    kernel.line("#pragma unroll");
+    kernel.line("for (uint {0} = 0u; {0} < {1}u; {0} += {2}u) {{", name, count, step);
+  }
+
+  /// Of what registers hold: an item of a thread, whose number is j from then on.
+  void open_item(KernelText& kernel, GroupText& text, std::string_view number) const {
+    kernel.line("const uint j = {};", number);
+    kernel.line("const uint at = (j * {}u + {}) * {}u;", division_.lanes, own_lane(), walk_.width);
+    if (!division_.whole) kernel.line("if (at < values.columns) {");
+    define_item(text);
+  }
+
+  void close_item(KernelText& kernel) const {
+    if (!division_.whole) kernel.line("}");
+    kernel.line("}");
+  }
+
+  /// Begins a loop over items that registers do not hold.
+  void open_element(KernelText& kernel, GroupText& text) const {
+    const bool cut = division_.chunks > 1;
+    kernel.line("for (uint at = {}{} * {}u; at < {}; at += {}u) {{", cut ? "begin + " : "", own_lane(), walk_.width,
+                cut ? "end" : "values.columns", division_.lanes * static_cast<std::uint32_t>(walk_.width));
+    define_item(text);
+  }
+
+  void define_item(GroupText& text) const {
+    const std::string item = walk_.width > 1 ? fmt::format("(at / {}u)", walk_.width) : "at";
+    text.define_places(group_.split, group_.space.rank(), item, true);
+  }
+
+  std::string own_lane() const { return division_.lanes == 1 ? "0u" : lane(); }
+
   void combine(KernelText& kernel, const Reduction& reduction) const {
-    if (division_.lanes > 1) reduction.across_lanes(kernel);
+    if (division_.lanes > 1) reduction.across_lanes(kernel, std::min(division_.lanes, 32U) / 2);
     if (division_.lanes > 32) {
       reduction.across_simdgroups(kernel);
     }
@@ -197,7 +250,7 @@ class RowEmitter {
       for (const Reduction& reduction : reductions) reduction.define(first);
       sweep(first, text, phase, reductions);
       for (const Reduction& reduction : reductions) {
-        reduction.across_lanes(first);
+        reduction.across_lanes(first, 16);
         reduction.across_simdgroups(first);
       }
       first.line("if (thread_id == 0u) {");
@@ -212,15 +265,15 @@ class RowEmitter {
     {
       GroupText text(group_, phases, {walk_.inner, 1, walk_.wide}, second, GroupPart::results);
       partials.bind(second, false);
-      const Division whole = std::exchange(division_, {32, 32, 0, 1, 0});
+      const Division of_chunks = std::exchange(division_, {.threads = 32, .lanes = 32, .items = 0});
       open_row(second, text);
-      second.values().add_uint("chunks", static_cast<std::uint64_t>(whole.chunks));
+      second.values().add_uint("chunks", static_cast<std::uint64_t>(of_chunks.chunks));
       for (const Reduction& reduction : reductions) reduction.define(second);
       second.line("for (uint at = lane_id; at < values.chunks; at += 32u) {");
       partials.add(second, "row * values.chunks + at");
       second.line("}");
       for (const Reduction& reduction : reductions) {
-        reduction.across_lanes(second);
+        reduction.across_lanes(second, 16);
         reduction.define_result(second);
       }
       for (const Phase& later : phases.list) text.run_reduced(later.reduced);
@@ -241,6 +294,16 @@ class RowEmitter {
 
 }  // namespace
 
-EmittedCalls emit_row(const Group& group, const GpuContext& context) { return RowEmitter(group, context).run(); }
+EmittedCalls emit_row(const Group& group, const GpuContext& context) {
+  const bool deviates = std::any_of(group.code.begin(), group.code.end(), [](const compile::Instruction& in) {
+    return in.kind == compile::Instruction::Kind::reduce && in.op == ops::Op::squared_deviations;
+  });
+  if (deviates) {
+    const Group swept = with_two_sweeps(group);
+    RowEmitter emitter(swept, context);
+    if (emitter.keeps()) return emitter.run();
+  }
+  return RowEmitter(group, context).run();
+}
 
 }  // namespace russet::gpu

@@ -1,5 +1,6 @@
 // needs: attention.metal
 // needs: fragments.metal
+// needs: math.metal
 // Attention and its gradients on tensor cores, for half and bfloat and heads of at most 64: as the blocks of
 // attention.metal, but the scores of sixteen rows a simdgroup stay in registers, and probabilities and slopes are rounded
 // to T before they are multiplied. While a block of the rows that pass is multiplied, the next one is brought.

@@ -11,11 +11,6 @@
 // Groups of channels are batches. Work may be split along k: then partial sums go to scratch memory and are added up,
 // in their order, by a second launch.
 
-/// A number to divide by (divide() of math.metal).
-struct AxisSize {
-  uint number, multiplier, shift;
-};
-
 /// What an index means: index = (i0 * sizes[0] + i1) * sizes[1] + i2. A flat axis is strides[2] alone.
 struct Axis {
   long strides[3];    // of i0, i1, i2, in elements

@@ -76,6 +76,22 @@ inline void write_pair(device bfloat* data, long at, float2 pair) {
 }
 inline void write_pair(device float* data, long at, float2 pair) { *(device float2*)(data + at) = pair; }
 
+// Four neighbours, at a multiple of four.
+inline float4 read_four(device const half* data, long at) {
+  const half4 four = *(device const half4*)(data + at);
+  return make_float4(four);
+}
+inline float4 read_four(device const bfloat* data, long at) {
+  const bfloat4 four = *(device const bfloat4*)(data + at);
+  return make_float4(four);
+}
+inline float4 read_four(device const float* data, long at) { return *(device const float4*)(data + at); }
+inline void write_four(device half* data, long at, float4 four) { *(device half4*)(data + at) = make_half4(four); }
+inline void write_four(device bfloat* data, long at, float4 four) {
+  *(device bfloat4*)(data + at) = make_bfloat4(four);
+}
+inline void write_four(device float* data, long at, float4 four) { *(device float4*)(data + at) = four; }
+
 inline float multiply_add(float a, float b, float sum) { return fma(a, b, sum); }
 inline ulong multiply_add(ulong a, ulong b, ulong sum) { return a * b + sum; }
 

@@ -51,9 +51,6 @@ inline void copy_number(threadgroup float* to, device const float* from, bool is
 inline void end_fragment_copies() {}
 inline void wait_for_fragment_copies() {}
 
-/// 2 to the power of x, as exact as numbers of 16 bits are.
-inline float fast_exp2(float x) { return precise::exp2(x); }
-
 inline float first_of_pair(half, uint bits) { return float(as_type<half2>(bits).x); }
 inline float second_of_pair(half, uint bits) { return float(as_type<half2>(bits).y); }
 inline float first_of_pair(bfloat, uint bits) { return float(as_type<bfloat2>(bits).x); }

@@ -8,6 +8,11 @@ inline uint divide(uint n, uint multiplier, uint shift) {
   return shift == 0u ? n : (high + ((n - high) >> 1u)) >> (shift - 1u);
 }
 
+/// A number to divide by.
+struct AxisSize {
+  uint number, multiplier, shift;
+};
+
 // Integers wrap around.
 inline int wrap_neg(int x) { return int(0u - uint(x)); }
 inline long wrap_neg(long x) { return long(0ul - ulong(x)); }
@@ -165,27 +170,32 @@ inline float log_plus_1(float x) {
   return sum > 0.0f && sum < INFINITY ? value + (x - (sum - 1.0f)) / sum : value;
 }
 
-/// The error function: two polynomials by Norbert Juffa (2014), within 1 ulp.
+#ifndef HAS_FAST  // the GPU has instructions of its own
+/// 2 to the power of x, and 1 / x, within 2 ulp; what is subnormal may be 0.
+inline float fast_exp2(float x) { return precise::exp2(x); }
+inline float fast_reciprocal(float x) { return 1.0f / x; }
+#endif
+
+/// The error function: two polynomials by Norbert Juffa (2014), within 2 ulp; the one for large x is the binary
+/// logarithm of 1 - erf |x|. Without branches: the lanes of a simdgroup would take both.
 inline float error_function(float x) {
   const float t = fabs(x);
   const float s = x * x;
-  if (t > 0.927734375f) {
-    float r = fma(-1.72853470e-5f, t, 3.83197126e-4f);
-    const float u = fma(-3.88396438e-3f, t, 2.42546219e-2f);
-    r = fma(r, s, u);
-    r = fma(r, t, -1.06777877e-1f);
-    r = fma(r, t, -6.34846687e-1f);
-    r = fma(r, t, -1.28717512e-1f);
-    r = fma(r, t, -t);
-    return copysign(t > 4.0f ? 1.0f : 1.0f - precise::exp(r), x);
-  }
-  float r = -5.96761703e-4f;
-  r = fma(r, s, 4.99119423e-3f);
-  r = fma(r, s, -2.67681349e-2f);
-  r = fma(r, s, 1.12819925e-1f);
-  r = fma(r, s, -3.76125336e-1f);
-  r = fma(r, s, 1.28379166e-1f);
-  return fma(r, x, x);
+  const float u = fma(-5.60337631e-3f, t, 3.49920243e-2f);
+  float far = fma(-2.49374843e-5f, t, 5.52836573e-4f);
+  far = fma(far, s, u);
+  far = fma(far, t, -1.54047906e-1f);
+  far = fma(far, t, -9.15890157e-1f);
+  far = fma(far, t, -1.6283952f);
+  far = copysign(1.0f - fast_exp2(far * t), x);
+  float near = -5.96761703e-4f;
+  near = fma(near, s, 4.99119423e-3f);
+  near = fma(near, s, -2.67681349e-2f);
+  near = fma(near, s, 1.12819925e-1f);
+  near = fma(near, s, -3.76125336e-1f);
+  near = fma(near, s, 1.28379166e-1f);
+  near = fma(near, x, x);
+  return t > 0.927734375f ? far : near;
 }
 
-inline float logistic(float x) { return 1.0f / (1.0f + precise::exp(-x)); }
+inline float logistic(float x) { return fast_reciprocal(1.0f + precise::exp(-x)); }

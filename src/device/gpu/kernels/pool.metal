@@ -1,13 +1,16 @@
 // needs: element.metal
+// needs: math.metal
 // needs: source.metal
 // Pooling: sums over windows, and what lies at the first maximum of a window; both with their transposes. An element of
-// the result a thread. "large" is what windows move over, "small" has an element for each window.
+// the result a thread, or several. "large" is what windows move over, "small" has an element for each window.
 
 /// Axes: batch, channels, height, width.
 struct PoolValues {
   long large_start, small_start, value_start;  // where the first elements lie
   long large_strides[4], small_strides[4], value_strides[4];
   uint large_sizes[4], small_sizes[4];
+  AxisSize grid_sizes[3];   // of what threads go through, from the innermost on,
+  uint images;              // and of these
   uint channels_last;       // in which order threads go through the result
   uint taps_channels_last;  // in which order the taps of maxima lie
 };
@@ -15,7 +18,24 @@ struct PoolValues {
 /// Known when the kernel is compiled, so that positions are divided by constants.
 template <int TAPS_Y, int TAPS_X, int STRIDE_Y, int STRIDE_X, int PADDING_Y, int PADDING_X, int DILATION_Y, int DILATION_X>
 struct PoolWindow {
-  enum : int { taps_y = TAPS_Y, taps_x = TAPS_X };
+  enum : int {
+    taps_y = TAPS_Y,
+    taps_x = TAPS_X,
+    stride_y = STRIDE_Y,
+    stride_x = STRIDE_X,
+    padding_y = PADDING_Y,
+    padding_x = PADDING_X,
+    // Windows one after the other, of which some tap may read a position of a block of STRIDE positions.
+    windows_y = (TAPS_Y - 1) * DILATION_Y / STRIDE_Y + 1,
+    windows_x = (TAPS_X - 1) * DILATION_X / STRIDE_X + 1,
+  };
+  /// The tap that reads `steps` positions behind its window's first, or -1.
+  static int tap_y(int steps) { return tap<TAPS_Y, DILATION_Y>(steps); }
+  static int tap_x(int steps) { return tap<TAPS_X, DILATION_X>(steps); }
+  template <int TAPS, int DILATION>
+  static int tap(int steps) {
+    return steps % DILATION == 0 && steps / DILATION < TAPS ? steps / DILATION : -1;
+  }
   static int top(int window_y) { return window_y * STRIDE_Y - PADDING_Y; }
   static int left(int window_x) { return window_x * STRIDE_X - PADDING_X; }
   static int down(int i) { return i * DILATION_Y; }
@@ -36,32 +56,28 @@ struct Pixel {
   bool inside;
 };
 
-/// Takes the position along the innermost of axes off, of `size` elements. GPUs divide 32 bits much faster than 64.
-inline ulong take_axis(ulong position, uint size, thread uint& along) {
+/// Takes the position along the innermost of axes off. GPUs divide 32 bits much faster than 64.
+inline ulong take_axis(ulong position, constant AxisSize& size, thread uint& along) {
   if ((position >> 32u) == 0ul) {
     const uint low = uint(position);
-    const uint rest = low / size;
-    along = low - rest * size;
+    const uint rest = divide(low, size.multiplier, size.shift);
+    along = low - rest * size.number;
     return rest;
   }
-  const ulong rest = position / size;
-  along = uint(position - rest * size);
+  const ulong rest = position / size.number;
+  along = uint(position - rest * size.number);
   return rest;
 }
 
-/// The element of an array of `sizes` that the thread at `position` of the grid computes; the first of LANES
-/// neighbouring channels.
+/// What the thread at `position` of the grid computes; the first of LANES neighbouring channels.
 template <uint LANES>
-void find_pixel(thread Pixel& pixel, constant uint* sizes, bool channels_last, ulong position) {
-  const uint channels = sizes[1] / LANES;
-  const uint inner = channels_last ? channels : sizes[3];
-  const uint middle = channels_last ? sizes[3] : sizes[2];
-  const uint outer = channels_last ? sizes[2] : channels;
+void find_pixel(thread Pixel& pixel, constant PoolValues& values, ulong position) {
+  const bool channels_last = values.channels_last != 0;
   uint first, second, third;
-  const ulong line = take_axis(position, inner, first);
-  const ulong plane = take_axis(line, middle, second);
-  const ulong image = take_axis(plane, outer, third);
-  pixel.inside = image < sizes[0];
+  const ulong line = take_axis(position, values.grid_sizes[0], first);
+  const ulong plane = take_axis(line, values.grid_sizes[1], second);
+  const ulong image = take_axis(plane, values.grid_sizes[2], third);
+  pixel.inside = image < values.images;
   pixel.image = uint(image);
   pixel.channel = (channels_last ? first : third) * LANES;
   pixel.y = int(channels_last ? third : second);
@@ -99,7 +115,7 @@ template <class Window, class Offset, class T, class Visitor>
 void sum_pool(device const T* large, thread Visitor& visitor, constant PoolValues& values, ulong position) {
   typedef typename SumOf<T>::type Sum;
   Pixel pixel;
-  find_pixel<1>(pixel, values.small_sizes, values.channels_last != 0, position);
+  find_pixel<1>(pixel, values, position);
   if (!pixel.inside) return;
   const Offset plane = plane_offset<Offset>(values.large_start, values.large_strides, pixel);
   Sum sum = 0;
@@ -121,7 +137,7 @@ template <class Window, class Offset, class T, class Visitor>
 void sum_unpool(device const T* small, thread Visitor& visitor, constant PoolValues& values, ulong position) {
   typedef typename SumOf<T>::type Sum;
   Pixel pixel;
-  find_pixel<1>(pixel, values.large_sizes, values.channels_last != 0, position);
+  find_pixel<1>(pixel, values, position);
   if (!pixel.inside) return;
   const Offset plane = plane_offset<Offset>(values.small_start, values.small_strides, pixel);
   Sum sum = 0;
@@ -155,28 +171,41 @@ void read_keys(thread typename Source::Key* keys, thread const Source& source, O
 }
 
 template <uint LANES, class T, class Offset, class S>
+void read_lanes(thread S* values, device const T* data, Offset offset) {
+  if constexpr (LANES == 4) {
+    const float4 four = read_four(data, long(offset));
+    values[0] = four.x;
+    values[1] = four.y;
+    values[2] = four.z;
+    values[3] = four.w;
+  } else {
+    UNROLL for (uint lane = 0; lane < LANES; ++lane) values[lane] = read_element<S>(data, long(offset + Offset(lane)));
+  }
+}
+
+template <uint LANES, class T, class Offset, class S>
 void write_lanes(device T* data, Offset offset, thread const S* values) {
   if constexpr (LANES == 1) {
     data[offset] = T(values[0]);
+  } else if constexpr (LANES == 2) {
+    write_pair(data, long(offset), make_float2(values[0], values[1]));
   } else {
-    UNROLL for (uint lane = 0; lane < LANES; lane += 2u) {
-      write_pair(data, long(offset) + long(lane), make_float2(values[lane], values[lane + 1u]));
-    }
+    write_four(data, long(offset), make_float4(values[0], values[1], values[2], values[3]));
   }
 }
 
 /// The taps of LANES neighbouring windows: of four by one access.
 template <uint LANES, class Tap, class Offset>
 void read_taps(thread int* found, device const Tap* taps, Offset offset) {
-  UNROLL for (uint lane = 0; lane < LANES; ++lane) found[lane] = int(taps[offset + Offset(lane)]);
-}
-template <class Offset>
-void read_four_taps(thread int* found, device const uchar* taps, Offset offset) {
-  const uchar4 four = *(device const uchar4*)(taps + offset);
-  found[0] = int(four.x);
-  found[1] = int(four.y);
-  found[2] = int(four.z);
-  found[3] = int(four.w);
+  if constexpr (LANES == 4) {
+    const uchar4 four = *(device const uchar4*)(taps + offset);
+    found[0] = int(four.x);
+    found[1] = int(four.y);
+    found[2] = int(four.z);
+    found[3] = int(four.w);
+  } else {
+    UNROLL for (uint lane = 0; lane < LANES; ++lane) found[lane] = int(taps[offset + Offset(lane)]);
+  }
 }
 
 /// Of a window, for each lane: the first maximum, NaN counting as largest, and its tap; 0 and -1 if the window holds
@@ -210,7 +239,7 @@ void find_maximum(thread typename Source::Key* largest, thread int* taps, thread
 template <class Window, uint LANES, class Offset, class Source, class U>
 void max_pool(thread const Source& large, device U* small, constant PoolValues& values, ulong position) {
   Pixel pixel;
-  find_pixel<LANES>(pixel, values.small_sizes, values.channels_last != 0, position);
+  find_pixel<LANES>(pixel, values, position);
   if (!pixel.inside) return;
   typename Source::Key largest[LANES];
   int taps[LANES];
@@ -225,7 +254,7 @@ template <class Window, class Offset, class Large, class Chosen, class U>
 void max_pool_chosen(thread const Large& large, thread const Chosen& chosen, device U* small,
                      constant PoolValues& values, ulong position) {
   Pixel pixel;
-  find_pixel<1>(pixel, values.small_sizes, values.channels_last != 0, position);
+  find_pixel<1>(pixel, values, position);
   if (!pixel.inside) return;
   typename Large::Key largest[1];
   int taps[1];
@@ -258,7 +287,7 @@ Offset tap_offset(thread const Pixel& pixel, int y, int x, constant PoolValues& 
 template <class Window, uint LANES, class Offset, class Source, class Tap>
 void find_maxima(thread const Source& large, device Tap* taps, constant PoolValues& values, ulong position) {
   Pixel pixel;
-  find_pixel<LANES>(pixel, values.small_sizes, values.channels_last != 0, position);
+  find_pixel<LANES>(pixel, values, position);
   if (!pixel.inside) return;
   typename Source::Key largest[LANES];
   int found[LANES];
@@ -269,36 +298,63 @@ void find_maxima(thread const Source& large, device Tap* taps, constant PoolValu
   for (uint lane = 0; lane < LANES; ++lane) taps[to + Offset(lane)] = Tap(found[lane]);
 }
 
+/// The part of a block of as many positions as windows move by, along an axis, that a thread has: all of it, or one
+/// position. Block b begins where window b does, and no window behind it reads there.
+struct BlockPart {
+  int block;
+  int phase;  // the first position of the part
+
+  template <int STRIDE, int PADDING, int EXTENT>
+  void find(int at) {
+    block = EXTENT == STRIDE ? at : (at + PADDING) / STRIDE;
+    phase = EXTENT == STRIDE ? 0 : (at + PADDING) % STRIDE;
+  }
+};
+
 /// Adds each element of `small` (strides value_strides) to the position of its window's first maximum. `taps` is what
-/// find_maxima found.
-template <class Window, uint LANES, class Offset, class U, class Tap>
+/// find_maxima found. A thread has EXTENT_Y x EXTENT_X positions: a whole block, or one.
+template <class Window, uint LANES, int EXTENT_Y, int EXTENT_X, class Offset, class U, class Tap>
 void max_unpool(device const Tap* taps, device const U* small, device U* result, constant PoolValues& values,
                 ulong position) {
   typedef typename SumOf<U>::type Sum;
   Pixel pixel;
-  find_pixel<LANES>(pixel, values.large_sizes, values.channels_last != 0, position);
+  find_pixel<LANES>(pixel, values, position);
   if (!pixel.inside) return;
+  BlockPart down, across;
+  down.find<Window::stride_y, Window::padding_y, EXTENT_Y>(pixel.y);
+  across.find<Window::stride_x, Window::padding_x, EXTENT_X>(pixel.x);
   const Offset plane = plane_offset<Offset>(values.value_start, values.value_strides, pixel);
-  Sum sums[LANES];
-  for (uint lane = 0; lane < LANES; ++lane) sums[lane] = 0;
-  for (int i = Window::taps_y; i-- > 0;) {
-    const int y = Window::window_y(pixel.y, i, values.small_sizes[2]);
-    if (y < 0) continue;
-    for (int j = Window::taps_x; j-- > 0;) {
-      const int x = Window::window_x(pixel.x, j, values.small_sizes[3]);
-      if (x < 0) continue;
-      const Offset tap = tap_offset<Offset>(pixel, y, x, values);
-      const Offset from = plane + Offset(y) * Offset(values.value_strides[2]) + Offset(x) * Offset(values.value_strides[3]);
+  Sum sums[EXTENT_Y][EXTENT_X][LANES] = {};
+  // From the last tap to the first: windows in their order.
+  for (int m = Window::windows_y; m-- > 0;) {
+    const int y = down.block - m;
+    if (y < 0 || y >= int(values.small_sizes[2])) continue;
+    for (int n = Window::windows_x; n-- > 0;) {
+      const int x = across.block - n;
+      if (x < 0 || x >= int(values.small_sizes[3])) continue;
       int found[LANES];
-      if constexpr (LANES == 4) {
-        read_four_taps(found, taps, tap);
-      } else {
-        read_taps<LANES>(found, taps, tap);
-      }
-      UNROLL for (uint lane = 0; lane < LANES; ++lane) {
-        if (found[lane] == int(Tap(i * Window::taps_x + j))) sums[lane] += read_element<Sum>(small, long(from + Offset(lane)));
+      Sum elements[LANES];
+      read_taps<LANES>(found, taps, tap_offset<Offset>(pixel, y, x, values));
+      read_lanes<LANES>(elements, small,
+                        plane + Offset(y) * Offset(values.value_strides[2]) + Offset(x) * Offset(values.value_strides[3]));
+      UNROLL for (int a = 0; a < EXTENT_Y; ++a) {
+        UNROLL for (int b = 0; b < EXTENT_X; ++b) {
+          const int i = Window::tap_y(m * Window::stride_y + down.phase + a);
+          const int j = Window::tap_x(n * Window::stride_x + across.phase + b);
+          if (i < 0 || j < 0) continue;
+          UNROLL for (uint lane = 0; lane < LANES; ++lane) {
+            if (found[lane] == int(Tap(i * Window::taps_x + j))) sums[a][b][lane] += elements[lane];
+          }
+        }
       }
     }
   }
-  write_lanes<LANES>(result, pixel_offset<Offset>(values.large_start, values.large_strides, pixel), sums);
+  UNROLL for (int a = 0; a < EXTENT_Y; ++a) {
+    UNROLL for (int b = 0; b < EXTENT_X; ++b) {
+      pixel.y = Window::top(down.block) + down.phase + a;
+      pixel.x = Window::left(across.block) + across.phase + b;
+      if (uint(pixel.y) >= values.large_sizes[2] || uint(pixel.x) >= values.large_sizes[3]) continue;
+      write_lanes<LANES>(result, pixel_offset<Offset>(values.large_start, values.large_strides, pixel), sums[a][b]);
+    }
+  }
 }

@@ -1,7 +1,6 @@
 // Texts, values and launches that all kernels of contractions share.
 #include "device/gpu/templates/contraction_writer.h"
 
-#include "device/gpu/emitter/divisor.h"
 #include "device/gpu/emitter/emit.h"
 #include "device/gpu/templates/text.h"
 
@@ -23,13 +22,7 @@ VisitorText plain_visitor(std::string type, std::string_view stored, const Regio
 
 void add_axis(Values& values, const ContractionAxis& axis) {
   for (const std::int64_t stride : axis.strides) values.add(stride);
-  for (const std::int64_t any_size : axis.sizes) {
-    const std::int64_t size = std::max<std::int64_t>(any_size, 1);
-    const Divisor divisor(static_cast<std::uint64_t>(size));
-    values.add(static_cast<std::uint32_t>(size));
-    values.add(divisor.multiplier);
-    values.add(divisor.shift);
-  }
+  for (const std::int64_t size : axis.sizes) add_axis_size(values, size);
   for (const std::int64_t stride : axis.y_strides) values.add(static_cast<std::int32_t>(stride));
   for (const std::int64_t stride : axis.x_strides) values.add(static_cast<std::int32_t>(stride));
   values.add(static_cast<std::int32_t>(axis.y_start));

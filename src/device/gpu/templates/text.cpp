@@ -1,7 +1,10 @@
 #include "device/gpu/templates/text.h"
 
+#include <algorithm>
 #include <bit>
 #include <limits>
+
+#include "device/gpu/emitter/divisor.h"
 
 namespace russet::gpu {
 
@@ -26,6 +29,14 @@ std::string why_no_type(const compile::Primitive& primitive) {
   bool wide = primitive.output.access.dtype == DType::float64;
   for (const compile::Operand& input : primitive.inputs) wide |= input.access.dtype == DType::float64;
   return wide ? "the GPU has no float64" : "";
+}
+
+void add_axis_size(Values& values, std::int64_t size) {
+  const auto number = static_cast<std::uint32_t>(std::max<std::int64_t>(size, 1));
+  const Divisor divisor(number);
+  values.add(number);
+  values.add(divisor.multiplier);
+  values.add(divisor.shift);
 }
 
 void StridedAxes::add_to(Values& values) const {

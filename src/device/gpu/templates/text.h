@@ -54,6 +54,9 @@ std::uint32_t grid_size(std::int64_t groups);
 /// Whether positions among so many elements fit 32 bits with some to spare.
 inline bool fits_uint(std::int64_t count) { return count < (std::int64_t{1} << 32) - 4096; }
 
+/// Adds an AxisSize of math.metal; 1 for nothing.
+void add_axis_size(Values& values, std::int64_t size);
+
 /// A region of scratch memory.
 inline Region scratch_region(std::size_t offset, std::size_t bytes, bool writes) {
   return {Region::scratch, static_cast<std::int64_t>(offset), bytes, writes};

@@ -1,4 +1,7 @@
 // Launches of pooling.
+#include <array>
+
+#include "device/gpu/emitter/emit.h"
 #include "device/gpu/emitter/group_text.h"
 #include "device/gpu/templates/epilogue.h"
 #include "device/gpu/templates/prologue.h"
@@ -29,7 +32,14 @@ struct Order {
 
 bool is_channels_last(const Operand& operand) { return operand.access.strides[1] == 1 && operand.sizes[1] > 1; }
 
-Values values_of(const Pool& pool, const Order& order) {
+/// What threads go through: images, channels, rows and columns. Neighbouring channels are a thread's.
+Shape grid_of(const Operand& operand, int lanes) {
+  Shape grid = operand.sizes;
+  grid[1] /= lanes;
+  return grid;
+}
+
+Values values_of(const Pool& pool, const Shape& grid, const Order& order) {
   Values values;
   for (const Operand* operand : {&pool.large, &pool.small, &pool.value}) values.add(source_start(*operand));
   for (const Operand* operand : {&pool.large, &pool.small, &pool.value}) {
@@ -38,6 +48,10 @@ Values values_of(const Pool& pool, const Order& order) {
   for (const Operand* operand : {&pool.large, &pool.small}) {
     for (const std::int64_t size : operand->sizes) values.add(static_cast<std::uint32_t>(size));
   }
+  constexpr std::array<int, 3> rows_last{3, 2, 1};
+  constexpr std::array<int, 3> channels_last{1, 3, 2};
+  for (const int axis : order.threads_channels_last ? channels_last : rows_last) add_axis_size(values, grid[axis]);
+  values.add(static_cast<std::uint32_t>(grid[0]));
   values.add(std::uint32_t{order.threads_channels_last ? 1U : 0U});
   values.add(std::uint32_t{order.taps_channels_last ? 1U : 0U});
   return values;
@@ -108,7 +122,7 @@ class Writer {
     add_visitor(piece, visitor);
     std::vector<Region> regions{place(first(), false).region};
     regions.insert(regions.end(), visitor.regions.begin(), visitor.regions.end());
-    Values values = values_of(pool, {is_channels_last(output()), false});
+    Values values = values_of(pool, grid_of(output(), 1), {is_channels_last(output()), false});
     values.append(visitor.values);
     return call(std::move(piece), numel(output().sizes), std::move(regions), std::move(values));
   }
@@ -135,7 +149,7 @@ class Writer {
     for (const Operand* operand : operands) {
       const bool fits = operand->sizes[1] % 2 == 0 && is_aligned(operand->access, 1, 2);
       if (!fits || !is_floating(operand->access.dtype)) return 1;
-      fours = fours && operand->sizes[1] % 4 == 0;
+      fours = fours && operand->sizes[1] % 4 == 0 && is_aligned(operand->access, 1, 4);
     }
     return fours ? 4 : 2;
   }
@@ -173,14 +187,29 @@ class Writer {
                                  {taps, scratch_region(0, bytes, true)},
                                  fmt::format("find_maxima<{}, {}, {}>(large_source, taps", window(), read, offset())));
     const int written = lanes({&small, &output()});
+    const std::array<std::int64_t, 2> extent = unpooled_extent();
+    Shape grid = grid_of(output(), written);
+    for (int axis = 0; axis < 2; ++axis) {
+      const auto at = static_cast<std::size_t>(axis);
+      if (extent[at] != window_.stride[at]) continue;
+      grid[2 + axis] = divide_up(output().sizes[2 + axis] + window_.padding[at], extent[at]);
+    }
     Piece piece = this->piece();
-    piece.body +=
-        fmt::format("  max_unpool<{}, {}, {}>(taps, small, result, values, position);\n", window(), written, offset());
+    piece.body += fmt::format("  max_unpool<{}, {}, {}, {}, {}>(taps, small, result, values, position);\n", window(),
+                              written, extent[0], extent[1], offset());
     piece.arguments = {{taps.type, "taps"}, {type_of(small), "small"}, {type_of(output()), "result", true}};
-    calls.push_back(call(std::move(piece), numel(output().sizes) / written,
+    calls.push_back(call(std::move(piece), numel(grid),
                          {scratch_region(0, bytes, false), place(small, false).region, output_region()},
-                         values_of({output(), small, small}, {is_channels_last(output()), last})));
+                         values_of({output(), small, small}, grid, {is_channels_last(output()), last})));
     return bytes;
+  }
+
+  /// Rows and columns of the large array that a thread of max_unpool has: as many as windows move by, unless these are
+  /// more than its registers should hold.
+  std::array<std::int64_t, 2> unpooled_extent() const {
+    constexpr int most = 4;  // positions
+    if (window_.stride[0] * window_.stride[1] > most) return {1, 1};
+    return {window_.stride[0], window_.stride[1]};
   }
 
   /// A thread for so many elements of the small array, of what sources give.
@@ -197,14 +226,15 @@ class Writer {
     piece.body += fmt::format("  {}, values{}, position);\n", body, computed ? ".rest" : "");
     piece.arguments.push_back(result.argument);
     regions.push_back(result.region);
-    Values values = values_of(pool, order);
+    const Shape grid = grid_of(pool.small, lanes);
+    Values values = values_of(pool, grid, order);
     if (computed) {
       std::vector<const SourceText*> all;
       all.reserve(sources.size());
       for (const SourceText& source : sources) all.push_back(&source);
       add_source_values(piece, values, all);
     }
-    return call(std::move(piece), numel(pool.small.sizes) / lanes, std::move(regions), std::move(values));
+    return call(std::move(piece), numel(grid), std::move(regions), std::move(values));
   }
 
   const Primitive& primitive_;

@@ -73,9 +73,3 @@ inline void copy_number(float* to, const float* from, bool is_there) {
 }
 inline void end_fragment_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 inline void wait_for_fragment_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
-
-inline float fast_exp2(float x) {
-  float power;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
-  return power;
-}

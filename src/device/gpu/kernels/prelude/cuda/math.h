@@ -24,6 +24,19 @@ inline float smaller(float a, float b) {
   return result;
 }
 
+// ex2 is within 2 ulp, rcp within 1 (PTX ISA 9.7.3).
+#define HAS_FAST
+inline float fast_exp2(float x) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+  return power;
+}
+inline float fast_reciprocal(float x) {
+  float reciprocal;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(reciprocal) : "f"(x));
+  return reciprocal;
+}
+
 inline half fabs(half x) { return half(fabsf(float(x))); }
 inline half abs(half x) { return half(fabsf(float(x))); }
 inline half floor(half x) { return half(floorf(float(x))); }
