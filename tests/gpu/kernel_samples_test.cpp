@@ -164,6 +164,36 @@ TEST(KernelSamples, attention_fragments) {
   expect_right(cases);
 }
 
+TEST(KernelSamples, stem) {
+  std::vector<Case> cases;
+  const auto add = [&](DType type, const ConvolutionShape& shape) {
+    const std::size_t first = cases.size();
+    add_convolutions(cases, type, shape, Layout::channels_last);
+    cases.erase(cases.begin() + static_cast<std::ptrdiff_t>(first) + 1);  // the gradient of the image is no stem's
+    cases.push_back(cases[first]);
+    cases.back().bias_axis = 1;
+  };
+  // Lines and images that end within what a simdgroup takes, several tiles of an image and of a threadgroup, lines longer
+  // than what a thread has on the way; taps of several simdgroups, of one for each, and of pixels that are shared.
+  add(DType::float16, {2, 3, 11, 9, 40, 3, 3, {.padding = {1, 1}, .padding_after = {1, 1}}});
+  add(DType::bfloat16, {1, 3, 23, 20, 64, 5, 5, {.stride = {2, 2}, .padding = {2, 2}, .padding_after = {2, 2}}});
+  add(DType::float16, {7, 1, 5, 18, 48, 2, 3, {.padding = {0, 2}, .padding_after = {1, 0}}});
+  add(DType::bfloat16, {1, 4, 30, 7, 40, 1, 5, {.stride = {3, 1}}});
+  add(DType::bfloat16, {1, 3, 4, 115, 40, 2, 2, {}});
+  add(DType::float16, {270, 1, 3, 4, 40, 2, 3, {.padding = {1, 1}, .padding_after = {0, 1}}});
+  for (Case& one : cases) {
+    put_on_tensor_cores(one);
+    set_margin(one, 8);
+  }
+  // Infinities and NaN beside what is read.
+  for (const Case& one : std::vector<Case>(cases)) {
+    cases.push_back(one);
+    cases.back().inputs[0].fill.nan_share = 0.001;
+    cases.back().inputs[0].fill.infinity_share = 0.003;
+  }
+  expect_right(cases);
+}
+
 TEST(KernelSamples, split_product) {
   std::vector<Case> cases;
   const auto add = [&](const Shape& left, const Shape& right, const Shape& result, Layout left_layout,

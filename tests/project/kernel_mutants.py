@@ -21,7 +21,7 @@ KERNELS = pathlib.Path(__file__).resolve().parents[2] / "src/device/gpu/kernels"
 LEFT_OUT = {"math", "random", "reduce"}
 # Helpers that the samples of other files cover.
 SAMPLES = {"element": ["indexing", "pool", "sort", "scan"], "source": ["contraction", "pool"],
-           "fragments": ["attention_fragments"]}
+           "fragments": ["attention_fragments"], "contraction": ["contraction", "stem", "split_product"]}
 
 # Mutants that behave as the original does, and why: (file, what was there, part of the line).
 EQUIVALENT = [
@@ -38,8 +38,17 @@ EQUIVALENT = [
     ("split_product", "< to <=", "slice < tile.end", "a slice beyond the end is zeros"),
     ("split_product", "not initialised", "LeftLoader left = {};", "start() sets what is read"),
     ("split_product", "not initialised", "RightLoader right = {};", "start() sets what is read"),
-    ("split_product", ">= to >", "if (first_row + i >= values->rows) continue;", "of no rows none is shown"),
+    ("contraction", ">= to >", "if (first_row + i >= end_row) continue;", "of no rows none is shown"),
     ("split_product", "< to <=", "k < tile.end", "factors beyond the end are zeros"),
+    ("stem", "> to >=", "tap_sharers = tap_blocks > 2", "two sharers or four give the same sums"),
+    ("stem", "< to <=", "first < Shape::line; first +=", "beyond a line nothing is brought"),
+    ("stem", "< to <=", "first < count; first +=", "beyond the weight nothing is brought"),
+    ("stem", "not initialised", "T elements[ahead] = {};", "all are set before they are stored"),
+    ("stem", "< to <=", "first < tile.pixels; first += stem_simdgroups", "of no pixels none is shown"),
+    ("stem", "< to <=", "first < tile.pixels; first += stem_chunk", "a chunk beyond the end is zeros"),
+    ("stem", "< to <=", "first + stem_chunk < tile.pixels", "nobody multiplies a chunk beyond the end"),
+    ("stem", "< to <=", "turn < uint(Shape::pixel_sharers); ++turn", "no simdgroup has such a turn"),
+    ("stem", "> to >=", "if (turn > 0) threadgroup_barrier", "a barrier more"),
     ("depthwise", ">= to >", "first >= 0 && first + COUNT", "pixels that are all inside are looked at one by one"),
     ("depthwise", "<= to <", "first + COUNT <= width", "pixels that are all inside are looked at one by one"),
     ("depthwise", "< to <=", "x < line_length; x +=", "a strip beyond the end is zeros, or stores nothing"),

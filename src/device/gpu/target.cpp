@@ -243,7 +243,8 @@ class Target final : public compile::Target {
     for (const auto& library : driver_.vendor_libraries()) {
       if (auto strides = library->required_strides(contraction, operand)) return strides;
     }
-    if (is_depthwise(contraction) && !compile::is_weight(contraction, operand)) {
+    const bool by_channels = is_depthwise(contraction) || (context().properties.has_fragments && is_stem(contraction));
+    if (by_channels && !compile::is_weight(contraction, operand)) {
       return compile::channels_last(compile::operand_of(contraction, operand).sizes);
     }
     return std::nullopt;

@@ -162,6 +162,57 @@ struct PartialVisitor {
   void visit(uint row, uint column, S sum) const { result[long(row) * long(values->columns) + long(column)] = sum; }
 };
 
+/// Stores four rows at a time, four behind each other, of four columns each, in a matrix whose columns lie side by side.
+template <class T, class Offset>
+struct StoreRowsVisitor {
+  device T* result;
+  constant ContractionValues* values;
+
+  void start(uint batch, uint) { result += batch_offset(values->result_start, values->result_batch, *values, batch); }
+  void visit_rows(uint row, uint column, uint end, thread const float* sums) const {
+    UNROLL for (uint j = 0; j < 4u; ++j) {
+      if (row + j * 4u >= end) continue;
+      const Offset at = Offset(row + j * 4u) * Offset(values->row.strides[2]) + Offset(column);
+      write_four(result, long(at), make_float4(sums[j * 4u], sums[j * 4u + 1u], sums[j * 4u + 2u], sums[j * 4u + 3u]));
+    }
+  }
+};
+
+/// Shows a visitor sixteen rows of up to 32 columns that a simdgroup has in threadgroup memory, rows `line` apart (a
+/// multiple of four, the first one at a multiple of 16 bytes), so that neighbouring lanes have neighbouring columns. WIDTH: columns that the visitor takes at once, four rows at a time
+/// (visit_rows); 0: it takes elements.
+template <uint WIDTH, class Visitor>
+void show_strip(thread Visitor& visitor, threadgroup const float* strip, uint line, uint first_row, uint end_row,
+                uint first_column, uint end_column, uint lane_id) {
+  if constexpr (WIDTH == 0) {
+    const uint column = first_column + lane_id;
+    for (uint i = 0; i < 16u; ++i) {
+      if (first_row + i < end_row && column < end_column) visitor.visit(first_row + i, column, strip[i * line + lane_id]);
+    }
+  } else {
+    enum : uint { across = 32 / WIDTH };
+    const uint own_column = lane_id % across * WIDTH;
+    if (first_column + own_column >= end_column) return;
+    for (uint i = lane_id / across; i < 16u; i += 4u * WIDTH) {
+      if (first_row + i >= end_row) continue;
+      float shown[4 * WIDTH];
+      UNROLL for (uint j = 0; j < 4u; ++j) {
+        threadgroup const float* const from = strip + (i + j * WIDTH) * line + own_column;
+        if constexpr (WIDTH == 4) {
+          const float4 four = *(threadgroup const float4*)from;
+          shown[j * 4u] = four.x;
+          shown[j * 4u + 1u] = four.y;
+          shown[j * 4u + 2u] = four.z;
+          shown[j * 4u + 3u] = four.w;
+        } else {
+          UNROLL for (uint k = 0; k < WIDTH; ++k) shown[j * WIDTH + k] = from[k];
+        }
+      }
+      visitor.visit_rows(first_row + i, first_column + own_column, end_row, shown);
+    }
+  }
+}
+
 /// Sides of sources that are yet to start.
 template <class Left, class Right, class LeftSource, class RightSource>
 void set_sides(thread Left& left, thread Right& right, thread const LeftSource& left_source,

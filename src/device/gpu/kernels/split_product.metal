@@ -116,9 +116,8 @@ struct SplitWork {
     start_sources(own_left, own_right, *values, batch);
   }
 
-  /// Shows the visitor 16 rows, 32 columns at a time, so that neighbouring lanes have neighbouring columns. `sums`: the
-  /// fragments (fragments.metal) of the rows from `first_row` on and all columns. What could not be split is computed
-  /// plainly.
+  /// Shows the visitor 16 rows, 32 columns at a time. `sums`: the fragments (fragments.metal) of the rows from
+  /// `first_row` on and all columns. What could not be split is computed plainly.
   void finish(thread const SplitTile& tile, thread const float* sums, bool is_split, threadgroup float* strip,
               uint first_row, uint lane_id) const {
     Visitor own = *visitor;
@@ -134,7 +133,7 @@ struct SplitWork {
         compute_plainly(tile, strip, first_row, first_column + lane_id, lane_id);
       }
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      show(own, strip, first_row, first_column, lane_id);
+      show_strip<WIDTH>(own, strip, split_strip_line, first_row, values->rows, first_column, values->columns, lane_id);
       simdgroup_barrier(mem_flags::mem_threadgroup);
     }
   }
@@ -162,31 +161,6 @@ struct SplitWork {
         sum = fma(left.at(left_line, left_step), right.at(right_line, right_step), sum);
       }
       strip[i * split_strip_line + lane_id] = sum;
-    }
-  }
-
-  void show(thread Visitor& own, threadgroup const float* strip, uint first_row, uint first_column,
-            uint lane_id) const {
-    if constexpr (WIDTH == 0) {
-      const uint column = first_column + lane_id;
-      for (uint i = 0; i < 16u; ++i) {
-        if (first_row + i >= values->rows || column >= values->columns) continue;
-        own.visit(first_row + i, column, strip[i * split_strip_line + lane_id]);
-      }
-    } else {
-      enum : uint { across = 32 / WIDTH };
-      const uint own_column = lane_id % across * WIDTH;
-      if (first_column + own_column >= values->columns) return;
-      for (uint i = lane_id / across; i < 16u; i += 4u * WIDTH) {
-        if (first_row + i >= values->rows) continue;
-        float shown[4 * WIDTH];
-        UNROLL for (uint j = 0; j < 4u; ++j) {
-          UNROLL for (uint k = 0; k < WIDTH; ++k) {
-            shown[j * WIDTH + k] = strip[(i + j * WIDTH) * split_strip_line + own_column + k];
-          }
-        }
-        own.visit_rows(first_row + i, first_column + own_column, shown);
-      }
     }
   }
 };

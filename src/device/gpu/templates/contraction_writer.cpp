@@ -79,6 +79,14 @@ std::optional<VisitorText> ContractionWriter::strip_visitor(int count) const {
                        stored, result_.region);
 }
 
+RowsVisitor ContractionWriter::rows_visitor() const {
+  if (!primitive_.epilogue.code.empty()) {
+    return rows_epilogue_visitor(primitive_, source_bindings(), c_.columns);
+  }
+  const std::string_view stored = element_type(result_type());
+  return {plain_visitor(fmt::format("StoreRowsVisitor<{}, {}>", stored, offset_type()), stored, result_.region), 4};
+}
+
 VisitorText ContractionWriter::partial_visitor(const Region& partials) const {
   return plain_visitor(fmt::format("PartialVisitor<{}>", sum_type(type())), sum_type(type()), partials);
 }

@@ -71,6 +71,7 @@ struct VisitedElement {
   std::string_view arguments;  // of visit, before the result
   std::string_view state;      // members that visit reads; {}: what else happens at the start
   std::string item;            // the element's number in the order of ordered_epilogue
+  std::string line = {};       // of a contraction, the number of the element's row among those of all batches
 };
 
 VisitedElement visited_element(const Primitive& primitive, std::string_view item) {
@@ -83,11 +84,11 @@ VisitedElement visited_element(const Primitive& primitive, std::string_view item
   }
   // Pixels come before groups of channels, everything else after batches.
   const bool pixels = primitive.op == ops::Op::convolution || primitive.op == ops::Op::convolution_input;
-  const std::string row = pixels ? fmt::format("{0}(row) * {0}(values->product.batches) + {0}(batch)", item)
-                                 : fmt::format("{0}(batch) * {0}(values->product.rows) + {0}(row)", item);
+  const std::string line = pixels ? fmt::format("{0}(row) * {0}(values->product.batches) + {0}(batch)", item)
+                                  : fmt::format("{0}(batch) * {0}(values->product.rows) + {0}(row)", item);
   return {"ContractionValues", "uint row, uint column",
           "  uint batch = 0u;\n  void start(uint which, uint) {{\n    batch = which;\n{}  }}\n",
-          fmt::format("({}) * {}(values->product.columns) + {}(column)", row, item, item)};
+          fmt::format("({}) * {}(values->product.columns) + {}(column)", line, item, item), line};
 }
 
 }  // namespace
@@ -303,13 +304,19 @@ struct Visitor_@ {{
 
 namespace {
 
-/// Of the items first, first + step ... as many as are `live`.
-void write_rows(GroupText& text, const Phase& phase, int rows) {
+/// Of the lines `line`, `line` + step ... as many as are `live`. Where the columns are an axis, what all lines read
+/// there is read once.
+void write_rows(GroupText& text, const Phase& phase, int rows, std::int64_t columns) {
   KernelText& kernel = text.kernel();
   const int width = text.walk().width;
+  const Shape& space = text.group().space;
+  const bool has_columns = space.rank() == 2 && space[1] == columns;
   const auto define_places = [&](std::string_view number) {
-    kernel.line("const {} item = (first + {} * step) / {}u;", text.item_type(), number, width);
-    text.define_places(0, text.group().space.rank(), "item", true);
+    kernel.line("const {} own_line = line + {} * step;", text.item_type(), number);
+    if (has_columns) return text.define_places(0, 1, "own_line", true);
+    kernel.line("const {0} item = (own_line * {0}(values.product.columns) + {0}(column)) / {1}u;", text.item_type(),
+                width);
+    text.define_places(0, space.rank(), "item", true);
   };
   const auto for_each_row = [&](const auto& write) {
     kernel.line("#pragma unroll");
@@ -318,7 +325,12 @@ void write_rows(GroupText& text, const Phase& phase, int rows) {
     kernel.line("}");
   };
   text.load_uniforms();
-  text.define_bases();
+  if (has_columns) {
+    text.define_places(1, 2, fmt::format("(column / {}u)", width), false);
+    text.load_common(phase, 0, 1);
+  } else {
+    text.define_bases();
+  }
   text.declare_ahead(phase, rows);
   for_each_row([&] {
     define_places("(ahead < live ? ahead : 0u)");
@@ -342,7 +354,7 @@ void write_rows(GroupText& text, const Phase& phase, int rows) {
 
 }  // namespace
 
-RowsVisitor rows_epilogue_visitor(const Primitive& primitive, std::size_t first) {
+RowsVisitor rows_epilogue_visitor(const Primitive& primitive, std::size_t first, std::int64_t columns) {
   const Group group = ordered_epilogue(primitive);
   KernelText kernel = spliced_kernel("epilogue", first);
   const Phases phases = make_phases(group, false);
@@ -350,28 +362,27 @@ RowsVisitor rows_epilogue_visitor(const Primitive& primitive, std::size_t first)
   RowsVisitor rows;
   rows.width = vector_width(group, inner);
   GroupText text(group, phases, {inner, rows.width, needs_wide_index(group)}, kernel, GroupPart::all);
-  write_rows(text, phases.list[0], 4);
+  write_rows(text, phases.list[0], 4, columns);
   const PointerText pointers = pointer_text(kernel, first, kernel.bindings());
   const VisitedElement place = visited_element(primitive, text.item_type());
   rows.text = visitor_of(kernel, first);
   rows.text.declarations = fmt::format(
       R"(struct Values_@ {{ {values} product; {members}}};
-inline void rows_@({item} first, {item} step, uint live, thread const float* sums, {parameters}constant Values_@& values) {{
+inline void rows_@({item} line, {item} step, uint column, uint live, thread const float* sums, {parameters}constant Values_@& values) {{
 {body}}}
 struct Visitor_@ {{
 {pointers}  constant Values_@* values;
-{state}  {item} item({place}) const {{ return {number}; }}
-  void visit_rows({place}, thread const float* sums) const {{
-    const uint live = (values->product.rows - row + {width}u - 1u) / {width}u;
-    const {item} first = item(row, column);
-    rows_@(first, (item(row + 1u, column) - first) * {width}u, live, sums, {arguments}*values);
+{state}  {item} line(uint row) const {{ return {line}; }}
+  void visit_rows({place}, uint end, thread const float* sums) const {{
+    const uint live = (end - row + {width}u - 1u) / {width}u;
+    rows_@(line(row), line({width}u) - line(0u), column, live, sums, {arguments}*values);
   }}
 }};
 )",
       fmt::arg("values", place.values), fmt::arg("members", kernel.values().members()),
       fmt::arg("item", text.item_type()), fmt::arg("parameters", pointers.parameters), fmt::arg("body", kernel.body()),
       fmt::arg("pointers", pointers.members), fmt::arg("state", fmt::format(fmt::runtime(place.state), "")),
-      fmt::arg("place", place.arguments), fmt::arg("number", place.item), fmt::arg("width", rows.width),
+      fmt::arg("place", place.arguments), fmt::arg("line", place.line), fmt::arg("width", rows.width),
       fmt::arg("arguments", pointers.arguments));
   return rows;
 }

@@ -42,12 +42,12 @@ std::optional<VisitorText> strip_epilogue_visitor(const compile::Primitive& prim
 
 /// The visitor of four rows at a time, of `width` neighbouring columns each: four where the epilogue's operands lie in
 /// vectors, or one. Row j is j * width rows behind the first (split_product.metal). Operands of all rows are asked for
-/// before the first one is used. For elementwise epilogues of contractions.
+/// before the first one is used. For elementwise epilogues of contractions of so many columns.
 struct RowsVisitor {
   VisitorText text;
   int width = 1;
 };
-RowsVisitor rows_epilogue_visitor(const compile::Primitive& primitive, std::size_t first);
+RowsVisitor rows_epilogue_visitor(const compile::Primitive& primitive, std::size_t first, std::int64_t columns);
 
 /// Makes `visitor` a variable of the piece's body, bound behind its arguments so far; the piece's values are the
 /// visitor's, or `values` among them is.

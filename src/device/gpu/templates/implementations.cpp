@@ -4,11 +4,9 @@
 namespace russet::gpu {
 namespace {
 
-constexpr Implementation contractions[] = {{"depthwise", judge_depthwise},
-                                           {"small product", judge_small_product},
-                                           {"split product", judge_split_product},
-                                           {"tiles", judge_tiles},
-                                           {"elements", judge_elements}};
+constexpr Implementation contractions[] = {{"depthwise", judge_depthwise}, {"small product", judge_small_product},
+                                           {"stem", judge_stem},           {"split product", judge_split_product},
+                                           {"tiles", judge_tiles},         {"elements", judge_elements}};
 constexpr Implementation windows[] = {{"windows", judge_windows}};
 constexpr Implementation indexing[] = {{"pieces", judge_indexing}};
 constexpr Implementation sorts[] = {{"sort", judge_sort}};

@@ -139,7 +139,7 @@ Call call_of(const ContractionWriter& writer, const Division& division, const Vi
 
 std::vector<Call> calls_of(const ContractionWriter& writer, const Division& division) {
   if (division.splits == 1 && !writer.primitive().epilogue.code.empty()) {
-    const RowsVisitor rows = rows_epilogue_visitor(writer.primitive(), writer.source_bindings());
+    const RowsVisitor rows = writer.rows_visitor();
     return {call_of(writer, division, rows.text, rows.width)};
   }
   return writer.calls(division, true,

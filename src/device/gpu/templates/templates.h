@@ -21,6 +21,11 @@ Verdict judge_tiles(const compile::Primitive& primitive, const GpuContext& conte
 bool is_depthwise(const compile::Primitive& primitive);
 /// Depthwise convolutions and their gradients, where neighbouring channels lie side by side.
 Verdict judge_depthwise(const compile::Primitive& primitive, const GpuContext& context);
+/// Whether a convolution, or the gradient for its weight, is of the kind that judge_stem() takes if its operands lie
+/// well: of 16 bits, from an image of few channels, as the first one of a network is.
+bool is_stem(const compile::Primitive& primitive);
+/// Those, where neighbouring channels lie side by side and tensor cores multiply fragments.
+Verdict judge_stem(const compile::Primitive& primitive, const GpuContext& context);
 /// Contractions of any type, an element (or a part of its sum) a thread: integers, groups of few channels, a few rows
 /// or columns.
 Verdict judge_elements(const compile::Primitive& primitive, const GpuContext& context);

@@ -36,6 +36,7 @@ std::string why_no_convolution(const compile::Primitive& primitive) {
   if (std::string reason = why_not_asked(primitive); !reason.empty()) return reason;
   if (primitive.op == ops::Op::matmul) return "it is no convolution";
   if (gpu::is_depthwise(primitive)) return "our own depthwise kernels are faster";
+  if (gpu::is_stem(primitive)) return "our own kernels for images of few channels are faster";
   const bool is_float32 = primitive.inputs[0].access.dtype == DType::float32;
   if (is_pointwise(primitive) && (is_float32 || has_single_pixels(primitive))) return "a product is faster";
   return "";
@@ -75,7 +76,7 @@ bool Convolutions::prefers_space_to_depth(const compile::Primitive& convolution)
   const int weight_operand = convolution.op == ops::Op::convolution_weight ? -1 : 1;
   const Shape& weight = compile::operand_of(convolution, weight_operand).sizes;
   const auto& stride = gpu::attribute<ops::Window>(convolution).stride;
-  return why_not_asked(convolution).empty() && weight[2] * weight[3] >= smallest_window && stride[0] > 1 &&
+  return why_no_convolution(convolution).empty() && weight[2] * weight[3] >= smallest_window && stride[0] > 1 &&
          stride[1] > 1 && size_of(convolution.inputs[0].access.dtype) < 4;
 }
 
