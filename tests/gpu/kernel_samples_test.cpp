@@ -173,8 +173,9 @@ TEST(KernelSamples, stem) {
     cases.push_back(cases[first]);
     cases.back().bias_axis = 1;
   };
-  // Lines and images that end within what a simdgroup takes, several tiles of an image and of a threadgroup, lines longer
-  // than what a thread has on the way; taps of several simdgroups, of one for each, and of pixels that are shared.
+  // Lines and images that end within what a simdgroup takes, several tiles of an image and of a threadgroup, lines
+  // longer than what a thread has on the way; taps of several simdgroups, of one for each, and of pixels that are
+  // shared.
   add(DType::float16, {2, 3, 11, 9, 40, 3, 3, {.padding = {1, 1}, .padding_after = {1, 1}}});
   add(DType::bfloat16, {1, 3, 23, 20, 64, 5, 5, {.stride = {2, 2}, .padding = {2, 2}, .padding_after = {2, 2}}});
   add(DType::float16, {7, 1, 5, 18, 48, 2, 3, {.padding = {0, 2}, .padding_after = {1, 0}}});

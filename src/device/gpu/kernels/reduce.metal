@@ -1,3 +1,4 @@
+// needs: math.metal
 // Combining values across the lanes of a simdgroup. Every lane of the simdgroup calls together; every lane gets the
 // same bits, since the pairs of a butterfly are the same from both ends.
 
@@ -66,7 +67,7 @@ inline void add_distances(thread float& squares, thread float& mean, thread floa
 inline void merge_deviations(thread float& squares, thread float& mean, thread float& rest, thread float& count,
                              float other_squares, float other_mean, float other_rest, float other_count) {
   const float total = count + other_count;
-  const float share = total > 0.0f ? other_count / total : 0.0f;
+  const float share = total > 0.0f ? other_count * fast_reciprocal(total) : 0.0f;
   mean = count > 0.0f ? mean : other_mean;
   rest = count > 0.0f ? rest : other_rest;
   const float distance = other_count > 0.0f ? (other_mean - mean) + (other_rest - rest) : 0.0f;
