@@ -159,13 +159,13 @@ class AskedConvolutions final : public Convolutions {
   }
 };
 
-Primitive convolution(DType dtype, ops::Op op, std::int64_t kernel, std::int64_t size) {
+Primitive convolution(DType dtype, ops::Op op, std::int64_t kernel, std::int64_t size, std::int64_t channels = 3) {
   Primitive primitive;
   primitive.op = op;
   primitive.attributes = ops::Window{.stride = {2, 2}};
-  const Operand weight = operand(dtype, {64, 3, kernel, kernel});
+  const Operand weight = operand(dtype, {64, channels, kernel, kernel});
   const Operand result = operand(dtype, {8, 64, size, size});
-  primitive.inputs = {operand(dtype, {8, 3, 2 * size, 2 * size}), op == ops::Op::convolution ? weight : result};
+  primitive.inputs = {operand(dtype, {8, channels, 2 * size, 2 * size}), op == ops::Op::convolution ? weight : result};
   primitive.output = op == ops::Op::convolution ? result : weight;
   return primitive;
 }
@@ -249,9 +249,13 @@ TEST(Questions, KnowABiasAResidualAndRelu) {
 
 TEST(Questions, FoldScalesIntoWeightsOf16BitsAlone) {
   const AskedConvolutions convolutions;
-  EXPECT_TRUE(convolutions.adds_biases(convolution(DType::bfloat16, ops::Op::convolution, 3, 32)));
-  EXPECT_FALSE(convolutions.adds_biases(convolution(DType::float32, ops::Op::convolution, 3, 32)));
-  EXPECT_FALSE(convolutions.adds_biases(convolution(DType::bfloat16, ops::Op::convolution_weight, 3, 32)));
+  const auto adds = [&](DType dtype, ops::Op op, std::int64_t channels) {
+    return convolutions.adds_biases(convolution(dtype, op, 3, 32, channels));
+  };
+  EXPECT_TRUE(adds(DType::bfloat16, ops::Op::convolution, 32));
+  EXPECT_FALSE(adds(DType::float32, ops::Op::convolution, 32));
+  EXPECT_FALSE(adds(DType::bfloat16, ops::Op::convolution_weight, 32));
+  EXPECT_FALSE(adds(DType::bfloat16, ops::Op::convolution, 3));  // our own kernel takes the whole norm
 }
 
 TEST(Questions, TakeStridesOffLargeWindowsAlone) {
@@ -259,11 +263,12 @@ TEST(Questions, TakeStridesOffLargeWindowsAlone) {
   const auto prefers = [&](DType dtype, ops::Op op, std::int64_t kernel) {
     return convolutions.prefers_space_to_depth(convolution(dtype, op, kernel, 16));
   };
-  EXPECT_TRUE(prefers(DType::bfloat16, ops::Op::convolution, 7));
-  EXPECT_TRUE(prefers(DType::bfloat16, ops::Op::convolution_weight, 7));
-  EXPECT_FALSE(prefers(DType::bfloat16, ops::Op::convolution, 3));
-  EXPECT_FALSE(prefers(DType::float32, ops::Op::convolution, 7));
-  EXPECT_FALSE(prefers(DType::float32, ops::Op::convolution_weight, 7));
+  EXPECT_TRUE(prefers(DType::bfloat16, ops::Op::convolution, 11));
+  EXPECT_TRUE(prefers(DType::bfloat16, ops::Op::convolution_weight, 11));
+  EXPECT_FALSE(prefers(DType::bfloat16, ops::Op::convolution, 7));  // our own kernels take these as they are
+  EXPECT_FALSE(prefers(DType::bfloat16, ops::Op::convolution_weight, 7));
+  EXPECT_FALSE(prefers(DType::float32, ops::Op::convolution, 11));
+  EXPECT_FALSE(prefers(DType::float32, ops::Op::convolution_weight, 11));
 }
 
 TEST(Questions, PutChannelsIntoVectorsWhereTensorCoresTakeFloat32) {

@@ -23,12 +23,13 @@ LIMITS = {
 # model: kernels in all, bytes moved
 CUDA_LIMITS = {
     "lenet5": (19, 2_840_000),
-    "mlp": (9, 11_000_000),
-    "resnet50": (507, 3_549_000_000),
-    "vit_b_16": (411, 6_358_000_000),
-    "efficientnet_b0": (600, 1_942_000_000),
-    "convmixer_768_32": (660, 13_215_000_000),
-    "bert_base": (414, 6_823_000_000),
+    "mlp": (11, 11_000_000),
+    "resnet50": (544, 3_549_000_000),
+    "vit_b_16": (448, 6_358_000_000),
+    # The parts of the first convolution's gradient are added up in a second launch.
+    "efficientnet_b0": (635, 1_942_000_000),
+    "convmixer_768_32": (693, 13_215_000_000),
+    "bert_base": (527, 6_823_000_000),
 }
 BATCH = 8
 SMALL = 100_000  # bytes: statistics of channels, and their parts

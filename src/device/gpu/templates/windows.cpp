@@ -48,9 +48,9 @@ Values values_of(const Pool& pool, const Shape& grid, const Order& order) {
   for (const Operand* operand : {&pool.large, &pool.small}) {
     for (const std::int64_t size : operand->sizes) values.add(static_cast<std::uint32_t>(size));
   }
-  constexpr std::array<int, 3> rows_last{3, 2, 1};
+  constexpr std::array<int, 3> row_major{3, 2, 1};
   constexpr std::array<int, 3> channels_last{1, 3, 2};
-  for (const int axis : order.threads_channels_last ? channels_last : rows_last) add_axis_size(values, grid[axis]);
+  for (const int axis : order.threads_channels_last ? channels_last : row_major) add_axis_size(values, grid[axis]);
   values.add(static_cast<std::uint32_t>(grid[0]));
   values.add(std::uint32_t{order.threads_channels_last ? 1U : 0U});
   values.add(std::uint32_t{order.taps_channels_last ? 1U : 0U});
