@@ -158,17 +158,12 @@ struct StemMemory {
   threadgroup float* sums;  // strips of results, or sums that simdgroups add up
 };
 
-/// Which thread this is.
-struct StemThread {
-  uint thread_id, lane_id, simdgroup_id;
-};
-
 /// The grid: as many threadgroups as shall share the tiles, along x. WIDTH: columns that the visitor takes at once, four
 /// rows at a time.
 template <class Shape, uint WIDTH, class T, class ImageSource, class WeightSource, class Visitor>
 void stem_convolution(thread const ImageSource& image, thread const WeightSource& weight,
                       thread const Visitor& visitor, constant ContractionValues& values,
-                      thread const StemMemory<T>& memory, uint group, uint group_count, thread const StemThread& self) {
+                      thread const StemMemory<T>& memory, uint group, uint group_count, thread const TileThread& self) {
   typedef StemLayout<Shape::weight_line> Layout;
   enum : uint { sums = Shape::columns / 8 };
   const uint lane_id = self.lane_id;
@@ -254,7 +249,7 @@ void load_taps(thread LeftFragment& left, threadgroup const T* lines, threadgrou
 template <class Shape, class T, class GradientSource, class ImageSource, class Visitor>
 void stem_weight(thread const GradientSource& gradient, thread const ImageSource& image, thread const Visitor& visitor,
                  constant ContractionValues& values, thread const StemMemory<T>& memory, uint group, uint group_count,
-                 thread const StemThread& self) {
+                 thread const TileThread& self) {
   typedef StemLayout<Shape::gradient_line> Layout;
   enum : uint { sums = Shape::columns / 8, chunk_elements = stem_chunk * Shape::gradient_line };
   const uint lane_id = self.lane_id;

@@ -108,8 +108,7 @@ class Writer {
     const Blocks blocks(sizes_);
     const std::int64_t tiles = divide_up(rows_that_stay(), blocks.rows);
     std::string body = fmt::format("  typedef {} Blocks;\n", blocks.text());
-    body += "  TileThread self;\n  self.thread_id = thread_id;\n  self.lane_id = lane_id;\n";
-    body += "  self.simdgroup_id = simdgroup_id;\n";
+    body += own_thread;
     body += fmt::format("  {}(at, rules, values, memory, group_id.x, self);\n", function_of(""));
     const Piece::Array memory{"float", "memory",
                               fmt::format("({}::{})", blocks.text(), is_forward() ? "forward" : "backward")};
@@ -131,8 +130,7 @@ class Writer {
     const bool to_keys = !is_forward() && primitive_.op != Op::attention_query_gradient;
     if (to_keys) arrays.push_back({"float", "statistics", fmt::format("{}", 4 * inner)});
     std::string body = fmt::format("  typedef {} Blocks;\n", blocks);
-    body += "  TileThread self;\n  self.thread_id = thread_id;\n  self.lane_id = lane_id;\n";
-    body += "  self.simdgroup_id = simdgroup_id;\n";
+    body += own_thread;
     body += fmt::format("  {}(at, rules, values, memory, {}group_id.x, self);\n", function_of("_fragments"),
                         to_keys ? "statistics, " : "");
     // As many as cost next to no memory for registers' contents; sums of two matrices leave room for fewer.

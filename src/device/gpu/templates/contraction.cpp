@@ -120,14 +120,10 @@ class Writer {
 
   Call tile_call(const Division& division, const Tile& tile, const VisitorText& visitor) const {
     const std::string body = fmt::format(
-        R"(  TileThread self;
-  self.thread_id = thread_id;
-  self.lane_id = lane_id;
-  self.simdgroup_id = simdgroup_id;
-  tiled_product<{}, {}, {}, {}, {}, {}, {}, {}>(left_source, right_source, visitor, {}, memory, group_id.x, self);
-)",
-        shared_.left_side(true), shared_.right_side(true), visitor.type, tile.rows, tile.columns, tile.depth,
-        along_depth(c_.left_line, c_.left_step), along_depth(c_.right_line, c_.right_step),
+        "{}  tiled_product<{}, {}, {}, {}, {}, {}, {}, {}>(left_source, right_source, visitor, {}, memory, group_id.x, "
+        "self);\n",
+        own_thread, shared_.left_side(true), shared_.right_side(true), visitor.type, tile.rows, tile.columns,
+        tile.depth, along_depth(c_.left_line, c_.left_step), along_depth(c_.right_line, c_.right_step),
         shared_.product_of(visitor));
     const Piece::Array memory{"float", "memory",
                               fmt::format("(TileMemory<{}, {}, {}>::count)", tile.rows, tile.columns, tile.depth)};

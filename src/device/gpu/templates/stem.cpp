@@ -133,12 +133,10 @@ class Writer {
       return array("uint4", name, divide_up(count, 8));
     };
     const std::string places = fmt::format(
-        "  StemMemory<{0}> places;\n  places.lines = (threadgroup {0}*)lines;\n"
+        "{1}  StemMemory<{0}> places;\n  places.lines = (threadgroup {0}*)lines;\n"
         "  places.other = (threadgroup {0}*)other;\n  places.windows = windows;\n"
-        "  places.sums = (threadgroup float*)sums;\n"
-        "  StemThread self;\n  self.thread_id = thread_id;\n  self.lane_id = lane_id;\n"
-        "  self.simdgroup_id = simdgroup_id;\n",
-        type);
+        "  places.sums = (threadgroup float*)sums;\n",
+        type, own_thread);
     Call call = shared_.product_call(
         {"stem",
          threads,

@@ -57,6 +57,11 @@ inline bool fits_uint(std::int64_t count) { return count < (std::int64_t{1} << 3
 /// Adds an AxisSize of math.metal; 1 for nothing.
 void add_axis_size(Values& values, std::int64_t size);
 
+/// Declares `self`, the thread as kernels know it (TileThread of tile.metal).
+inline constexpr std::string_view own_thread =
+    "  TileThread self;\n  self.thread_id = thread_id;\n  self.lane_id = lane_id;\n"
+    "  self.simdgroup_id = simdgroup_id;\n";
+
 /// A region of scratch memory.
 inline Region scratch_region(std::size_t offset, std::size_t bytes, bool writes) {
   return {Region::scratch, static_cast<std::int64_t>(offset), bytes, writes};
