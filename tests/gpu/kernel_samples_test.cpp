@@ -111,6 +111,17 @@ TEST(KernelSamples, small_product) {
   }
   window.stride = {2, 2};
   add_convolutions(cases, DType::float32, {3, 3, 13, 9, 6, 2, 3, window}, Layout::channels_last);
+  // A row and a column less than whole blocks have, with a mask that ends there and without.
+  add_attentions(cases, DType::float16, {{}, 31, 63, 8, 8, false, Shape{31, 63}});
+  add_attentions(cases, DType::float16, {{1}, 31, 63, 8, 24});
+  add_attentions(cases, DType::float16, {{2}, 4, 3, 8, 8, false, Shape{2, 4, 3}});  // rows that see nothing
+  // Scores that grow by more than powers may, from one block to the next, and scores of which none is near zero.
+  for (const auto& [low, high, columns] : {std::tuple{-60.0, 60.0, 130}, {-400.0, -300.0, 5}}) {
+    const std::size_t first = cases.size();
+    add_attentions(cases, DType::float16, {{}, 4, columns, 8, 8, false, Shape{4, columns}, true});
+    cases.resize(first + 3);  // gradients have a logsumexp of their own
+    for (std::size_t i = first; i < cases.size(); ++i) cases[i].inputs.back().fill = {low, high};
+  }
   const std::size_t count = cases.size();
   for (std::size_t i = 0; i < count; ++i) {
     put_on_tensor_cores(cases[i]);

@@ -427,9 +427,15 @@ TEST(Kernels, AttentionOfWideHeadsTakesAnElementAThread) {
 TEST(Kernels, ANanStaysInItsRowOfAnAttention) {
   // A row's own trouble stays its own: NaN in one query leaves the other rows of its block as they are.
   std::vector<Case> cases;
-  add_attentions(cases, DType::float32, {{}, 20, 12, 8, 8});
-  for (Case& one : cases) one.inputs[0].fill.nan_share = 0.01;
-  cases.resize(3);
+  for (const DType type : {DType::float32, DType::float16}) {
+    const std::size_t first = cases.size();
+    add_attentions(cases, type, {{}, 20, 12, 8, 8});
+    cases.resize(first + 3);
+    for (std::size_t i = first; i < cases.size(); ++i) {
+      cases[i].inputs[0].fill.nan_share = 0.01;
+      if (type == DType::float16) put_on_tensor_cores(cases[i]);
+    }
+  }
   expect_right(cases);
 }
 

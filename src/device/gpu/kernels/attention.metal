@@ -20,7 +20,7 @@ struct AttentionValues {
   AttentionArray query, key, value, gradient, logsumexp, delta, mask, uniform, result, second;
   ulong seed, offset;
   uint batch_sizes[6];
-  uint batch_rank, batches;
+  uint batches;
   uint rows, columns;  // of the scores
   uint width, values;  // of query and key, and of value
   uint tiles;          // blocks of rows a batch
@@ -41,28 +41,28 @@ struct AttentionPointers {
   device float* statistics;
 };
 
-/// One matrix of a batch, by its number and by its index along each of the batch's axes.
+/// One matrix of a batch, by its number and by its index along each of the batch's RANK axes.
+template <uint RANK>
 struct AttentionBatch {
   uint number;
-  uint at[6];
+  uint at[RANK];
 };
 
-inline void find_attention_batch(thread AttentionBatch& batch, constant AttentionValues& values, uint number) {
+template <uint RANK>
+void find_attention_batch(thread AttentionBatch<RANK>& batch, constant AttentionValues& values, uint number) {
   batch.number = number;
-  UNROLL for (uint i = 0; i < 6u; ++i) {
-    const uint axis = 5u - i;
-    batch.at[axis] = 0u;
-    if (axis < values.batch_rank) {
-      const uint rest = number / values.batch_sizes[axis];
-      batch.at[axis] = number - rest * values.batch_sizes[axis];
-      number = rest;
-    }
+  UNROLL for (uint axis = RANK - 1u; axis > 0u; --axis) {
+    const uint rest = number / values.batch_sizes[axis];
+    batch.at[axis] = number - rest * values.batch_sizes[axis];
+    number = rest;
   }
+  batch.at[0] = number;
 }
 
-inline long attention_start(constant AttentionArray& array, thread const AttentionBatch& batch) {
+template <uint RANK>
+long attention_start(constant AttentionArray& array, thread const AttentionBatch<RANK>& batch) {
   long offset = array.start;
-  UNROLL for (uint axis = 0; axis < 6u; ++axis) offset += long(batch.at[axis]) * array.batch[axis];
+  UNROLL for (uint axis = 0; axis < RANK; ++axis) offset += long(batch.at[axis]) * array.batch[axis];
   return offset;
 }
 
@@ -72,7 +72,8 @@ struct AttentionMatrix {
   device const T* data;
   long row_stride, column_stride;
 
-  void start(device const T* all, constant AttentionArray& array, thread const AttentionBatch& batch) {
+  template <uint RANK>
+  void start(device const T* all, constant AttentionArray& array, thread const AttentionBatch<RANK>& batch) {
     data = all + attention_start(array, batch);
     row_stride = array.row;
     column_stride = array.column;
@@ -97,20 +98,24 @@ void load_rows(threadgroup float* memory, thread const AttentionMatrix<T>& matri
 // Masks: what a score becomes.
 
 struct NoMask {
-  void start(constant AttentionValues&, thread const AttentionBatch&) {}
-  float apply(float score, uint, uint) const { return score; }
+  enum : uint { reads = 0 };
+  template <class Batch>
+  void start(constant AttentionValues&, thread const Batch&) {}
+  float apply(float score, uint, uint, float) const { return score; }
 };
 
-inline float masked_score(float score, bool seen) { return seen ? score : -INFINITY; }
-inline float masked_score(float score, float added) { return score + added; }
+inline float masked_score(float score, bool seen, float) { return seen ? score : -INFINITY; }
+inline float masked_score(float score, float added, float unit) { return fma(added, unit, score); }
 
 template <class M>
 struct ReadMask {
+  enum : uint { reads = 1 };
   device const M* mask;
   AttentionMatrix<M> matrix;
-  void start(constant AttentionValues& values, thread const AttentionBatch& batch) { matrix.start(mask, values.mask, batch); }
-  float apply(float score, uint row, uint column) const {
-    return masked_score(score, matrix.data[long(row) * matrix.row_stride + long(column) * matrix.column_stride]);
+  template <class Batch>
+  void start(constant AttentionValues& values, thread const Batch& batch) { matrix.start(mask, values.mask, batch); }
+  float apply(float score, uint row, uint column, float unit) const {
+    return masked_score(score, matrix.data[long(row) * matrix.row_stride + long(column) * matrix.column_stride], unit);
   }
 };
 
@@ -118,7 +123,9 @@ struct ReadMask {
 
 /// Nothing is dropped.
 struct KeepAll {
-  void start(constant AttentionValues&, thread const AttentionBatch&) {}
+  enum : uint { reads = 0 };
+  template <class Batch>
+  void start(constant AttentionValues&, thread const Batch&) {}
   float factor(uint, uint) const { return 1.0f; }
 };
 
@@ -126,22 +133,29 @@ struct KeepAll {
 /// block reaches into the next row.
 template <bool IN_BLOCKS>
 struct KeepDrawn {
+  enum : uint { reads = 0 };
   ulong seed, offset, first, block;
   uint4 words;
-  uint columns, threshold;  // of the upper 24 bits of a word
+  uint columns, threshold;  // of a word, whose upper 24 bits count
   float kept;
 
-  void start(constant AttentionValues& values, thread const AttentionBatch& batch) {
+  template <class Batch>
+  void start(constant AttentionValues& values, thread const Batch& batch) {
     seed = values.seed;
     offset = values.offset;
     first = ulong(batch.number) * ulong(values.rows) * ulong(values.columns);
     block = 0xfffffffffffffffful;
     columns = values.columns;
-    threshold = uint(precise::ceil(values.dropout * 16777216.0f));
+    // Where everything is dropped, what is kept counts for nothing.
+    threshold = min(uint(precise::ceil(values.dropout * 16777216.0f)), 0xffffffu) << 8u;
     kept = values.kept;
   }
-  float factor_of(uint word) const { return word >> 8u >= threshold ? kept : 0.0f; }
-  float factor(uint row, uint column) {
+  bool keeps_word(uint word) const { return word >= threshold; }
+  /// The block of Philox that begins at an element, whose column is a multiple of four.
+  uint4 words_from(uint row, uint column) const {
+    return philox(seed, offset, (first >> 2ul) + ulong(row) * ulong(columns >> 2u) + ulong(column >> 2u));
+  }
+  bool keeps(uint row, uint column) {
     const ulong position = first + ulong(row) * ulong(columns) + ulong(column);
     if (position >> 2ul != block) {
       block = position >> 2ul;
@@ -150,61 +164,69 @@ struct KeepDrawn {
     const uint which = uint(position) & 3u;
     const uint low = which == 0u ? words.x : words.y;
     const uint high = which == 2u ? words.z : words.w;
-    return factor_of(which < 2u ? low : high);
+    return keeps_word(which < 2u ? low : high);
   }
+  float factor(uint row, uint column) { return keeps(row, column) ? kept : 0.0f; }
 };
 
 /// Random numbers that lie in memory.
 template <class U>
 struct KeepRead {
+  enum : uint { reads = 1 };
   device const U* uniform;
   AttentionMatrix<U> matrix;
   uint rows, columns;
   float dropout, kept;
 
-  void start(constant AttentionValues& values, thread const AttentionBatch& batch) {
+  template <class Batch>
+  void start(constant AttentionValues& values, thread const Batch& batch) {
     matrix.start(uniform, values.uniform, batch);
     rows = values.rows;
     columns = values.columns;
     dropout = values.dropout;
     kept = values.kept;
   }
-  float factor(uint row, uint column) { return matrix.at(row, column) >= dropout ? kept : 0.0f; }
+  bool keeps(uint row, uint column) const { return matrix.at(row, column) >= dropout; }
+  float factor(uint row, uint column) const { return keeps(row, column) ? kept : 0.0f; }
 };
 
-/// Which scores count, and for what.
+/// Which scores count, and for what. Scores are in a unit of the reader's choice.
 template <class Mask, class Keep>
 struct AttentionRules {
+  enum : uint { masks = Mask::reads, reads = Mask::reads != 0 || Keep::reads != 0 ? 1 : 0 };
   Mask mask;
   Keep keep;
   uint rows, columns;
   bool causal;
-  float scale;
+  float unit, scale;
 
-  void start(constant AttentionValues& values, thread const AttentionBatch& batch) {
+  template <class Batch>
+  void start(constant AttentionValues& values, thread const Batch& batch, float one) {
     mask.start(values, batch);
     keep.start(values, batch);
     rows = values.rows;
     columns = values.columns;
     causal = values.causal != 0u;
-    scale = values.scale;
+    unit = one;
+    scale = values.scale * one;
   }
   bool sees(uint row, uint column) const {
     return row < rows && column < columns && (!causal || column <= row);
   }
   float score(float product, uint row, uint column) const {
-    return sees(row, column) ? mask.apply(product * scale, row, column) : -INFINITY;
+    return sees(row, column) ? seen_score(product, row, column) : -INFINITY;
+  }
+  float seen_score(float product, uint row, uint column) const {
+    return mask.apply(product * scale, row, column, unit);
   }
   float kept(uint row, uint column) { return sees(row, column) ? keep.factor(row, column) : 0.0f; }
-  /// Whether all rows and columns up to these are seen, which holds for most blocks.
-  bool sees_all(uint last_row, uint last_column) const { return !causal && last_row < rows && last_column < columns; }
-  float seen_score(float product, uint row, uint column) const { return mask.apply(product * scale, row, column); }
 };
 
-/// Blocks of ROWS rows that stay and INNER rows that pass, of at most WIDTH columns.
-template <uint ROWS, uint INNER, uint WIDTH>
+/// Blocks of ROWS rows that stay and INNER rows that pass, of at most WIDTH columns; matrices lie along RANK axes.
+template <uint ROWS, uint INNER, uint WIDTH, uint RANK>
 struct AttentionBlocks {
   enum : uint {
+    rank = RANK,
     rows = ROWS,
     inner = INNER,
     width = WIDTH,
@@ -226,7 +248,8 @@ struct AttentionVisitor {
   long row_stride, column_stride;
   float factor;
 
-  void start(device T* all, constant AttentionArray& array, thread const AttentionBatch& batch) {
+  template <uint RANK>
+  void start(device T* all, constant AttentionArray& array, thread const AttentionBatch<RANK>& batch) {
     data = all + attention_start(array, batch);
     row_stride = array.row;
     column_stride = array.column;
@@ -238,8 +261,9 @@ struct AttentionVisitor {
 };
 
 /// Where a thread stands in its block.
+template <uint RANK>
 struct AttentionPlace {
-  AttentionBatch batch;
+  AttentionBatch<RANK> batch;
   uint first;            // the block's first row
   uint row;              // the lane's
   uint own;              // the simdgroup's first row in the block
@@ -247,7 +271,7 @@ struct AttentionPlace {
 };
 
 template <class Blocks>
-void find_place_in_blocks(thread AttentionPlace& place, constant AttentionValues& values, uint group,
+void find_place_in_blocks(thread AttentionPlace<Blocks::rank>& place, constant AttentionValues& values, uint group,
                           thread const TileThread& self) {
   const uint batch = group / values.tiles;
   find_attention_batch(place.batch, values, batch);
@@ -272,7 +296,7 @@ void multiply_into_strip(threadgroup float* strip, threadgroup const float* left
 
 template <class Blocks, class Visitor>
 void visit_rows(thread const simdgroup_float8x8* sums, thread const Visitor& visitor,
-                thread const AttentionPlace& place, uint rows, uint columns, threadgroup float* memory, uint lane_id) {
+                thread const AttentionPlace<Blocks::rank>& place, uint rows, uint columns, threadgroup float* memory, uint lane_id) {
   TileRows<Blocks::width / 8>::visit(sums, visitor, place.first + place.own, rows, columns,
                                      memory + place.own * Blocks::width, lane_id);
 }
@@ -281,9 +305,9 @@ void visit_rows(thread const simdgroup_float8x8* sums, thread const Visitor& vis
 template <class Blocks, bool RESULT, bool LOGSUMEXP, class T, class Rules>
 void attend(thread const AttentionPointers<T>& at, thread Rules& rules, constant AttentionValues& values,
             threadgroup float* memory, uint group, thread const TileThread& self) {
-  AttentionPlace place = {};
+  AttentionPlace<Blocks::rank> place = {};
   find_place_in_blocks<Blocks>(place, values, group, self);
-  rules.start(values, place.batch);
+  rules.start(values, place.batch, 1.0f);
   AttentionMatrix<T> query;
   AttentionMatrix<T> key;
   AttentionMatrix<T> value;
@@ -367,9 +391,9 @@ void attend(thread const AttentionPointers<T>& at, thread Rules& rules, constant
 template <class Blocks, class T, class Rules>
 void query_gradient(thread const AttentionPointers<T>& at, thread Rules& rules, constant AttentionValues& values,
                     threadgroup float* memory, uint group, thread const TileThread& self) {
-  AttentionPlace place = {};
+  AttentionPlace<Blocks::rank> place = {};
   find_place_in_blocks<Blocks>(place, values, group, self);
-  rules.start(values, place.batch);
+  rules.start(values, place.batch, 1.0f);
   AttentionMatrix<T> query;
   AttentionMatrix<T> key;
   AttentionMatrix<T> value;
@@ -430,9 +454,9 @@ void query_gradient(thread const AttentionPointers<T>& at, thread Rules& rules, 
 template <class Blocks, bool KEY, bool VALUE, class T, class Rules>
 void key_value_gradient(thread const AttentionPointers<T>& at, thread Rules& rules, constant AttentionValues& values,
                         threadgroup float* memory, uint group, thread const TileThread& self) {
-  AttentionPlace place = {};
+  AttentionPlace<Blocks::rank> place = {};
   find_place_in_blocks<Blocks>(place, values, group, self);
-  rules.start(values, place.batch);
+  rules.start(values, place.batch, 1.0f);
   AttentionMatrix<T> query;
   AttentionMatrix<T> key;
   AttentionMatrix<T> value;
@@ -522,12 +546,14 @@ void key_value_gradient(thread const AttentionPointers<T>& at, thread Rules& rul
 // An element a thread: heads that no block holds.
 
 /// The element of [batch, rows, columns] at a thread's position in the grid; false beyond the last.
+template <uint RANK>
 struct AttentionElement {
-  AttentionBatch batch;
+  AttentionBatch<RANK> batch;
   uint row, column;
 };
-inline bool find_attention_element(thread AttentionElement& element, constant AttentionValues& values, uint rows,
-                                   uint columns, ulong position) {
+template <uint RANK>
+bool find_attention_element(thread AttentionElement<RANK>& element, constant AttentionValues& values, uint rows,
+                            uint columns, ulong position) {
   if (position >= ulong(values.batches) * ulong(rows) * ulong(columns)) return false;
   const ulong line = position / ulong(columns);
   element.column = uint(position - line * ulong(columns));
@@ -546,12 +572,12 @@ float dot_rows(thread const AttentionMatrix<T>& a, uint a_row, thread const Atte
 }
 
 /// The result (RESULT) or the logsumexp.
-template <bool RESULT, class T, class Rules>
+template <uint RANK, bool RESULT, class T, class Rules>
 void attend_element(thread const AttentionPointers<T>& at, thread Rules& rules, constant AttentionValues& values,
                     ulong position) {
-  AttentionElement element = {};
+  AttentionElement<RANK> element = {};
   if (!find_attention_element(element, values, values.rows, RESULT ? values.values : 1u, position)) return;
-  rules.start(values, element.batch);
+  rules.start(values, element.batch, 1.0f);
   AttentionMatrix<T> query;
   AttentionMatrix<T> key;
   AttentionMatrix<T> value;
@@ -585,16 +611,16 @@ void attend_element(thread const AttentionPointers<T>& at, thread Rules& rules, 
 /// Which gradient an element belongs to.
 enum AttentionGradient : uint { gradient_of_query = 0, gradient_of_key = 1, gradient_of_value = 2 };
 
-template <uint WHICH, class T, class Rules>
+template <uint RANK, uint WHICH, class T, class Rules>
 void attention_gradient_element(thread const AttentionPointers<T>& at, thread Rules& rules,
                                 constant AttentionValues& values, ulong position) {
-  AttentionElement element = {};
+  AttentionElement<RANK> element = {};
   const uint lines = WHICH == gradient_of_query ? values.rows : values.columns;
   if (!find_attention_element(element, values, lines, WHICH == gradient_of_value ? values.values : values.width,
                               position)) {
     return;
   }
-  rules.start(values, element.batch);
+  rules.start(values, element.batch, 1.0f);
   AttentionMatrix<T> query;
   AttentionMatrix<T> key;
   AttentionMatrix<T> value;

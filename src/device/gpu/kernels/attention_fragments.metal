@@ -3,27 +3,30 @@
 // needs: math.metal
 // Attention and its gradients on tensor cores, for half and bfloat and heads of at most 64: as the blocks of
 // attention.metal, but the scores of sixteen rows a simdgroup stay in registers, and probabilities and slopes are rounded
-// to T before they are multiplied. While a block of the rows that pass is multiplied, the next one is brought.
+// to T before they are multiplied. While a block of the rows that pass is multiplied, the next ones are brought. Scores
+// are exponents of two, of which GPUs have an instruction.
 
-/// Sixty-four rows that stay and INNER rows that pass, of at most WIDTH columns, zeros beyond. ALIGNED: all operands are
-/// read and written in whole vectors.
-template <class T, uint INNER, uint WIDTH, bool ALIGNED>
+/// Sixty-four rows that stay, and INNER rows that pass in each of STAGES blocks, of at most WIDTH columns, zeros beyond;
+/// matrices lie along RANK axes. ALIGNED: all operands are read and written in whole vectors.
+template <class T, uint INNER, uint STAGES, uint WIDTH, uint RANK, bool ALIGNED>
 struct FragmentBlocks {
   typedef T Element;
   enum : uint {
+    rank = RANK,
     rows = 64,
     own_rows = 16,  // of a simdgroup
     threads = 128,
     inner = INNER,
+    least = 16,  // rows that pass and are multiplied
     width = WIDTH,
     steps = WIDTH / 16,
     aligned = ALIGNED ? 1 : 0,
-    block = INNER * WIDTH,  // elements
-    // Of the rows that pass there are two stages, each of a block of two matrices; rows that stay pass through the second
-    // stage before.
-    stage = 2 * block,
-    memory = 2 * stage / 8,  // uint4s of threadgroup memory
-    vectors = WIDTH / 8,     // a row
+    stages = STAGES,
+    block = INNER * WIDTH,        // elements
+    stage = 2 * block,            // of two matrices
+    memory = STAGES * stage / 8,  // uint4s of threadgroup memory
+    vectors = WIDTH / 8,          // a row
+    lines = threads / vectors     // whose vectors are brought at once
   };
   /// Where an element of a block lies: a row's vectors of eight are exchanged by the row's number, so that those of
   /// eight rows that are read together lie in different banks.
@@ -32,64 +35,173 @@ struct FragmentBlocks {
   }
 };
 
-/// Brings rows to threadgroup memory, zeros beyond the last row and column: they are there after
-/// wait_for_fragment_copies() and a barrier.
-template <class Blocks, uint LINES, class T>
-void bring_fragment_rows(threadgroup T* memory, thread const AttentionMatrix<T>& matrix, uint first, uint rows,
-                         uint columns, uint thread_id) {
+// Which scores a lane has of two neighbouring fragments. Where queries stay, the keys of sixteen columns are exchanged so
+// that a lane has four neighbours in a row; where keys stay, so that it has two: as many as come from a block of Philox,
+// or half of them.
+
+/// The row that passes for a line of a block; the line's lowest four bits are the column's in two fragments.
+template <bool EXCHANGED>
+uint row_of_line(uint line) {
+  return EXCHANGED ? (line & ~15u) | (line & 6u) << 1u | (line & 8u) >> 2u | (line & 1u) : line;
+}
+/// The column of a score that is element `i` of the first (0) or second (1) of two fragments, and its row.
+template <bool QUERIES_STAY>
+uint score_column(uint lane_id, uint which, uint i) {
+  return QUERIES_STAY ? lane_id % 4u * 4u + which * 2u + i % 2u : lane_id / 4u * 2u + i / 2u;
+}
+template <bool QUERIES_STAY>
+uint score_row(uint lane_id, uint which, uint i) {
+  return QUERIES_STAY ? fragment_row(lane_id, i) : which * 8u + fragment_column(lane_id, i);
+}
+
+/// What a thread brings of a matrix whose rows pass, in their order. EXCHANGED: as row_of_line says.
+template <class Blocks, bool EXCHANGED, class T>
+struct PassingRows {
+  AttentionMatrix<T> matrix;
+  uint rows, columns;  // of the matrix
+
+  template <uint RANK>
+  void start(device const T* all, constant AttentionArray& array, thread const AttentionBatch<RANK>& batch, uint height,
+             uint width) {
+    matrix.start(all, array, batch);
+    rows = height;
+    columns = width;
+  }
+  /// Brings the rows from `first` on, zeros beyond the last row and column: they are there after
+  /// wait_for_fragment_copies and a barrier.
+  void bring(threadgroup T* memory, uint first, uint thread_id) const {
+    if constexpr (Blocks::aligned != 0) {
+      const uint line = thread_id / Blocks::vectors;
+      const uint column = thread_id % Blocks::vectors * 8u;
+      const uint row = first + row_of_line<EXCHANGED>(line);
+      device const T* from = matrix.data + (long(row) * matrix.row_stride + long(column));
+      const long step = long(Blocks::lines) * matrix.row_stride;
+      UNROLL for (uint i = 0; i < Blocks::inner / Blocks::lines; ++i) {
+        copy_vector(memory, Blocks::place(i * Blocks::lines + line, column), from,
+                    row + i * Blocks::lines < rows && column < columns);
+        from += step;
+      }
+    } else {
+      for (uint i = thread_id; i < Blocks::inner * Blocks::width; i += Blocks::threads) {
+        const uint line = i / Blocks::width;
+        const uint column = i % Blocks::width;
+        const uint row = first + row_of_line<EXCHANGED>(line);
+        const bool inside = row < rows && column < columns;
+        memory[Blocks::place(line, column)] = inside ? T(matrix.at(row, column)) : T(0.0f);
+      }
+    }
+  }
+};
+
+/// Keys, and values (VALUES), that pass queries.
+template <class Blocks, bool VALUES, class T>
+struct PassingKeys {
+  PassingRows<Blocks, true, T> key;
+  PassingRows<Blocks, true, T> value;
+
+  template <uint RANK>
+  void start(thread const AttentionPointers<T>& at, constant AttentionValues& values,
+             thread const AttentionBatch<RANK>& batch) {
+    key.start(at.key, values.key, batch, values.columns, values.width);
+    if constexpr (VALUES) value.start(at.value, values.value, batch, values.columns, values.values);
+  }
+  /// The block from `first` on, if it begins before `end`.
+  void bring(threadgroup T* stage, uint first, uint end, uint thread_id) const {
+    if (first < end) {
+      key.bring(stage, first, thread_id);
+      if constexpr (VALUES) value.bring(stage + Blocks::block, first, thread_id);
+    }
+    end_fragment_copies();
+  }
+};
+
+/// Of the stages, the one that is multiplied and the one before it, to which the block that is `ahead` comes.
+template <class Blocks>
+struct StagesOfFragments {
+  uint now, free;
+  static uint ahead() { return (Blocks::stages - 1u) * Blocks::inner; }
+  void move() {
+    free = now;
+    now = now + 1u == Blocks::stages ? 0u : now + 1u;
+  }
+};
+
+/// Four words of each of four neighbouring lanes: a lane's word i becomes the word of its own number of lane i.
+inline void exchange_words(thread uint* words, uint lane_id) {
+  UNROLL for (uint step = 1; step <= 2u; ++step) {
+    const bool upper = (lane_id & step) != 0u;
+    UNROLL for (uint i = 0; i < 2u; ++i) {
+      const uint low = i * (3u - step);
+      const uint high = low + step;
+      const uint other = simd_shuffle_xor(upper ? words[low] : words[high], ushort(step));
+      words[low] = upper ? other : words[low];
+      words[high] = upper ? words[high] : other;
+    }
+  }
+}
+
+/// The lane's pairs of four times eight columns of a row from `column` on, zeros beyond the last row and column. Where
+/// rows are vectors, each of four lanes reads one.
+template <class Blocks, class T>
+void read_fragment_pairs(thread uint* pairs, thread const AttentionMatrix<T>& matrix, uint row, uint column, uint rows,
+                         uint columns, uint lane_id) {
   if constexpr (Blocks::aligned != 0) {
-    UNROLL for (uint i = 0; i < LINES * Blocks::vectors / Blocks::threads; ++i) {
-      const uint line = (i * Blocks::threads + thread_id) / Blocks::vectors;
-      const uint column = (i * Blocks::threads + thread_id) % Blocks::vectors * 8u;
-      const bool inside = first + line < rows && column < columns;
-      copy_vector((threadgroup uint4*)(memory + Blocks::place(line, column)),
-                  (device const uint4*)(matrix.data + (inside ? long(first + line) * matrix.row_stride + long(column) : 0l)),
-                  inside);
-    }
+    const uint own = column + lane_id % 4u * 8u;
+    const bool inside = row < rows && own < columns;
+    const uint4 vector = inside ? *(device const uint4*)(matrix.data + (long(row) * matrix.row_stride + long(own)))
+                                : make_uint4(0u, 0u, 0u, 0u);
+    pairs[0] = vector.x;
+    pairs[1] = vector.y;
+    pairs[2] = vector.z;
+    pairs[3] = vector.w;
+    exchange_words(pairs, lane_id);
   } else {
-    for (uint i = thread_id; i < LINES * Blocks::width; i += Blocks::threads) {
-      const uint line = i / Blocks::width;
-      const uint column = i % Blocks::width;
-      const bool inside = first + line < rows && column < columns;
-      memory[Blocks::place(line, column)] = inside ? T(matrix.at(first + line, column)) : T(0.0f);
+    UNROLL for (uint i = 0; i < 4u; ++i) {
+      const uint own = column + i * 8u + lane_id % 4u * 2u;
+      const T first = row < rows && own < columns ? T(matrix.at(row, own)) : T(0.0f);
+      const T second = row < rows && own + 1u < columns ? T(matrix.at(row, own + 1u)) : T(0.0f);
+      pairs[i] = pair_bits(first, second);
     }
   }
 }
 
-/// The simdgroup's sixteen rows of a block that stays, by way of threadgroup memory.
-template <class Blocks, class T>
-void load_left_rows(thread LeftFragment* fragments, threadgroup T* memory, thread const AttentionMatrix<T>& matrix,
-                    uint first, uint rows, uint columns, thread const TileThread& self) {
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  bring_fragment_rows<Blocks, Blocks::rows>(memory, matrix, first, rows, columns, self.thread_id);
-  end_fragment_copies();
-  wait_for_fragment_copies();
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  UNROLL for (uint s = 0; s < Blocks::steps; ++s) {
-    load_left<Blocks>(fragments[s], memory, self.simdgroup_id * Blocks::own_rows, s * 16u, self.lane_id);
+/// The simdgroup's rows of a matrix that stays; the lane's are `row` and the one BELOW it.
+template <class Blocks, uint BELOW, class T>
+void load_left_rows(thread LeftFragment* fragments, thread const AttentionMatrix<T>& matrix, uint row, uint rows,
+                    uint columns, uint lane_id) {
+  UNROLL for (uint i = 0; i < 2u; ++i) {
+    UNROLL for (uint s = 0; s < Blocks::steps; s += 2u) {
+      uint pairs[4];
+      read_fragment_pairs<Blocks>(pairs, matrix, row + i * BELOW, s * 16u, rows, columns, lane_id);
+      UNROLL for (uint k = 0; k < 4u; ++k) fragments[s + k / 2u].pairs[i + k % 2u * 2u] = pairs[k];
+    }
   }
 }
 
-/// products[row, j] = sum over k of left[row, k] * right[j, k], of the rows that pass.
-template <class Blocks, class T>
+/// products[row, j] = sum over k of left[row, k] * right[j, k], of COUNT rows that pass.
+template <class Blocks, uint COUNT, class T>
 void multiply_by_columns(thread SumFragment* products, thread const LeftFragment* left, threadgroup const T* right,
                          uint lane_id) {
-  UNROLL for (uint j = 0; j < Blocks::inner / 8; ++j) clear_fragment(products[j]);
   UNROLL for (uint s = 0; s < Blocks::steps; ++s) {
-    UNROLL for (uint j = 0; j < Blocks::inner / 16; ++j) {
+    UNROLL for (uint j = 0; j < COUNT / 16; ++j) {
       RightFragments columns;
       load_right_columns<Blocks>(columns, right, j * 16u, s * 16u, lane_id);
-      multiply_fragments<T, 0>(products[j * 2], left[s], columns, lane_id);
-      multiply_fragments<T, 1>(products[j * 2 + 1], left[s], columns, lane_id);
+      if (s == 0u) {
+        start_product<T, 0>(products[j * 2], left[s], columns, lane_id);
+        start_product<T, 1>(products[j * 2 + 1], left[s], columns, lane_id);
+      } else {
+        multiply_fragments<T, 0>(products[j * 2], left[s], columns, lane_id);
+        multiply_fragments<T, 1>(products[j * 2 + 1], left[s], columns, lane_id);
+      }
     }
   }
 }
 
-/// sums[row, j] += sum over k of left[row, k] * right[k, j], k being the rows that pass.
-template <class Blocks, class T>
+/// sums[row, j] += sum over k of left[row, k] * right[k, j], k being COUNT rows that pass.
+template <class Blocks, uint COUNT, class T>
 void multiply_by_rows(thread SumFragment* sums, thread const SumFragment* left, threadgroup const T* right,
                       uint lane_id) {
-  UNROLL for (uint s = 0; s < Blocks::inner / 16; ++s) {
+  UNROLL for (uint s = 0; s < COUNT / 16; ++s) {
     LeftFragment factor;
     round_to_left<T>(factor, left[s * 2], left[s * 2 + 1]);
     UNROLL for (uint j = 0; j < Blocks::steps; ++j) {
@@ -101,136 +213,130 @@ void multiply_by_rows(thread SumFragment* sums, thread const SumFragment* left, 
   }
 }
 
-/// Hands out sums of the simdgroup's rows times a factor for each of the lane's two rows.
-template <class Blocks, class T>
-void write_fragments(thread const SumFragment* sums, thread const AttentionVisitor<T>& visitor, uint first_row,
-                     uint rows, uint columns, float upper, float lower, uint lane_id) {
-  UNROLL for (uint j = 0; j < Blocks::width / 8; ++j) {
-    UNROLL for (uint i = 0; i < 4u; i += 2u) {
-      const uint row = first_row + fragment_row(lane_id, i);
-      const uint column = j * 8u + fragment_column(lane_id, i);
-      if (row >= rows || column >= columns) continue;
-      const float factor = i == 0u ? upper : lower;
+/// Hands out sums of the lane's rows, `row` and the one BELOW it, times a factor each.
+template <class Blocks, uint BELOW, class T>
+void write_fragments(thread const SumFragment* sums, thread const AttentionVisitor<T>& visitor, uint row, uint rows,
+                     uint columns, float2 factors, uint lane_id) {
+  UNROLL for (uint i = 0; i < 2u; ++i) {
+    const uint own_row = row + i * BELOW;
+    const float factor = i == 0u ? factors.x : factors.y;
+    UNROLL for (uint j = 0; j < Blocks::width / 8; j += 4u) {
       if constexpr (Blocks::aligned != 0) {
-        write_pair(visitor.data, long(row) * visitor.row_stride + long(column),
-                   make_float2(sums[j].at[i] * factor, sums[j].at[i + 1u] * factor));
+        uint words[4];
+        UNROLL for (uint k = 0; k < 4u; ++k) {
+          words[k] = rounded_pair(T(0.0f), make_float2(sums[j + k].at[i * 2u] * factor,
+                                                       sums[j + k].at[i * 2u + 1u] * factor));
+        }
+        exchange_words(words, lane_id);
+        const uint column = j * 8u + lane_id % 4u * 8u;
+        if (own_row < rows && column < columns) {
+          *(device uint4*)(visitor.data + (long(own_row) * visitor.row_stride + long(column))) =
+              make_uint4(words[0], words[1], words[2], words[3]);
+        }
       } else {
-        visitor.visit(row, column, sums[j].at[i] * factor);
-        if (column + 1u < columns) visitor.visit(row, column + 1u, sums[j].at[i + 1u] * factor);
+        UNROLL for (uint k = 0; k < 8u; ++k) {
+          const uint column = j * 8u + k / 2u * 8u + fragment_column(lane_id, k % 2u);
+          if (own_row < rows && column < columns) {
+            visitor.visit(own_row, column, sums[j + k / 2u].at[i * 2u + k % 2u] * factor);
+          }
+        }
       }
     }
   }
 }
 
-// What four elements of a lane are multiplied by for dropout: of a fragment of scores whose first element is at
-// (row, column), or, TRANSPOSED, of one whose rows are columns of the scores.
+// Which of a lane's eight elements dropout keeps, of two neighbouring fragments of scores whose first element is at
+// (row, column). WHOLE: all of them are seen. What they are multiplied by is multiplied once, in the end.
 
-template <bool TRANSPOSED, class Keep>
-void keep_each(thread float* factors, thread Keep& keep, uint row, uint column, uint lane_id) {
-  UNROLL for (uint i = 0; i < 4u; ++i) {
-    const uint down = fragment_row(lane_id, i);
-    const uint across = fragment_column(lane_id, i);
-    factors[i] = keep.factor(row + (TRANSPOSED ? across : down), column + (TRANSPOSED ? down : across));
+inline float weight_of_kept(thread const KeepAll&) { return 1.0f; }
+template <class Keep>
+float weight_of_kept(thread const Keep& keep) {
+  return keep.kept;
+}
+
+template <bool QUERIES_STAY, bool WHOLE>
+void keep_fragments(thread bool* keeps, thread KeepAll&, uint, uint, uint) {
+  UNROLL for (uint i = 0; i < 8u; ++i) keeps[i] = true;
+}
+
+template <bool QUERIES_STAY, bool WHOLE, class U>
+void keep_fragments(thread bool* keeps, thread KeepRead<U>& keep, uint row, uint column, uint lane_id) {
+  UNROLL for (uint i = 0; i < 8u; ++i) {
+    const uint at_row = row + score_row<QUERIES_STAY>(lane_id, i / 4u, i % 4u);
+    const uint at_column = column + score_column<QUERIES_STAY>(lane_id, i / 4u, i % 4u);
+    keeps[i] = (WHOLE || (at_row < keep.rows && at_column < keep.columns)) && keep.keeps(at_row, at_column);
   }
 }
 
-template <bool TRANSPOSED, class U>
-void keep_fragment(thread float* factors, thread KeepRead<U>& keep, uint row, uint column, bool whole, uint lane_id) {
-  if (whole) {
-    keep_each<TRANSPOSED>(factors, keep, row, column, lane_id);
-    return;
-  }
-  UNROLL for (uint i = 0; i < 4u; ++i) {
-    const uint down = fragment_row(lane_id, i);
-    const uint across = fragment_column(lane_id, i);
-    const uint at_row = row + (TRANSPOSED ? across : down);
-    const uint at_column = column + (TRANSPOSED ? down : across);
-    factors[i] = at_row < keep.rows && at_column < keep.columns ? keep.factor(at_row, at_column) : 0.0f;
+template <bool QUERIES_STAY, bool WHOLE>
+void keep_fragments(thread bool* keeps, thread KeepDrawn<false>& keep, uint row, uint column, uint lane_id) {
+  UNROLL for (uint i = 0; i < 8u; ++i) {
+    keeps[i] = keep.keeps(row + score_row<QUERIES_STAY>(lane_id, i / 4u, i % 4u),
+                          column + score_column<QUERIES_STAY>(lane_id, i / 4u, i % 4u));
   }
 }
 
-/// Two lanes share the four numbers of a block of Philox: each computes one of their two rows.
-inline void keep_pairs(thread float* factors, thread const KeepDrawn<true>& keep, uint row, uint column, uint lane_id) {
-  const bool odd = (lane_id & 1u) != 0u;
-  const uint own_row = row + lane_id / 4u + (odd ? 8u : 0u);
-  const ulong position = keep.first + ulong(own_row) * ulong(keep.columns) + ulong(column + lane_id % 4u / 2u * 4u);
-  const uint4 words = philox(keep.seed, keep.offset, position >> 2ul);
-  const uint first = simd_shuffle_xor(odd ? words.x : words.z, 1);
-  const uint second = simd_shuffle_xor(odd ? words.y : words.w, 1);
-  factors[0] = keep.factor_of(odd ? first : words.x);
-  factors[1] = keep.factor_of(odd ? second : words.y);
-  factors[2] = keep.factor_of(odd ? words.z : first);
-  factors[3] = keep.factor_of(odd ? words.w : second);
-}
-
-/// Four lanes, each with four blocks of Philox in common with the others: each computes one, then they are transposed.
-inline void keep_quads(thread float* factors, thread const KeepDrawn<true>& keep, uint row, uint column, uint lane_id) {
-  const uint own = lane_id / 4u % 4u;
-  const uint own_row = row + lane_id % 4u * 2u + own % 2u;
-  const uint own_column = column + lane_id / 16u * 4u + own / 2u * 8u;
-  const ulong position = keep.first + ulong(own_row) * ulong(keep.columns) + ulong(own_column);
-  const uint4 words = philox(keep.seed, keep.offset, position >> 2ul);
-  const bool odd = (own & 1u) != 0u;
-  const uint a = simd_shuffle_xor(odd ? words.x : words.y, 4);
-  const uint b = simd_shuffle_xor(odd ? words.z : words.w, 4);
-  // Of the lanes of one pair: word own % 2 of both, then word 2 + own % 2 of both.
-  const uint low_first = odd ? a : words.x;
-  const uint low_second = odd ? words.y : a;
-  const uint high_first = odd ? b : words.z;
-  const uint high_second = odd ? words.w : b;
-  const bool upper = own >= 2u;
-  const uint c = simd_shuffle_xor(upper ? low_first : high_first, 8);
-  const uint d = simd_shuffle_xor(upper ? low_second : high_second, 8);
-  factors[0] = keep.factor_of(upper ? c : low_first);
-  factors[1] = keep.factor_of(upper ? d : low_second);
-  factors[2] = keep.factor_of(upper ? high_first : c);
-  factors[3] = keep.factor_of(upper ? high_second : d);
-}
-
-template <bool TRANSPOSED>
-void keep_fragment(thread float* factors, thread KeepAll&, uint, uint, bool, uint) {
-  UNROLL for (uint i = 0; i < 4u; ++i) factors[i] = 1.0f;
-}
-
-template <bool TRANSPOSED>
-void keep_fragment(thread float* factors, thread KeepDrawn<false>& keep, uint row, uint column, bool, uint lane_id) {
-  keep_each<TRANSPOSED>(factors, keep, row, column, lane_id);
-}
-
-template <bool TRANSPOSED>
-void keep_fragment(thread float* factors, thread KeepDrawn<true>& keep, uint row, uint column, bool, uint lane_id) {
-  if constexpr (TRANSPOSED) {
-    keep_quads(factors, keep, row, column, lane_id);
+/// Where queries stay, a lane has whole blocks of Philox. Where keys stay, it has the halves of two blocks whose other
+/// halves another lane has: each computes one of them.
+template <bool QUERIES_STAY, bool WHOLE>
+void keep_fragments(thread bool* keeps, thread KeepDrawn<true>& keep, uint row, uint column, uint lane_id) {
+  if constexpr (QUERIES_STAY) {
+    UNROLL for (uint i = 0; i < 2u; ++i) {
+      const uint4 words = keep.words_from(row + fragment_row(lane_id, i * 2u), column + lane_id % 4u * 4u);
+      keeps[i * 2u] = keep.keeps_word(words.x);
+      keeps[i * 2u + 1u] = keep.keeps_word(words.y);
+      keeps[i * 2u + 4u] = keep.keeps_word(words.z);
+      keeps[i * 2u + 5u] = keep.keeps_word(words.w);
+    }
   } else {
-    keep_pairs(factors, keep, row, column, lane_id);
+    const bool odd = (lane_id & 4u) != 0u;
+    UNROLL for (uint i = 0; i < 2u; ++i) {
+      const uint4 words =
+          keep.words_from(row + i * 8u + lane_id % 4u * 2u + (odd ? 1u : 0u), column + lane_id / 8u * 4u);
+      const uint own_first = odd ? words.z : words.x;
+      const uint own_second = odd ? words.w : words.y;
+      const uint first = simd_shuffle_xor(odd ? words.x : words.z, 4);
+      const uint second = simd_shuffle_xor(odd ? words.y : words.w, 4);
+      keeps[i * 4u] = keep.keeps_word(odd ? first : own_first);
+      keeps[i * 4u + 1u] = keep.keeps_word(odd ? own_first : first);
+      keeps[i * 4u + 2u] = keep.keeps_word(odd ? second : own_second);
+      keeps[i * 4u + 3u] = keep.keeps_word(odd ? own_second : second);
+    }
   }
 }
 
-/// Scores of products, at (row, column) and on. WHOLE: all of them are seen.
-template <bool TRANSPOSED, bool WHOLE, class Rules>
-void score_fragment(thread SumFragment& products, thread const Rules& rules, uint row, uint column, uint lane_id) {
-  UNROLL for (uint i = 0; i < 4u; ++i) {
-    const uint down = fragment_row(lane_id, i);
-    const uint across = fragment_column(lane_id, i);
-    const uint at_row = row + (TRANSPOSED ? across : down);
-    const uint at_column = column + (TRANSPOSED ? down : across);
-    products.at[i] = WHOLE ? rules.seen_score(products.at[i], at_row, at_column)
-                           : rules.score(products.at[i], at_row, at_column);
+/// Exponents of two of the products of two neighbouring fragments whose first element is at (row, column).
+template <bool QUERIES_STAY, bool WHOLE, class Rules>
+void score_fragments(thread SumFragment* products, thread const Rules& rules, uint row, uint column, uint lane_id) {
+  UNROLL for (uint i = 0; i < 8u; ++i) {
+    const uint at_row = row + score_row<QUERIES_STAY>(lane_id, i / 4u, i % 4u);
+    const uint at_column = column + score_column<QUERIES_STAY>(lane_id, i / 4u, i % 4u);
+    const float product = products[i / 4u].at[i % 4u];
+    products[i / 4u].at[i % 4u] =
+        WHOLE ? rules.seen_score(product, at_row, at_column) : rules.score(product, at_row, at_column);
   }
 }
 
-/// Of e: exponentials are powers of two, of which GPUs have an instruction.
-enum : uint { binary_logarithm_bits = 0x3fb8aa3bu };
-inline float in_powers_of_two(float exponent) { return exponent * as_type<float>(uint(binary_logarithm_bits)); }
+/// Powers of two of scores less a base, of which there may be products alone: those that no rule changes.
+template <bool PLAIN, class Rules>
+float score_power(thread const Rules& rules, float score, float base) {
+  return fast_exp2(PLAIN ? fma(score, rules.scale, -base) : score - base);
+}
 
+/// The logarithm of e to the base of two, and its inverse.
+enum : uint { log2_of_e_bits = 0x3fb8aa3bu, log_of_2_bits = 0x3f317218u };
+inline float in_powers_of_two(float exponent) { return exponent * as_type<float>(uint(log2_of_e_bits)); }
+inline float in_powers_of_e(float exponent) { return exponent * as_type<float>(uint(log_of_2_bits)); }
+
+template <uint RANK>
 struct FragmentPlace {
-  AttentionBatch batch;
+  AttentionBatch<RANK> batch;
   uint first;  // the block's first row
-  uint own;           // the simdgroup's
+  uint own;    // the simdgroup's
 };
 
 template <class Blocks>
-void find_place_of_fragments(thread FragmentPlace& place, constant AttentionValues& values, uint group,
+void find_place_of_fragments(thread FragmentPlace<Blocks::rank>& place, constant AttentionValues& values, uint group,
                              thread const TileThread& self) {
   const uint batch = group / values.tiles;
   find_attention_batch(place.batch, values, batch);
@@ -238,150 +344,169 @@ void find_place_of_fragments(thread FragmentPlace& place, constant AttentionValu
   place.own = place.first + self.simdgroup_id * Blocks::own_rows;
 }
 
+// Whether no rule hides any of the scores from (row, column) on, up to the last ones, and none that lies beyond is looked
+// at. Rows beyond the last one that stay are nobody's: their scores may be anything, but what is read lies inside.
+
+template <class Rules>
+bool sees_fragments(thread const Rules& rules, uint row, uint last_row, uint last_column) {
+  return last_column < rules.columns && (Rules::reads == 0 || last_row < rules.rows) &&
+         (!rules.causal || last_column <= row);
+}
+template <class Rules>
+bool sees_transposed_fragments(thread const Rules& rules, uint row, uint last_row, uint last_column) {
+  return last_row < rules.rows && (Rules::reads == 0 || last_column < rules.columns) &&
+         (!rules.causal || last_column <= row);
+}
+
 /// What a lane knows of its two rows, and of their result.
 template <class Blocks>
 struct AttendedRows {
   SumFragment sums[Blocks::width / 8];
-  float largest[2];  // scores
-  float base[2];     // the exponent of two that is taken off all exponents
+  float base[2];  // the exponent of two that is taken off all scores
   float total[2];
+
+  /// Scores of up to `largest` come, of each row. The base follows only when powers would grow beyond 2^8, which is
+  /// seldom: they are as exact, and what was added up need not be multiplied.
+  void raise_base(thread const float* largest) {
+    constexpr float slack = 8.0f;
+    const bool follows[2] = {largest[0] > base[0] + slack, largest[1] > base[1] + slack};
+    if (!simd_any(follows[0] || follows[1])) return;
+    UNROLL for (uint i = 0; i < 2u; ++i) {
+      const float factor = follows[i] ? fast_exp2(base[i] - largest[i]) : 1.0f;
+      if (follows[i]) base[i] = largest[i];
+      total[i] *= factor;
+      UNROLL for (uint j = 0; j < Blocks::width / 8; ++j) {
+        sums[j].at[i * 2u] *= factor;
+        sums[j].at[i * 2u + 1u] *= factor;
+      }
+    }
+  }
+  /// Of a row that has seen nothing yet, 0.
+  float finite_base(uint i) const { return base[i] == -INFINITY ? 0.0f : base[i]; }
 };
 
-template <class Blocks, bool RESULT, bool WHOLE, class T, class Rules>
+template <class Blocks, uint COUNT, bool RESULT, bool WHOLE, class T, class Rules>
 void attend_block(thread AttendedRows<Blocks>& rows, thread const LeftFragment* queries, threadgroup const T* keys,
                   threadgroup const T* value_rows, thread Rules& rules, uint row, uint first, uint lane_id) {
-  SumFragment scores[Blocks::inner / 8];
-  multiply_by_columns<Blocks>(scores, queries, keys, lane_id);
-  float next[2] = {rows.largest[0], rows.largest[1]};
-  UNROLL for (uint j = 0; j < Blocks::inner / 8; ++j) {
-    score_fragment<false, WHOLE>(scores[j], rules, row, first + j * 8u, lane_id);
-    UNROLL for (uint i = 0; i < 4u; ++i) next[i / 2u] = max(next[i / 2u], scores[j].at[i]);
+  constexpr bool plain = WHOLE && Rules::masks == 0;
+  SumFragment scores[COUNT / 8];
+  multiply_by_columns<Blocks, COUNT>(scores, queries, keys, lane_id);
+  float largest[2] = {-INFINITY, -INFINITY};
+  UNROLL for (uint j = 0; j < COUNT / 8; j += 2u) {
+    if constexpr (!plain) score_fragments<true, WHOLE>(scores + j, rules, row, first + j * 8u, lane_id);
+    UNROLL for (uint i = 0; i < 8u; ++i) largest[i % 4u / 2u] = max(largest[i % 4u / 2u], scores[j + i / 4u].at[i % 4u]);
   }
-  float factor[2];
   UNROLL for (uint i = 0; i < 2u; ++i) {
-    next[i] = max(next[i], simd_shuffle_xor(next[i], 1));
-    next[i] = max(next[i], simd_shuffle_xor(next[i], 2));
-    const float base = next[i] == -INFINITY ? 0.0f : in_powers_of_two(next[i]);  // of a row that has seen nothing yet
-    factor[i] = rows.largest[i] == -INFINITY ? 0.0f : fast_exp2(rows.base[i] - base);
-    rows.largest[i] = next[i];
-    rows.base[i] = base;
-    rows.total[i] *= factor[i];
+    largest[i] = max(largest[i], simd_shuffle_xor(largest[i], 1));
+    largest[i] = max(largest[i], simd_shuffle_xor(largest[i], 2));
+    if constexpr (plain) largest[i] *= rules.scale;
   }
-  UNROLL for (uint j = 0; j < Blocks::inner / 8; ++j) {
-    float kept[4];
-    if constexpr (RESULT) keep_fragment<false>(kept, rules.keep, row, first + j * 8u, WHOLE, lane_id);
-    UNROLL for (uint i = 0; i < 4u; ++i) {
-      const float p = fast_exp2(fma(scores[j].at[i], in_powers_of_two(1.0f), -rows.base[i / 2u]));
-      rows.total[i / 2u] += p;
-      if constexpr (RESULT) scores[j].at[i] = p * kept[i];
+  rows.raise_base(largest);
+  const float base[2] = {rows.finite_base(0u), rows.finite_base(1u)};
+  UNROLL for (uint j = 0; j < COUNT / 8; j += 2u) {
+    bool keeps[8];
+    if constexpr (RESULT) keep_fragments<true, WHOLE>(keeps, rules.keep, row, first + j * 8u, lane_id);
+    UNROLL for (uint i = 0; i < 8u; ++i) {
+      const float p = score_power<plain>(rules, scores[j + i / 4u].at[i % 4u], base[i % 4u / 2u]);
+      rows.total[i % 4u / 2u] += p;
+      if constexpr (RESULT) scores[j + i / 4u].at[i % 4u] = keeps[i] ? p : 0.0f;
     }
   }
-  if constexpr (RESULT) {
-    UNROLL for (uint j = 0; j < Blocks::width / 8; ++j) {
-      UNROLL for (uint i = 0; i < 4u; ++i) rows.sums[j].at[i] *= factor[i / 2u];
-    }
-    multiply_by_rows<Blocks>(rows.sums, scores, value_rows, lane_id);
-  }
+  if constexpr (RESULT) multiply_by_rows<Blocks, COUNT>(rows.sums, scores, value_rows, lane_id);
 }
 
 /// The result and the logsumexp, or one of them.
 template <class Blocks, bool RESULT, bool LOGSUMEXP, class T, class Rules>
 void attend_fragments(thread const AttentionPointers<T>& at, thread Rules& rules, constant AttentionValues& values,
                       threadgroup uint4* memory, uint group, thread const TileThread& self) {
-  FragmentPlace place = {};
+  FragmentPlace<Blocks::rank> place = {};
   find_place_of_fragments<Blocks>(place, values, group, self);
-  rules.start(values, place.batch);
+  rules.start(values, place.batch, in_powers_of_two(1.0f));
+  PassingKeys<Blocks, RESULT, T> passing = {};
+  passing.start(at, values, place.batch);
   AttentionMatrix<T> query;
-  AttentionMatrix<T> key;
-  AttentionMatrix<T> value;
   query.start(at.query, values.query, place.batch);
-  key.start(at.key, values.key, place.batch);
-  if constexpr (RESULT) value.start(at.value, values.value, place.batch);
+  const uint end = rules.causal ? min(values.columns, place.first + Blocks::rows) : values.columns;
+  const uint last_row = place.own + Blocks::own_rows - 1u;
+  const uint own_row = place.own + score_row<true>(self.lane_id, 0u, 0u);
   threadgroup T* const stages = (threadgroup T*)memory;
-  threadgroup T* now = stages;
-  threadgroup T* later = stages + Blocks::stage;
-  bring_fragment_rows<Blocks, Blocks::inner>(now, key, 0u, values.columns, values.width, self.thread_id);
-  if constexpr (RESULT) {
-    bring_fragment_rows<Blocks, Blocks::inner>(now + Blocks::block, value, 0u, values.columns, values.values,
-                                               self.thread_id);
+  UNROLL for (uint i = 0; i + 1u < Blocks::stages; ++i) {
+    passing.bring(stages + i * Blocks::stage, i * Blocks::inner, end, self.thread_id);
   }
   LeftFragment queries[Blocks::steps];
-  load_left_rows<Blocks>(queries, later, query, place.first, values.rows, values.width, self);
+  load_left_rows<Blocks, 8>(queries, query, own_row, values.rows, values.width, self.lane_id);
   AttendedRows<Blocks> rows = {};
   UNROLL for (uint j = 0; j < Blocks::width / 8; ++j) clear_fragment(rows.sums[j]);
-  UNROLL for (uint i = 0; i < 2u; ++i) {
-    rows.largest[i] = -INFINITY;
-    rows.base[i] = 0.0f;
-    rows.total[i] = 0.0f;
-  }
-  const uint end = rules.causal ? min(values.columns, place.first + Blocks::rows) : values.columns;
+  rows.base[0] = rows.base[1] = -INFINITY;
+  StagesOfFragments<Blocks> stage = {0u, Blocks::stages - 1u};
   for (uint first = 0; first < end; first += Blocks::inner) {
-    wait_for_fragment_copies();
+    wait_for_fragment_copies<Blocks::stages - 2>();
     threadgroup_barrier(mem_flags::mem_threadgroup);
+    passing.bring(stages + stage.free * Blocks::stage, first + stage.ahead(), end, self.thread_id);
+    threadgroup const T* const now = stages + stage.now * Blocks::stage;
     const uint next = first + Blocks::inner;
-    if (next < end) {
-      bring_fragment_rows<Blocks, Blocks::inner>(later, key, next, values.columns, values.width, self.thread_id);
-      if constexpr (RESULT) {
-        bring_fragment_rows<Blocks, Blocks::inner>(later + Blocks::block, value, next, values.columns, values.values,
-                                                   self.thread_id);
-      }
-      end_fragment_copies();
-    }
     if (place.own < values.rows) {
-      if (rules.sees_all(place.own + Blocks::own_rows - 1u, next - 1u)) {
-        attend_block<Blocks, RESULT, true>(rows, queries, now, now + Blocks::block, rules, place.own, first,
-                                           self.lane_id);
+      if (sees_fragments(rules, place.own, last_row, next - 1u)) {
+        attend_block<Blocks, Blocks::inner, RESULT, true>(rows, queries, now, now + Blocks::block, rules, place.own,
+                                                          first, self.lane_id);
       } else {
-        attend_block<Blocks, RESULT, false>(rows, queries, now, now + Blocks::block, rules, place.own, first,
-                                            self.lane_id);
+        const uint seen = min(next, rules.causal ? min(end, last_row + 1u) : end);
+        for (uint from = first; from < seen; from += Blocks::least) {
+          threadgroup const T* const part = now + (from - first) * Blocks::width;
+          attend_block<Blocks, Blocks::least, RESULT, false>(rows, queries, part, part + Blocks::block, rules,
+                                                             place.own, from, self.lane_id);
+        }
       }
     }
-    threadgroup T* const used = now;
-    now = later;
-    later = used;
+    stage.move();
   }
-  float total[2];
+  float factors[2];
   UNROLL for (uint i = 0; i < 2u; ++i) {
-    total[i] = rows.total[i] + simd_shuffle_xor(rows.total[i], 1);
-    total[i] += simd_shuffle_xor(total[i], 2);
+    rows.total[i] += simd_shuffle_xor(rows.total[i], 1);
+    rows.total[i] += simd_shuffle_xor(rows.total[i], 2);
+    factors[i] = rows.total[i] == 0.0f ? 0.0f : weight_of_kept(rules.keep) * fast_reciprocal(rows.total[i]);
   }
   if constexpr (RESULT) {
     AttentionVisitor<T> visitor;
     visitor.start(at.result, values.result, place.batch);
-    write_fragments<Blocks>(rows.sums, visitor, place.own, values.rows, values.values,
-                            total[0] == 0.0f ? 0.0f : 1.0f / total[0], total[1] == 0.0f ? 0.0f : 1.0f / total[1],
-                            self.lane_id);
+    write_fragments<Blocks, 8>(rows.sums, visitor, own_row, values.rows, values.values,
+                               make_float2(factors[0], factors[1]), self.lane_id);
   }
   if constexpr (LOGSUMEXP) {
     device float* const statistics = at.statistics + attention_start(values.second, place.batch);
     UNROLL for (uint i = 0; i < 2u; ++i) {
-      const uint row = place.own + fragment_row(self.lane_id, i * 2u);
+      const uint row = own_row + i * 8u;
       if (self.lane_id % 4u != 0u || row >= values.rows) continue;
-      statistics[long(row) * values.second.row] = total[i] == 0.0f ? INFINITY : rows.largest[i] + precise::log(total[i]);
+      statistics[long(row) * values.second.row] =
+          rows.total[i] == 0.0f ? INFINITY : in_powers_of_e(rows.base[i]) + precise::log(rows.total[i]);
     }
   }
 }
 
-/// Adds a block's keys to the gradient for the query. `logsumexp`: as exponents of two.
-template <class Blocks, bool WHOLE, class T, class Rules>
+/// Adds COUNT keys to the gradient for the query.
+template <class Blocks, uint COUNT, bool WHOLE, class T, class Rules>
 void add_query_gradient(thread SumFragment* sums, thread const LeftFragment* queries,
                         thread const LeftFragment* gradients, threadgroup const T* keys,
                         threadgroup const T* value_rows, thread const float* logsumexp, thread const float* delta,
                         thread Rules& rules, uint row, uint first, uint lane_id) {
-  SumFragment scores[Blocks::inner / 8];
-  SumFragment slopes[Blocks::inner / 8];
-  multiply_by_columns<Blocks>(scores, queries, keys, lane_id);
-  multiply_by_columns<Blocks>(slopes, gradients, value_rows, lane_id);
-  UNROLL for (uint j = 0; j < Blocks::inner / 8; ++j) {
-    float kept[4];
-    score_fragment<false, WHOLE>(scores[j], rules, row, first + j * 8u, lane_id);
-    keep_fragment<false>(kept, rules.keep, row, first + j * 8u, WHOLE, lane_id);
-    UNROLL for (uint i = 0; i < 4u; ++i) {
-      const float p = fast_exp2(fma(scores[j].at[i], in_powers_of_two(1.0f), -logsumexp[i / 2u]));
-      slopes[j].at[i] = p * (slopes[j].at[i] * kept[i] - delta[i / 2u]);
+  constexpr bool plain = WHOLE && Rules::masks == 0;
+  const float weight = weight_of_kept(rules.keep);
+  SumFragment scores[COUNT / 8];
+  SumFragment slopes[COUNT / 8];
+  multiply_by_columns<Blocks, COUNT>(scores, queries, keys, lane_id);
+  multiply_by_columns<Blocks, COUNT>(slopes, gradients, value_rows, lane_id);
+  UNROLL for (uint j = 0; j < COUNT / 8; j += 2u) {
+    bool keeps[8];
+    if constexpr (!plain) score_fragments<true, WHOLE>(scores + j, rules, row, first + j * 8u, lane_id);
+    keep_fragments<true, WHOLE>(keeps, rules.keep, row, first + j * 8u, lane_id);
+    UNROLL for (uint i = 0; i < 8u; ++i) {
+      const uint which = i % 4u / 2u;
+      const float p = score_power<plain>(rules, scores[j + i / 4u].at[i % 4u], in_powers_of_two(logsumexp[which]));
+      const float slope = keeps[i] ? slopes[j + i / 4u].at[i % 4u] : 0.0f;
+      slopes[j + i / 4u].at[i % 4u] = p * fma(slope, weight, -delta[which]);
     }
   }
-  multiply_by_rows<Blocks>(sums, slopes, keys, lane_id);
+  multiply_by_rows<Blocks, COUNT>(sums, slopes, keys, lane_id);
 }
 
 /// The gradient for the query.
@@ -389,68 +514,65 @@ template <class Blocks, class T, class Rules>
 void query_gradient_fragments(thread const AttentionPointers<T>& at, thread Rules& rules,
                               constant AttentionValues& values, threadgroup uint4* memory, uint group,
                               thread const TileThread& self) {
-  FragmentPlace place = {};
+  FragmentPlace<Blocks::rank> place = {};
   find_place_of_fragments<Blocks>(place, values, group, self);
-  rules.start(values, place.batch);
+  rules.start(values, place.batch, in_powers_of_two(1.0f));
+  PassingKeys<Blocks, true, T> passing = {};
+  passing.start(at, values, place.batch);
   AttentionMatrix<T> query;
-  AttentionMatrix<T> key;
-  AttentionMatrix<T> value;
   AttentionMatrix<T> gradient;
-  query.start(at.query, values.query, place.batch);
-  key.start(at.key, values.key, place.batch);
-  value.start(at.value, values.value, place.batch);
-  gradient.start(at.gradient, values.gradient, place.batch);
-  threadgroup T* const stages = (threadgroup T*)memory;
-  threadgroup T* now = stages;
-  threadgroup T* later = stages + Blocks::stage;
-  bring_fragment_rows<Blocks, Blocks::inner>(now, key, 0u, values.columns, values.width, self.thread_id);
-  bring_fragment_rows<Blocks, Blocks::inner>(now + Blocks::block, value, 0u, values.columns, values.values,
-                                             self.thread_id);
-  LeftFragment queries[Blocks::steps];
-  LeftFragment gradients[Blocks::steps];
-  load_left_rows<Blocks>(queries, later, query, place.first, values.rows, values.width, self);
-  load_left_rows<Blocks>(gradients, later, gradient, place.first, values.rows, values.values, self);
   AttentionMatrix<float> logsumexps;
   AttentionMatrix<float> deltas;
+  query.start(at.query, values.query, place.batch);
+  gradient.start(at.gradient, values.gradient, place.batch);
   logsumexps.start(at.logsumexp, values.logsumexp, place.batch);
   deltas.start(at.delta, values.delta, place.batch);
+  const uint end = rules.causal ? min(values.columns, place.first + Blocks::rows) : values.columns;
+  const uint last_row = place.own + Blocks::own_rows - 1u;
+  const uint own_row = place.own + score_row<true>(self.lane_id, 0u, 0u);
+  threadgroup T* const stages = (threadgroup T*)memory;
+  UNROLL for (uint i = 0; i + 1u < Blocks::stages; ++i) {
+    passing.bring(stages + i * Blocks::stage, i * Blocks::inner, end, self.thread_id);
+  }
+  LeftFragment queries[Blocks::steps];
+  LeftFragment gradients[Blocks::steps];
+  load_left_rows<Blocks, 8>(queries, query, own_row, values.rows, values.width, self.lane_id);
+  load_left_rows<Blocks, 8>(gradients, gradient, own_row, values.rows, values.values, self.lane_id);
   float logsumexp[2];
   float delta[2];
   UNROLL for (uint i = 0; i < 2u; ++i) {
-    const uint row = place.own + fragment_row(self.lane_id, i * 2u);
-    logsumexp[i] = row < values.rows ? in_powers_of_two(logsumexps.at(row, 0u)) : 0.0f;
+    const uint row = own_row + i * 8u;
+    logsumexp[i] = row < values.rows ? logsumexps.at(row, 0u) : 0.0f;
     delta[i] = row < values.rows ? deltas.at(row, 0u) : 0.0f;
   }
   SumFragment sums[Blocks::width / 8];
   UNROLL for (uint j = 0; j < Blocks::width / 8; ++j) clear_fragment(sums[j]);
-  const uint end = rules.causal ? min(values.columns, place.first + Blocks::rows) : values.columns;
+  StagesOfFragments<Blocks> stage = {0u, Blocks::stages - 1u};
   for (uint first = 0; first < end; first += Blocks::inner) {
-    wait_for_fragment_copies();
+    wait_for_fragment_copies<Blocks::stages - 2>();
     threadgroup_barrier(mem_flags::mem_threadgroup);
+    passing.bring(stages + stage.free * Blocks::stage, first + stage.ahead(), end, self.thread_id);
+    threadgroup const T* const now = stages + stage.now * Blocks::stage;
     const uint next = first + Blocks::inner;
-    if (next < end) {
-      bring_fragment_rows<Blocks, Blocks::inner>(later, key, next, values.columns, values.width, self.thread_id);
-      bring_fragment_rows<Blocks, Blocks::inner>(later + Blocks::block, value, next, values.columns, values.values,
-                                                 self.thread_id);
-      end_fragment_copies();
-    }
     if (place.own < values.rows) {
-      if (rules.sees_all(place.own + Blocks::own_rows - 1u, next - 1u)) {
-        add_query_gradient<Blocks, true>(sums, queries, gradients, now, now + Blocks::block, logsumexp, delta, rules,
-                                         place.own, first, self.lane_id);
+      if (sees_fragments(rules, place.own, last_row, next - 1u)) {
+        add_query_gradient<Blocks, Blocks::inner, true>(sums, queries, gradients, now, now + Blocks::block, logsumexp,
+                                                        delta, rules, place.own, first, self.lane_id);
       } else {
-        add_query_gradient<Blocks, false>(sums, queries, gradients, now, now + Blocks::block, logsumexp, delta, rules,
-                                          place.own, first, self.lane_id);
+        const uint seen = min(next, rules.causal ? min(end, last_row + 1u) : end);
+        for (uint from = first; from < seen; from += Blocks::least) {
+          threadgroup const T* const part = now + (from - first) * Blocks::width;
+          add_query_gradient<Blocks, Blocks::least, false>(sums, queries, gradients, part, part + Blocks::block,
+                                                           logsumexp, delta, rules, place.own, from, self.lane_id);
+        }
       }
     }
-    threadgroup T* const used = now;
-    now = later;
-    later = used;
+    stage.move();
   }
   AttentionVisitor<T> visitor;
   visitor.start(at.result, values.result, place.batch);
-  write_fragments<Blocks>(sums, visitor, place.own, values.rows, values.width, values.scale, values.scale,
-                          self.lane_id);
+  write_fragments<Blocks, 8>(sums, visitor, own_row, values.rows, values.width,
+                             make_float2(values.scale, values.scale), self.lane_id);
 }
 
 /// What a block of rows adds to the gradients for key and value.
@@ -460,121 +582,139 @@ struct KeyValueSums {
   SumFragment value[Blocks::width / 8];
 };
 
-/// `statistics`: the rows' logsumexp, then their delta.
-template <class Blocks, bool KEY, bool VALUE, bool WHOLE, class T, class Rules>
+/// Of COUNT rows. `statistics`: the rows' logsumexp; Blocks::inner after it, their delta.
+template <class Blocks, uint COUNT, bool KEY, bool VALUE, bool WHOLE, class T, class Rules>
 void add_key_value_gradient(thread KeyValueSums<Blocks>& sums, thread const LeftFragment* keys,
                             thread const LeftFragment* value_rows, threadgroup const T* queries,
                             threadgroup const T* gradients, threadgroup const float* statistics, thread Rules& rules,
                             uint first, uint column, uint lane_id) {
-  SumFragment scores[Blocks::inner / 8];
-  SumFragment slopes[Blocks::inner / 8];
-  multiply_by_columns<Blocks>(scores, keys, queries, lane_id);
-  if constexpr (KEY) multiply_by_columns<Blocks>(slopes, value_rows, gradients, lane_id);
-  UNROLL for (uint j = 0; j < Blocks::inner / 8; ++j) {
-    float kept[4];
-    score_fragment<true, WHOLE>(scores[j], rules, first + j * 8u, column, lane_id);
-    keep_fragment<true>(kept, rules.keep, first + j * 8u, column, WHOLE, lane_id);
-    UNROLL for (uint i = 0; i < 4u; ++i) {
-      const uint row = j * 8u + fragment_column(lane_id, i);
-      const float p = fast_exp2(in_powers_of_two(scores[j].at[i] - statistics[row]));
-      scores[j].at[i] = p * kept[i];
-      if constexpr (KEY) slopes[j].at[i] = p * (slopes[j].at[i] * kept[i] - statistics[Blocks::inner + row]);
+  constexpr bool plain = WHOLE && Rules::masks == 0;
+  const float weight = weight_of_kept(rules.keep);
+  SumFragment scores[COUNT / 8];
+  SumFragment slopes[COUNT / 8];
+  multiply_by_columns<Blocks, COUNT>(scores, keys, queries, lane_id);
+  if constexpr (KEY) multiply_by_columns<Blocks, COUNT>(slopes, value_rows, gradients, lane_id);
+  UNROLL for (uint j = 0; j < COUNT / 8; j += 2u) {
+    bool keeps[8];
+    if constexpr (!plain) score_fragments<false, WHOLE>(scores + j, rules, first + j * 8u, column, lane_id);
+    keep_fragments<false, WHOLE>(keeps, rules.keep, first + j * 8u, column, lane_id);
+    UNROLL for (uint i = 0; i < 8u; ++i) {
+      const uint row = j * 8u + score_row<false>(lane_id, i / 4u, i % 4u);
+      const float p = score_power<plain>(rules, scores[j + i / 4u].at[i % 4u], in_powers_of_two(statistics[row]));
+      scores[j + i / 4u].at[i % 4u] = keeps[i] ? p : 0.0f;
+      if constexpr (KEY) {
+        const float slope = keeps[i] ? slopes[j + i / 4u].at[i % 4u] : 0.0f;
+        slopes[j + i / 4u].at[i % 4u] = p * fma(slope, weight, -statistics[Blocks::inner + row]);
+      }
     }
   }
-  if constexpr (VALUE) multiply_by_rows<Blocks>(sums.value, scores, gradients, lane_id);
-  if constexpr (KEY) multiply_by_rows<Blocks>(sums.key, slopes, queries, lane_id);
+  if constexpr (VALUE) multiply_by_rows<Blocks, COUNT>(sums.value, scores, gradients, lane_id);
+  if constexpr (KEY) multiply_by_rows<Blocks, COUNT>(sums.key, slopes, queries, lane_id);
 }
 
 /// Queries, their gradients and their statistics that pass keys and values.
 template <class Blocks, bool KEY, class T>
 struct PassingQueries {
-  AttentionMatrix<T> query;
-  AttentionMatrix<T> gradient;
+  PassingRows<Blocks, false, T> query;
+  PassingRows<Blocks, false, T> gradient;
   AttentionMatrix<float> logsumexp;
   AttentionMatrix<float> delta;
 
-  void bring(threadgroup T* stage, threadgroup float* statistics, uint first, constant AttentionValues& values,
-             uint thread_id) const {
-    bring_fragment_rows<Blocks, Blocks::inner>(stage, query, first, values.rows, values.width, thread_id);
-    bring_fragment_rows<Blocks, Blocks::inner>(stage + Blocks::block, gradient, first, values.rows, values.values,
-                                               thread_id);
-    if (thread_id < Blocks::inner) {
-      const bool inside = first + thread_id < values.rows;
-      const long row = inside ? long(first + thread_id) : 0l;
-      copy_number(statistics + thread_id, logsumexp.data + row * logsumexp.row_stride, inside);
-      if constexpr (KEY) {
-        copy_number(statistics + Blocks::inner + thread_id, delta.data + row * delta.row_stride, inside);
-      }
+  template <uint RANK>
+  void start(thread const AttentionPointers<T>& at, constant AttentionValues& values,
+             thread const AttentionBatch<RANK>& batch) {
+    query.start(at.query, values.query, batch, values.rows, values.width);
+    gradient.start(at.gradient, values.gradient, batch, values.rows, values.values);
+    logsumexp.start(at.logsumexp, values.logsumexp, batch);
+    if constexpr (KEY) delta.start(at.delta, values.delta, batch);
+  }
+  /// The block from `first` on, if there is one. `statistics`: what the block has of them.
+  void bring(threadgroup T* stage, threadgroup float* statistics, uint first, uint thread_id) const {
+    if (first < query.rows) {
+      query.bring(stage, first, thread_id);
+      gradient.bring(stage + Blocks::block, first, thread_id);
+    }
+    if (first < query.rows && thread_id < Blocks::inner) {
+      const bool inside = first + thread_id < query.rows;
+      const long row = long(first + thread_id);
+      copy_number(statistics, thread_id, logsumexp.data + row * logsumexp.row_stride, inside);
+      if constexpr (KEY) copy_number(statistics, Blocks::inner + thread_id, delta.data + row * delta.row_stride, inside);
     }
     end_fragment_copies();
   }
 };
 
-/// The gradients for key (result) and value (second), or one of them. `statistics`: 4 * Blocks::inner floats.
+/// The gradients for key (result) and value (second), or one of them. `statistics`:
+/// 2 * Blocks::inner floats a stage.
 template <class Blocks, bool KEY, bool VALUE, class T, class Rules>
 void key_value_gradient_fragments(thread const AttentionPointers<T>& at, thread Rules& rules,
                                   constant AttentionValues& values, threadgroup uint4* memory,
                                   threadgroup float* statistics, uint group, thread const TileThread& self) {
-  FragmentPlace place = {};
+  FragmentPlace<Blocks::rank> place = {};
   find_place_of_fragments<Blocks>(place, values, group, self);
-  rules.start(values, place.batch);
+  rules.start(values, place.batch, in_powers_of_two(1.0f));
   PassingQueries<Blocks, KEY, T> passing = {};
+  passing.start(at, values, place.batch);
   AttentionMatrix<T> key;
   AttentionMatrix<T> value;
-  passing.query.start(at.query, values.query, place.batch);
-  passing.gradient.start(at.gradient, values.gradient, place.batch);
-  passing.logsumexp.start(at.logsumexp, values.logsumexp, place.batch);
-  if constexpr (KEY) passing.delta.start(at.delta, values.delta, place.batch);
   key.start(at.key, values.key, place.batch);
+  if constexpr (KEY) value.start(at.value, values.value, place.batch);
   // Of a causal attention, earlier rows see none of these keys.
   const uint begin = rules.causal ? place.first : 0u;
+  const uint last_column = place.own + Blocks::own_rows - 1u;
+  const uint own_column = place.own + score_column<false>(self.lane_id, 0u, 0u);
   threadgroup T* const stages = (threadgroup T*)memory;
-  threadgroup T* now = stages;
-  threadgroup T* later = stages + Blocks::stage;
-  threadgroup float* numbers_now = statistics;
-  threadgroup float* numbers_later = statistics + 2 * Blocks::inner;
-  passing.bring(now, numbers_now, begin, values, self.thread_id);
+  UNROLL for (uint i = 0; i + 1u < Blocks::stages; ++i) {
+    passing.bring(stages + i * Blocks::stage, statistics + i * 2u * Blocks::inner, begin + i * Blocks::inner,
+                  self.thread_id);
+  }
   LeftFragment keys[Blocks::steps];
   LeftFragment value_rows[Blocks::steps];
-  load_left_rows<Blocks>(keys, later, key, place.first, values.columns, values.width, self);
+  load_left_rows<Blocks, 1>(keys, key, own_column, values.columns, values.width, self.lane_id);
   if constexpr (KEY) {
-    value.start(at.value, values.value, place.batch);
-    load_left_rows<Blocks>(value_rows, later, value, place.first, values.columns, values.values, self);
+    load_left_rows<Blocks, 1>(value_rows, value, own_column, values.columns, values.values, self.lane_id);
   }
   KeyValueSums<Blocks> sums = {};
   UNROLL for (uint j = 0; j < Blocks::width / 8; ++j) {
     clear_fragment(sums.key[j]);
     clear_fragment(sums.value[j]);
   }
+  StagesOfFragments<Blocks> stage = {0u, Blocks::stages - 1u};
   for (uint first = begin; first < values.rows; first += Blocks::inner) {
-    wait_for_fragment_copies();
+    wait_for_fragment_copies<Blocks::stages - 2>();
     threadgroup_barrier(mem_flags::mem_threadgroup);
+    passing.bring(stages + stage.free * Blocks::stage, statistics + stage.free * 2u * Blocks::inner,
+                  first + stage.ahead(), self.thread_id);
+    threadgroup const T* const now = stages + stage.now * Blocks::stage;
+    threadgroup const float* const numbers = statistics + stage.now * 2u * Blocks::inner;
     const uint next = first + Blocks::inner;
-    if (next < values.rows) passing.bring(later, numbers_later, next, values, self.thread_id);
     if (place.own < values.columns) {
-      if (rules.sees_all(next - 1u, place.own + Blocks::own_rows - 1u)) {
-        add_key_value_gradient<Blocks, KEY, VALUE, true>(sums, keys, value_rows, now, now + Blocks::block, numbers_now,
-                                                         rules, first, place.own, self.lane_id);
+      if (sees_transposed_fragments(rules, first, next - 1u, last_column)) {
+        add_key_value_gradient<Blocks, Blocks::inner, KEY, VALUE, true>(sums, keys, value_rows, now,
+                                                                        now + Blocks::block, numbers, rules, first,
+                                                                        place.own, self.lane_id);
       } else {
-        add_key_value_gradient<Blocks, KEY, VALUE, false>(sums, keys, value_rows, now, now + Blocks::block,
-                                                          numbers_now, rules, first, place.own, self.lane_id);
+        for (uint from = first; from < min(next, values.rows); from += Blocks::least) {
+          if (rules.causal && from + Blocks::least <= place.own) continue;
+          threadgroup const T* const part = now + (from - first) * Blocks::width;
+          add_key_value_gradient<Blocks, Blocks::least, KEY, VALUE, false>(
+              sums, keys, value_rows, part, part + Blocks::block, numbers + (from - first), rules, from, place.own,
+              self.lane_id);
+        }
       }
     }
-    threadgroup T* const used = now;
-    now = later;
-    later = used;
-    threadgroup float* const used_numbers = numbers_now;
-    numbers_now = numbers_later;
-    numbers_later = used_numbers;
+    stage.move();
   }
   AttentionVisitor<T> visitor;
   if constexpr (KEY) {
     visitor.start(at.result, values.result, place.batch);
-    write_fragments<Blocks>(sums.key, visitor, place.own, values.columns, values.width, values.scale, values.scale,
-                            self.lane_id);
+    write_fragments<Blocks, 1>(sums.key, visitor, own_column, values.columns, values.width,
+                               make_float2(values.scale, values.scale), self.lane_id);
   }
   if constexpr (VALUE) {
     visitor.start(at.second, values.second, place.batch);
-    write_fragments<Blocks>(sums.value, visitor, place.own, values.columns, values.values, 1.0f, 1.0f, self.lane_id);
+    const float weight = weight_of_kept(rules.keep);
+    write_fragments<Blocks, 1>(sums.value, visitor, own_column, values.columns, values.values,
+                               make_float2(weight, weight), self.lane_id);
   }
 }

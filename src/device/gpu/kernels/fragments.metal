@@ -40,16 +40,19 @@ void round_to_left(thread LeftFragment& left, thread const SumFragment& first, t
 }
 
 #ifndef RUSSET_OWN_FRAGMENTS
-// Copies to threadgroup memory that may run ahead: of sixteen bytes, or zeros, and of a number, or zero. They are there
-// after the thread has waited, and for others after a barrier besides.
-inline void copy_vector(threadgroup uint4* to, device const uint4* from, bool is_there) {
-  *to = is_there ? *from : make_uint4(0u, 0u, 0u, 0u);
+// Copies to memory[element] and on that may run ahead: of sixteen bytes, or zeros, and of a number, or zero. Those up to
+// an end are a group. They are there after the thread has waited for all groups but the last PENDING, and for others
+// after a barrier besides.
+template <class T>
+void copy_vector(threadgroup T* memory, uint element, device const T* from, bool is_there) {
+  *(threadgroup uint4*)(memory + element) = is_there ? *(device const uint4*)from : make_uint4(0u, 0u, 0u, 0u);
 }
-inline void copy_number(threadgroup float* to, device const float* from, bool is_there) {
-  *to = is_there ? *from : 0.0f;
+inline void copy_number(threadgroup float* memory, uint element, device const float* from, bool is_there) {
+  memory[element] = is_there ? *from : 0.0f;
 }
 inline void end_fragment_copies() {}
-inline void wait_for_fragment_copies() {}
+template <uint PENDING>
+void wait_for_fragment_copies() {}
 
 inline float first_of_pair(half, uint bits) { return float(as_type<half2>(bits).x); }
 inline float second_of_pair(half, uint bits) { return float(as_type<half2>(bits).y); }
@@ -106,5 +109,12 @@ void multiply_fragments(thread SumFragment& sum, thread const LeftFragment& left
       sum.at[i + 2u] = fma(second_of_pair(type, lower), second_of_pair(type, column), sum.at[i + 2u]);
     }
   }
+}
+/// Makes `product` that product.
+template <class T, uint WHICH>
+void start_product(thread SumFragment& product, thread const LeftFragment& left, thread const RightFragments& right,
+                   uint lane_id) {
+  clear_fragment(product);
+  multiply_fragments<T, WHICH>(product, left, right, lane_id);
 }
 #endif

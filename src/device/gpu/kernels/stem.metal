@@ -223,8 +223,7 @@ void bring_gradient(threadgroup T* memory, device const T* gradient, constant Co
     const uint column = (thread_id + i * stem_threads) % vectors * 8u;
     const bool is_there = first + pixel < tile.pixels && column < values.rows;
     const long at = is_there ? long(tile.first + first + pixel) * long(values.rows) + long(column) : 0l;
-    copy_vector((threadgroup uint4*)(memory + pixel * Shape::gradient_line + column),
-                (device const uint4*)(gradient + at), is_there);
+    copy_vector(memory, pixel * Shape::gradient_line + column, gradient + at, is_there);
   }
   end_fragment_copies();
 }
@@ -276,7 +275,7 @@ void stem_weight(thread const GradientSource& gradient, thread const ImageSource
     bring_lines<Shape>(memory.lines, own_image.data + long(tile.image) * values.right_step.strides[0], values, tile,
                        self.simdgroup_id, lane_id);
     for (uint first = 0, turn = 0; first < tile.pixels; first += stem_chunk, turn ^= 1u) {
-      wait_for_fragment_copies();
+      wait_for_fragment_copies<0>();
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (first + stem_chunk < tile.pixels) {
         bring_gradient<Shape>(memory.other + (turn ^ 1u) * chunk_elements, own_gradient.data, values, tile,

@@ -64,6 +64,8 @@ struct Sizes {
     batch.pop_back();
   }
   std::int64_t batches() const { return numel(batch); }
+  /// Axes that a kernel tells apart.
+  int batch_rank() const { return std::max(batch.rank(), 1); }
 };
 
 /// A block of rows stays in threadgroup memory while those of the other side pass, `inner` at a time.
@@ -77,7 +79,9 @@ struct Blocks {
       width = widest_head;
     }
   }
-  std::string text() const { return fmt::format("AttentionBlocks<{}, {}, {}>", rows, inner, width); }
+  std::string text(int batch_rank) const {
+    return fmt::format("AttentionBlocks<{}, {}, {}, {}>", rows, inner, width, batch_rank);
+  }
 };
 
 /// What a threadgroup shares.
@@ -107,11 +111,11 @@ class Writer {
   KernelPtr blocks() const {
     const Blocks blocks(sizes_);
     const std::int64_t tiles = divide_up(rows_that_stay(), blocks.rows);
-    std::string body = fmt::format("  typedef {} Blocks;\n", blocks.text());
+    const std::string type = blocks.text(sizes_.batch_rank());
+    std::string body = fmt::format("  typedef {} Blocks;\n", type);
     body += own_thread;
     body += fmt::format("  {}(at, rules, values, memory, group_id.x, self);\n", function_of(""));
-    const Piece::Array memory{"float", "memory",
-                              fmt::format("({}::{})", blocks.text(), is_forward() ? "forward" : "backward")};
+    const Piece::Array memory{"float", "memory", fmt::format("({}::{})", type, is_forward() ? "forward" : "backward")};
     std::vector<Call> calls;
     calls.push_back(call("", static_cast<std::uint32_t>(blocks.rows * 4), {memory}, body, tiles,
                          grid_size(tiles * sizes_.batches())));
@@ -121,20 +125,22 @@ class Writer {
 
   KernelPtr fragments() const {
     constexpr std::int64_t rows = 64;  // FragmentBlocks of attention_fragments.metal
+    const bool to_keys = !is_forward() && primitive_.op != Op::attention_query_gradient;
     const std::int64_t inner = is_forward() ? 64 : 32;
+    const std::int64_t stages = to_keys ? 3 : 2;
     const std::int64_t width = std::max(sizes_.width, sizes_.values) > 32 ? 64 : 32;
     const std::int64_t tiles = divide_up(rows_that_stay(), rows);
-    const std::string blocks =
-        fmt::format("FragmentBlocks<{}, {}u, {}u, {}>", element_type(type_), inner, width, is_in_vectors());
+    const std::string blocks = fmt::format("FragmentBlocks<{}, {}u, {}u, {}u, {}u, {}>", element_type(type_), inner,
+                                           stages, width, sizes_.batch_rank(), is_in_vectors());
     Arrays arrays{{"uint4", "memory", fmt::format("({}::memory)", blocks)}};
-    const bool to_keys = !is_forward() && primitive_.op != Op::attention_query_gradient;
-    if (to_keys) arrays.push_back({"float", "statistics", fmt::format("{}", 4 * inner)});
+    if (to_keys) arrays.push_back({"float", "statistics", fmt::format("{}", 2 * stages * inner)});
     std::string body = fmt::format("  typedef {} Blocks;\n", blocks);
     body += own_thread;
     body += fmt::format("  {}(at, rules, values, memory, {}group_id.x, self);\n", function_of("_fragments"),
                         to_keys ? "statistics, " : "");
-    // As many as cost next to no memory for registers' contents; sums of two matrices leave room for fewer.
-    const std::uint32_t resident = to_keys ? 3 : 4;
+    // As many as cost next to no memory for registers' contents: fewer with sums of two matrices, or with random
+    // numbers beside two matrices that stay.
+    const std::uint32_t resident = to_keys || (draws() && !is_forward()) ? 3 : 4;
     std::vector<Call> calls;
     calls.push_back(
         call("_fragments", 128, std::move(arrays), body, tiles, grid_size(tiles * sizes_.batches()), resident));
@@ -144,19 +150,19 @@ class Writer {
 
   KernelPtr elements() const {
     std::vector<Call> calls;
-    const auto add = [&](const char* function, std::int64_t rows, std::int64_t columns) {
-      const std::string body =
-          fmt::format("  {}(at, rules, values, ulong(group_id.x) * 256u + thread_id);\n", function);
+    const auto add = [&](const char* function, const char* what, std::int64_t rows, std::int64_t columns) {
+      const std::string body = fmt::format("  {}<{}, {}>(at, rules, values, ulong(group_id.x) * 256u + thread_id);\n",
+                                           function, sizes_.batch_rank(), what);
       calls.push_back(call("_elements", 256, {}, body, 0, groups_for(sizes_.batches() * rows * columns)));
     };
     if (is_forward()) {
-      if (at_.result != nullptr) add("attend_element<true>", sizes_.rows, sizes_.values);
-      if (at_.second != nullptr) add("attend_element<false>", sizes_.rows, 1);
+      if (at_.result != nullptr) add("attend_element", "true", sizes_.rows, sizes_.values);
+      if (at_.second != nullptr) add("attend_element", "false", sizes_.rows, 1);
     } else if (primitive_.op == Op::attention_query_gradient) {
-      add("attention_gradient_element<gradient_of_query>", sizes_.rows, sizes_.width);
+      add("attention_gradient_element", "gradient_of_query", sizes_.rows, sizes_.width);
     } else {
-      if (at_.result != nullptr) add("attention_gradient_element<gradient_of_key>", sizes_.columns, sizes_.width);
-      if (at_.second != nullptr) add("attention_gradient_element<gradient_of_value>", sizes_.columns, sizes_.values);
+      if (at_.result != nullptr) add("attention_gradient_element", "gradient_of_key", sizes_.columns, sizes_.width);
+      if (at_.second != nullptr) add("attention_gradient_element", "gradient_of_value", sizes_.columns, sizes_.values);
     }
     return std::make_unique<GpuKernel>(context_, "elements", std::move(calls));
   }
@@ -256,7 +262,6 @@ class Writer {
     const auto add = [&](std::int64_t number) { values.add(static_cast<std::uint32_t>(number)); };
     const int rank = sizes_.batch.rank();
     for (int axis = 0; axis < max_batch_axes; ++axis) add(axis < rank ? sizes_.batch[axis] : 1);
-    add(rank);
     add(sizes_.batches());
     add(sizes_.rows);
     add(sizes_.columns);
@@ -266,7 +271,7 @@ class Writer {
     add(attributes_.causal ? 1 : 0);
     values.add(static_cast<float>(attributes_.scale));
     values.add(static_cast<float>(attributes_.dropout));
-    values.add(static_cast<float>(1 / (1 - attributes_.dropout)));
+    values.add(attributes_.dropout < 1 ? static_cast<float>(1 / (1 - attributes_.dropout)) : 0.0F);
     return values;
   }
 
@@ -300,6 +305,7 @@ Verdict judge_attention_fragments(const Primitive& primitive, const GpuContext& 
   if (std::max(sizes.width, sizes.values) > widest) {
     return decline(fmt::format("heads of {} and {}: fragments hold at most {}", sizes.width, sizes.values, widest));
   }
+  if (attribute<ops::Attention>(primitive).scale < 0) return decline("the largest product is not the largest score");
   if (sizes.columns == 0) return decline("there are no keys");
   return accept([&primitive, &context] { return Writer(primitive, context).fragments(); });
 }
