@@ -61,6 +61,7 @@ constexpr Pass fused[] = {
     {"patches", "writes convolutions to patches as products where the device prefers them", passes::patches},
     {"space_to_depth", "takes strides off convolutions of few channels where the device prefers that",
      passes::space_to_depth},
+    {"subsample", "takes strides off convolutions of single pixels where the device prefers that", passes::subsample},
     {"pieces", "writes sums of disjoint pieces as one array", passes::pieces},
     {"simplify", "replaces values by cheaper ones with the same bits", passes::simplify},
     {"share", "computes common subexpressions once", passes::share},

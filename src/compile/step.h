@@ -173,6 +173,8 @@ class Target {
   virtual bool joins_products(const Primitive& /*product*/) const { return false; }
   /// Whether a convolution over few channels is to have no stride and more channels. Asked of weights' gradients, too.
   virtual bool prefers_space_to_depth(const Primitive& /*convolution*/) const { return false; }
+  /// Whether a convolution of single pixels with a stride is to have none, and a copy of the pixels that it sees.
+  virtual bool prefers_subsampling(const Primitive& /*convolution*/) const { return false; }
   /// Whether a contraction or a pool takes this epilogue, and these prologues.
   virtual bool accepts_epilogue(const Primitive& /*with epilogue*/) const { return false; }
   /// Whether an epilogue may store an element where it has read one.

@@ -271,6 +271,31 @@ TEST(Questions, TakeStridesOffLargeWindowsAlone) {
   EXPECT_FALSE(prefers(DType::float32, ops::Op::convolution_weight, 11));
 }
 
+TEST(Questions, LeaveSmallConvolutionsOfPixelsToProducts) {
+  const AskedConvolutions convolutions;
+  const auto strided = [](DType dtype, ops::Op op, std::int64_t size) { return convolution(dtype, op, 1, size, 64); };
+  const auto dense = [](DType dtype, ops::Op op, std::int64_t size) {
+    Primitive primitive = convolution(dtype, op, 1, size, 64);
+    primitive.attributes = ops::Window{};
+    primitive.inputs[0] = operand(dtype, {8, 64, size, size});
+    return primitive;
+  };
+  const auto asked = [&](const Primitive& primitive) {
+    return convolutions.required_strides(primitive, 0).has_value();
+  };
+  EXPECT_FALSE(asked(dense(DType::bfloat16, ops::Op::convolution, 32)));
+  EXPECT_TRUE(asked(dense(DType::bfloat16, ops::Op::convolution, 256)));
+  EXPECT_TRUE(asked(dense(DType::bfloat16, ops::Op::convolution_weight, 32)));
+  EXPECT_TRUE(asked(convolution(DType::bfloat16, ops::Op::convolution, 3, 16, 64)));
+  // Products take biases, too.
+  EXPECT_TRUE(convolutions.adds_biases(dense(DType::bfloat16, ops::Op::convolution, 32)));
+  EXPECT_FALSE(convolutions.adds_biases(dense(DType::float32, ops::Op::convolution, 32)));
+  // Of those that stride, their pixels are copied.
+  EXPECT_TRUE(convolutions.prefers_subsampling(strided(DType::bfloat16, ops::Op::convolution, 32)));
+  EXPECT_FALSE(convolutions.prefers_subsampling(strided(DType::bfloat16, ops::Op::convolution, 256)));
+  EXPECT_FALSE(convolutions.prefers_subsampling(strided(DType::float32, ops::Op::convolution, 32)));
+}
+
 TEST(Questions, PutChannelsIntoVectorsWhereTensorCoresTakeFloat32) {
   const auto wants = [](DType dtype, ops::Op op, std::int64_t size, bool has_warpgroups = true,
                         std::int64_t kernel = 7) {

@@ -111,17 +111,6 @@ TEST(KernelSamples, small_product) {
   }
   window.stride = {2, 2};
   add_convolutions(cases, DType::float32, {3, 3, 13, 9, 6, 2, 3, window}, Layout::channels_last);
-  // A row and a column less than whole blocks have, with a mask that ends there and without.
-  add_attentions(cases, DType::float16, {{}, 31, 63, 8, 8, false, Shape{31, 63}});
-  add_attentions(cases, DType::float16, {{1}, 31, 63, 8, 24});
-  add_attentions(cases, DType::float16, {{2}, 4, 3, 8, 8, false, Shape{2, 4, 3}});  // rows that see nothing
-  // Scores that grow by more than powers may, from one block to the next, and scores of which none is near zero.
-  for (const auto& [low, high, columns] : {std::tuple{-60.0, 60.0, 130}, {-400.0, -300.0, 5}}) {
-    const std::size_t first = cases.size();
-    add_attentions(cases, DType::float16, {{}, 4, columns, 8, 8, false, Shape{4, columns}, true});
-    cases.resize(first + 3);  // gradients have a logsumexp of their own
-    for (std::size_t i = first; i < cases.size(); ++i) cases[i].inputs.back().fill = {low, high};
-  }
   const std::size_t count = cases.size();
   for (std::size_t i = 0; i < count; ++i) {
     put_on_tensor_cores(cases[i]);
@@ -166,6 +155,24 @@ TEST(KernelSamples, attention_fragments) {
   add_attentions(cases, DType::float16, {{1, 2}, 37, 76, 20, 40, false, Shape{1, 2, 1, 76}, false, 0.3});
   add_attentions(cases, DType::float16, {{2}, 70, 67, 16, 7, true, {}, false, 0.3});
   add_attentions(cases, DType::float16, {{}, 9, 70, 8, 16, true, Shape{9, 70}, true, 0.4, false});
+  // A row and a column less than whole blocks have, with a mask that ends there; without, a key of zeros would be by
+  // far the nearest.
+  add_attentions(cases, DType::float16, {{}, 31, 63, 8, 8, false, Shape{31, 63}});
+  const auto add_forward = [&](const AttentionShape& shape, std::size_t input, Fill fill) {
+    const std::size_t first = cases.size();
+    add_attentions(cases, DType::float16, shape);
+    cases.resize(first + 3);  // gradients have a logsumexp of their own
+    for (std::size_t i = first; i < cases.size(); ++i) {
+      cases[i].inputs[input == 1 ? 1 : cases[i].inputs.size() - 1].fill = fill;
+      if (input == 1) cases[i].inputs[0].fill = {3, 4};
+    }
+  };
+  constexpr std::size_t mask = 3;
+  add_forward({{1}, 31, 63, 8, 24}, 1, {-4, -3});
+  add_forward({{}, 4, 3, 8, 8, false, Shape{4, 3}}, mask, {0, 0});  // rows that see nothing
+  // Scores that grow by more than powers may, from one block to the next, and scores of which none is near zero.
+  add_forward({{}, 4, 130, 8, 8, false, Shape{4, 130}, true}, mask, {-60, 60});
+  add_forward({{}, 4, 5, 8, 8, false, Shape{4, 5}, true}, mask, {-400, -300});
   const std::size_t count = cases.size();
   for (std::size_t i = 0; i < count; ++i) {
     put_on_tensor_cores(cases[i]);

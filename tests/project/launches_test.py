@@ -24,7 +24,8 @@ LIMITS = {
 CUDA_LIMITS = {
     "lenet5": (19, 2_840_000),
     "mlp": (11, 11_000_000),
-    "resnet50": (544, 3_549_000_000),
+    # Three are copies of the pixels that convolutions see which stride: as products these take less than by cuDNN.
+    "resnet50": (547, 3_549_000_000),
     "vit_b_16": (448, 6_358_000_000),
     # The parts of the first convolution's gradient are added up in a second launch.
     "efficientnet_b0": (635, 1_942_000_000),

@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 # Without fuse, schedule or lower there are no steps at all; their absence is noticed by every test.
-PASSES = ["decompose", "patches", "space_to_depth", "pieces", "simplify", "share", "fold", "join",
-          "prune", "layout", "reorder", "fuse", "recompute", "pair", "epilogues", "place",
+PASSES = ["decompose", "patches", "space_to_depth", "subsample", "pieces", "simplify", "share", "fold",
+          "join", "prune", "layout", "reorder", "fuse", "recompute", "pair", "epilogues", "place",
           "prologues", "schedule", "lower", "rematerialise", "stages", "bundle"]
 
 

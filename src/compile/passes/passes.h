@@ -7,6 +7,7 @@ namespace russet::compile::passes {
 void decompose(Program& program, const Target& target);
 void patches(Program& program, const Target& target);
 void space_to_depth(Program& program, const Target& target);
+void subsample(Program& program, const Target& target);
 void pieces(Program& program, const Target& target);
 void simplify(Program& program, const Target& target);
 void share(Program& program, const Target& target);

@@ -207,6 +207,11 @@ class Target final : public compile::Target {
            has_products(product.inputs[0].access.dtype, operations);
   }
 
+  bool prefers_subsampling(const Primitive& convolution) const override {
+    return std::ranges::any_of(driver_.vendor_libraries(),
+                               [&](const auto& library) { return library->prefers_subsampling(convolution); });
+  }
+
   bool prefers_space_to_depth(const Primitive& convolution) const override {
     return wants_channels_in_vectors(convolution, context().properties) ||
            std::ranges::any_of(driver_.vendor_libraries(),

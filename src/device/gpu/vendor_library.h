@@ -22,6 +22,8 @@ class VendorLibrary {
   virtual bool adds_biases(const compile::Primitive& /*convolution*/) const { return false; }
   /// See compile::Target.
   virtual bool prefers_space_to_depth(const compile::Primitive& /*convolution*/) const { return false; }
+  /// See compile::Target.
+  virtual bool prefers_subsampling(const compile::Primitive& /*convolution*/) const { return false; }
   /// See compile::Target; nothing if the library would not take the contraction, or takes it as it is.
   virtual std::optional<Strides> required_strides(const compile::Primitive& /*contraction*/, int /*operand*/) const {
     return std::nullopt;

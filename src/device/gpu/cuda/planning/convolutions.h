@@ -20,6 +20,7 @@ class Convolutions : public gpu::VendorLibrary {
   gpu::Verdict judge(const compile::Primitive& primitive, const gpu::GpuContext& context) const final;
   bool adds_biases(const compile::Primitive& convolution) const final;
   bool prefers_space_to_depth(const compile::Primitive& convolution) const final;
+  bool prefers_subsampling(const compile::Primitive& convolution) const final;
   std::optional<Strides> required_strides(const compile::Primitive& contraction, int operand) const final;
 
  private:

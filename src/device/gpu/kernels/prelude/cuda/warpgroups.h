@@ -214,7 +214,7 @@ struct SplitSlices {
   /// A lane's elements of 16 rows, eight of the depth, as of mma.m16n8k8.
   void load_left(uint (&x)[4], const float* stage, uint first_row, uint first_step, uint lane_id) const {
     if constexpr (Left::along) {
-      load_matrices(x, stage + Left::place(first_row + lane_id % 16, first_step + lane_id / 16 * 4));
+      load_matrices(x, element_address(stage, Left::place(first_row + lane_id % 16, first_step + lane_id / 16 * 4)));
     } else {
       UNROLL for (uint i = 0; i < 4; ++i) {
         x[i] = __float_as_uint(
