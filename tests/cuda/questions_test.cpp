@@ -5,9 +5,11 @@
 
 #include <array>
 
+#include "compile/layouts.h"
 #include "device/gpu/cuda/pipeline.h"
 #include "device/gpu/cuda/planning/convolutions.h"
 #include "device/gpu/templates/templates.h"
+#include "runtime/engine.h"
 
 namespace russet::cuda {
 namespace {
@@ -171,10 +173,9 @@ Primitive convolution(DType dtype, ops::Op op, std::int64_t kernel, std::int64_t
 }
 
 /// A convolution and what may come after it, as the compiler writes it: relu(result + bias + residual).
-Primitive convolution_with_all() {
+Primitive convolution_with_all(Primitive primitive = convolution(DType::bfloat16, ops::Op::convolution, 3, 16)) {
   using compile::Instruction;
   const DType dtype = DType::bfloat16;
-  Primitive primitive = convolution(dtype, ops::Op::convolution, 3, 16);
   compile::Group& group = primitive.epilogue;
   group.space = primitive.output.sizes;
   const auto access = [&](std::int32_t slot, const Strides& strides) {
@@ -294,6 +295,20 @@ TEST(Questions, LeaveSmallConvolutionsOfPixelsToProducts) {
   EXPECT_TRUE(convolutions.prefers_subsampling(strided(DType::bfloat16, ops::Op::convolution, 32)));
   EXPECT_FALSE(convolutions.prefers_subsampling(strided(DType::bfloat16, ops::Op::convolution, 256)));
   EXPECT_FALSE(convolutions.prefers_subsampling(strided(DType::float32, ops::Op::convolution, 32)));
+}
+
+TEST(Questions, LeaveResidualsOfConvolutionsOfPixelsToProducts) {
+  const auto& target = runtime::require_planner(Device(DeviceType::cuda), "h200").target();
+  Primitive bare = convolution(DType::bfloat16, ops::Op::convolution, 1, 128, 64);
+  bare.attributes = ops::Window{};
+  bare.inputs[0] = operand(DType::bfloat16, {8, 64, 128, 128});
+  for (Operand* one : {&bare.inputs[0], &bare.inputs[1], &bare.output}) {
+    one->access.strides = compile::channels_last(one->sizes);
+  }
+  const Primitive whole = convolution_with_all(bare);
+  EXPECT_EQ(target.compile(bare)->name(), "cudnn");
+  EXPECT_EQ(target.compile(whole)->name(), "cublaslt");
+  EXPECT_TRUE(target.accepts_epilogue(whole));
 }
 
 TEST(Questions, PutChannelsIntoVectorsWhereTensorCoresTakeFloat32) {

@@ -38,9 +38,22 @@ class Products final : public gpu::VendorLibrary {
   }
 };
 
+/// Takes products that have epilogues, and nothing else.
+class Epilogues final : public gpu::VendorLibrary {
+ public:
+  const char* name() const override { return "epilogues"; }
+  std::string version() const override { return "1.0.0"; }
+  gpu::Verdict judge(const Primitive& primitive, const gpu::GpuContext& context) const override {
+    if (primitive.epilogue.code.empty()) return gpu::decline("no epilogue");
+    return gpu::accept(
+        [&context] { return gpu::make_library_kernel(context, "epilogues", std::make_shared<NoPipeline>(), {}, 0); });
+  }
+};
+
 class MachineWithLibrary final : public MachineDriver {
  public:
   MachineWithLibrary() { libraries_.push_back(std::make_unique<Products>()); }
+  void add(std::unique_ptr<const gpu::VendorLibrary> library) { libraries_.push_back(std::move(library)); }
   std::span<const std::unique_ptr<const gpu::VendorLibrary>> vendor_libraries() const override { return libraries_; }
 
  private:
@@ -80,6 +93,15 @@ TEST(VendorLibrary, IsNotGivenUpForAnEpilogue) {
   EXPECT_TRUE(plain.target().accepts_epilogue(with_epilogue(product(DType::float32))));
   EXPECT_FALSE(driver.target().accepts_epilogue(with_epilogue(product(DType::float32))));
   EXPECT_TRUE(driver.target().accepts_epilogue(with_epilogue(product(DType::float16))));
+}
+
+TEST(VendorLibrary, GivesWayToAnotherThatTakesTheEpilogue) {
+  MachineWithLibrary driver;
+  driver.add(std::make_unique<Epilogues>());
+  EXPECT_EQ(driver.target().compile(product(DType::float32))->name(), "products");
+  EXPECT_TRUE(driver.target().accepts_epilogue(with_epilogue(product(DType::float32))));
+  EXPECT_EQ(driver.target().compile(with_epilogue(product(DType::float32)))->name(), "epilogues");
+  EXPECT_FALSE(driver.target().accepts_epilogue(with_epilogue(product(DType::float16))));  // bare it is our own
 }
 
 TEST(VendorLibrary, RunsAloneAndWhole) {

@@ -222,10 +222,13 @@ class Target final : public compile::Target {
 
   int max_accesses() const override { return max_buffers - 8; }
 
-  /// What runs the bare contraction best must take the rest too: a library's is not given up for one.
+  /// What runs the bare contraction best must take the rest too, or another library: a library's is not given up for
+  /// one.
   bool accepts_epilogue(const Primitive& contraction) const override {
     const Verdict whole = judge(contraction, false);
-    return whole.accepted() && whole.by == judge(bare(contraction), false).by;
+    if (!whole.accepted()) return false;
+    const Verdict plain = judge(bare(contraction), false);
+    return whole.by == plain.by || (is_library(whole.by) && is_library(plain.by));
   }
 
   bool epilogues_update_in_place() const override { return true; }
@@ -294,6 +297,11 @@ class Target final : public compile::Target {
   std::uint64_t key() const override { return std::hash<std::string>()(context().properties.family); }
 
  private:
+  bool is_library(std::string_view implementation) const {
+    return std::ranges::any_of(driver_.vendor_libraries(),
+                               [&](const auto& library) { return library->name() == implementation; });
+  }
+
   /// The driver's properties are read at the first use, since the driver is still being constructed when its target is
   /// made. Several threads may be first.
   const GpuContext& context() const {
