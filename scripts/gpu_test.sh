@@ -20,6 +20,7 @@ shift
 parts=("$@")
 [ $# -eq 0 ] && parts=(tests repeat simclr sanitizer memory faults start bench)
 out=${OUT:-$(mktemp -d)}
+mkdir -p "$out"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 tar -C "$folder" -xf "$bundle"
