@@ -64,7 +64,8 @@ struct Sizes {
     batch.pop_back();
   }
   std::int64_t batches() const { return numel(batch); }
-  /// Axes that a kernel tells apart.
+  /// Axes that a kernel for tensor cores tells apart. Others tell as many apart as there may be: their text is the same
+  /// for all.
   int batch_rank() const { return std::max(batch.rank(), 1); }
 };
 
@@ -79,8 +80,8 @@ struct Blocks {
       width = widest_head;
     }
   }
-  std::string text(int batch_rank) const {
-    return fmt::format("AttentionBlocks<{}, {}, {}, {}>", rows, inner, width, batch_rank);
+  std::string text() const {
+    return fmt::format("AttentionBlocks<{}, {}, {}, {}>", rows, inner, width, max_batch_axes);
   }
 };
 
@@ -111,7 +112,7 @@ class Writer {
   KernelPtr blocks() const {
     const Blocks blocks(sizes_);
     const std::int64_t tiles = divide_up(rows_that_stay(), blocks.rows);
-    const std::string type = blocks.text(sizes_.batch_rank());
+    const std::string type = blocks.text();
     std::string body = fmt::format("  typedef {} Blocks;\n", type);
     body += own_thread;
     body += fmt::format("  {}(at, rules, values, memory, group_id.x, self);\n", function_of(""));
@@ -152,7 +153,7 @@ class Writer {
     std::vector<Call> calls;
     const auto add = [&](const char* function, const char* what, std::int64_t rows, std::int64_t columns) {
       const std::string body = fmt::format("  {}<{}, {}>(at, rules, values, ulong(group_id.x) * 256u + thread_id);\n",
-                                           function, sizes_.batch_rank(), what);
+                                           function, max_batch_axes, what);
       calls.push_back(call("_elements", 256, {}, body, 0, groups_for(sizes_.batches() * rows * columns)));
     };
     if (is_forward()) {
