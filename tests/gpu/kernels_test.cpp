@@ -424,6 +424,21 @@ TEST(Kernels, AttentionOfWideHeadsTakesAnElementAThread) {
   }
 }
 
+// The largest product is not the largest score then, by which kernels for tensor cores know their rows.
+TEST(Kernels, AttentionOfANegativeScaleIsNoneOfTensorCores) {
+  std::vector<Case> cases;
+  add_attentions(cases, DType::float16, {{2}, 9, 20, 8, 8});
+  for (Case& one : cases) {
+    std::get<ops::Attention>(one.attributes).scale = -30;
+    put_on_tensor_cores(one);
+  }
+  cases.resize(3);  // gradients have a logsumexp of their own
+  for (const Outcome& outcome : run(cases)) {
+    EXPECT_EQ(outcome.kernel.find("blocks"), 0U) << outcome.name;
+    EXPECT_EQ(outcome.complaint, "") << outcome.name;
+  }
+}
+
 TEST(Kernels, ANanStaysInItsRowOfAnAttention) {
   // A row's own trouble stays its own: NaN in one query leaves the other rows of its block as they are.
   std::vector<Case> cases;
