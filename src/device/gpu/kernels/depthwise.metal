@@ -149,8 +149,8 @@ void add_taps(thread float2* sums, thread const float2* pixels, threadgroup cons
 /// The result, or the gradient for the input. A threadgroup of THREADS has the weights of its channels in `memory`:
 /// [taps][PAIRS + 1], so that neighbouring taps lie in different banks. STRIDE: of the pixels that are read. A thread
 /// has LINES neighbouring lines of an image, of which all that read a line of the input do so together: more than one
-/// where neighbours read neighbours (Y has no stride and no dilation). The next line's pixels are asked for before those
-/// of one are multiplied.
+/// where neighbours read neighbours (Y has no stride and no dilation), and values.chunk pixels of each. The next line's
+/// pixels are asked for before those of one are multiplied.
 template <class Y, class X, class Offset, int STRIDE, uint PAIRS, uint THREADS, int LINES, class Source, class Weight,
           class Visitor>
 void depthwise_lines(thread Source& source, thread Weight& weight, thread const Visitor& visitor,
@@ -158,8 +158,17 @@ void depthwise_lines(thread Source& source, thread Weight& weight, thread const 
   enum : uint { taps = uint(Y::taps) * uint(X::taps), pitch = PAIRS + 1 };
   enum : int { steps = Y::taps + LINES - 1 };
   threadgroup float* const floats = (threadgroup float*)memory;
+  const uint length = values.left_line.sizes[1].number;
+  uint lines = group;
+  uint first = 0u;
+  if (values.chunk < length) {
+    const uint parts = (length + values.chunk - 1u) / values.chunk;
+    lines = group / parts;
+    first = (group - lines * parts) * values.chunk;
+  }
+  const uint end = min(first + values.chunk, length);
   DepthwisePlace place;
-  find_channels<PAIRS>(place, values, group, thread_id);
+  find_channels<PAIRS>(place, values, lines, thread_id);
   weight.start(values.right_start);
   const uint first_channel = place.channel - place.lane;
   for (uint i = thread_id; i < taps * 2u * PAIRS; i += THREADS) {
@@ -176,12 +185,11 @@ void depthwise_lines(thread Source& source, thread Weight& weight, thread const 
   const uint of_image = (height + uint(LINES - 1)) / uint(LINES);
   const uint image = several / of_image;
   const int y = int(several - image * of_image) * LINES;
-  const int length = int(values.left_line.sizes[1].number);
   const uint line = image * height + uint(y);
-  if (place.channel >= values.batches || line * uint(length) >= values.rows) return;
+  if (place.channel >= values.batches || line * length >= values.rows) return;
   source.start(values.left_start + long(place.channel) * values.left_batch[0]);
   const Offset plane = Offset(image) * Offset(values.left_line.strides[0]);
-  for (int x = 0; x < length; x += X::strip) {
+  for (int x = int(first); x < int(end); x += X::strip) {
     float2 sums[LINES * X::strip];
     UNROLL for (int j = 0; j < LINES * X::strip; ++j) sums[j] = make_float2(0.0f, 0.0f);
     typename Source::Pair ahead[X::count];
@@ -206,10 +214,10 @@ void depthwise_lines(thread Source& source, thread Weight& weight, thread const 
         add_taps<X, pitch>(sums + i * X::strip, pixels, memory + uint(ky * X::taps) * pitch + place.lane / 2u);
       }
     }
-    const int live = X::even != 0 ? int(X::strip) : min(int(X::strip), length - x);
+    const int live = X::even != 0 ? int(X::strip) : min(int(X::strip), int(length) - x);
     UNROLL for (int i = 0; i < LINES; ++i) {
       if (y + i >= int(height)) continue;
-      visitor.visit_strip(place.channel, (line + uint(i)) * uint(length) + uint(x), live, sums + i * X::strip);
+      visitor.visit_strip(place.channel, (line + uint(i)) * length + uint(x), live, sums + i * X::strip);
     }
   }
 }

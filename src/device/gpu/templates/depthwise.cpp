@@ -16,6 +16,8 @@ using ops::Op;
 using ops::Window;
 
 constexpr std::int64_t line_threads = 256;
+/// Threadgroups of lines that a core holds at once: their registers are limited to that.
+constexpr std::int64_t resident_lines = 2;
 
 /// Pairs of channels that a threadgroup takes side by side: 32, or 16 where the last 32 would be mostly idle.
 std::int64_t pairs_of(std::int64_t channels) {
@@ -49,9 +51,11 @@ class Writer {
     const std::int64_t height = c_.left_line.sizes[0];
     const std::int64_t images = c_.rows / std::max<std::int64_t>(c_.left_line.sizes[1] * height, 1);
     const std::int64_t lines = lines_of_a_thread();
-    division.row_tiles = divide_up(images * divide_up(height, lines), line_threads / pairs_);
-    division.column_tiles = divide_up(c_.batches(), 2 * pairs_);
     const bool transposed = shared_.primitive().op == Op::convolution_input;
+    const std::int64_t groups = divide_up(images * divide_up(height, lines), line_threads / pairs_);
+    division.column_tiles = divide_up(c_.batches(), 2 * pairs_);
+    division.chunk = pixels_of_a_thread(groups * division.column_tiles, strip(transposed));
+    division.row_tiles = groups * divide_up(length(1), division.chunk);
     const auto count = static_cast<int>(strip(transposed));
     const std::optional<VisitorText> strips = shared_.strip_visitor(count);
     const VisitorText visitor = strips ? *strips : shared_.result_visitor(shared_.source_bindings(), true);
@@ -66,7 +70,7 @@ class Writer {
         line_threads, lines, strips ? "visitor" : "strips", shared_.product_of(visitor));
     std::vector<Call> calls;
     calls.push_back(call(std::move(body), static_cast<std::uint32_t>(line_threads),
-                         kernel_[0] * kernel_[1] * (pairs_ + 1), visitor, division, 2));
+                         kernel_[0] * kernel_[1] * (pairs_ + 1), visitor, division, resident_lines));
     return std::make_unique<GpuKernel>(shared_.context(), "depthwise", std::move(calls));
   }
 
@@ -80,11 +84,36 @@ class Writer {
     return is_half() && length(0) > short_images ? 3 : 2;
   }
 
+  /// Lines are cut into whole strips where `groups` threadgroups are few, and would leave cores idle in the last round.
+  std::int64_t pixels_of_a_thread(std::int64_t groups, std::int64_t strip) const {
+    constexpr std::int64_t few = 3;  // rounds
+    constexpr double start = 0.08;   // of a whole line's time
+    const std::int64_t strips = divide_up(length(1), strip);
+    const auto rounds = [&](std::int64_t chunk) {
+      return divide_up(groups * divide_up(strips, chunk), resident_lines * shared_.context().properties.chip.cores);
+    };
+    const auto time = [&](std::int64_t chunk) {
+      return static_cast<double>(rounds(chunk)) * (static_cast<double>(chunk) / static_cast<double>(strips) + start);
+    };
+    std::int64_t best = strips;
+    for (std::int64_t parts = 2; parts <= strips && rounds(strips) <= few; ++parts) {
+      const std::int64_t chunk = divide_up(strips, parts);
+      if (time(chunk) < time(best)) best = chunk;
+    }
+    return best * strip;
+  }
+
   KernelPtr weight_gradient() const {
     const std::int64_t row = pairs_ * kernel_[0];
     const std::int64_t slices = slices_of(row);
     const auto threads = static_cast<std::uint32_t>(row * slices);
-    const Division division = divide_lines(slices);
+    const std::uint32_t resident = !is_half() ? 1 : threads <= 160 ? 5 : threads <= 192 ? 4 : 3;
+    const std::int64_t column_tiles = divide_up(c_.batches(), 2 * pairs_);
+    // As many as the cores of an H100 or H200 hold at once, whatever the GPU: sums depend on shapes alone. Larger ones,
+    // as of windows of 7 x 7, were faster in several rounds.
+    const std::int64_t at_once = 132 * (threads <= 160 ? 5 : 4);
+    const std::int64_t parts = threads <= 192 ? at_once / column_tiles : divide_up(1024, column_tiles);
+    const Division division = divide_lines(slices, column_tiles, std::max<std::int64_t>(parts, 1));
     std::vector<Call> calls = shared_.calls(division, false, [&](const VisitorText& visitor) {
       const std::string body = fmt::format(
           "  depthwise_weight<{}, {}, {}, {}, {}, {}u, {}u>(left_source, right_source, visitor, {}, memory, "
@@ -92,20 +121,17 @@ class Writer {
           axis(0, false), axis(1, false), shared_.offset_type(), pixel_stride(shared_.left()),
           pixel_stride(shared_.right()), pairs_, slices, shared_.product_of(visitor));
       return call(body, threads, std::max<std::int64_t>(slices - 1, 1) * kernel_[0] * kernel_[1] * pairs_, visitor,
-                  division, is_half() ? 3 : 1);
+                  division, resident);
     });
     return std::make_unique<GpuKernel>(shared_.context(), fmt::format("depthwise, lines in {} parts", division.splits),
                                        std::move(calls), shared_.partial_bytes(division));
   }
 
-  /// Parts of the lines, so that about `wanted` threadgroups exist; at most `most`, which one thread has to add up.
-  Division divide_lines(std::int64_t slices) const {
-    constexpr std::int64_t wanted = 1024;
-    constexpr std::int64_t most = 128;
+  /// At most `parts` of the lines.
+  Division divide_lines(std::int64_t slices, std::int64_t column_tiles, std::int64_t parts) const {
     Division division;
-    division.column_tiles = divide_up(c_.batches(), 2 * pairs_);
+    division.column_tiles = column_tiles;
     const std::int64_t count = c_.depth / c_.right_step.sizes[1];
-    const std::int64_t parts = std::clamp<std::int64_t>(divide_up(wanted, division.column_tiles), 1, most);
     division.chunk = std::max(divide_up(count, parts), 2 * slices);
     division.splits = std::max<std::int64_t>(divide_up(count, division.chunk), 1);
     division.row_tiles = division.splits;
