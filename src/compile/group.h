@@ -1,6 +1,6 @@
 #pragma once
 // Group: the unit of generated code. A loop nest over one index space with elementwise expressions, loads and stores
-// through affine views, and reductions along the inner axes (row group) or the outer ones (column group).
+// through affine views, and reductions along the inner axes (row group), the outer ones (column group), or both.
 #include <russet/dtype.h>
 #include <russet/shape.h>
 #include <array>
@@ -27,6 +27,8 @@ struct Access {
 enum class Extent : std::uint8_t {
   full,     // the whole space
   reduced,  // constant along the reduced axes: what reductions give, and what is computed from it
+  column,   // row groups: constant along the kept axes: what reductions over these give, and what is computed from it;
+            // nothing full or reduced is
 };
 
 /// One instruction; its result is known by its position in Group::code. Results are rounded to `dtype` (bfloat16 and
@@ -40,7 +42,8 @@ struct Instruction {
     constant,  // `number`
     compute,   // op (elementwise) on inputs; `cast` included; comparison inputs keep their own type
     random,    // op (uniform, normal, random_bits) at position inputs[0] (int64); argument = offset; seed
-    reduce,    // op (sum, prod, amax, amin, argmax, argmin, squared_deviations) over the reduced axes; full to reduced.
+    reduce,    // op (sum, prod, amax, amin, argmax, argmin, squared_deviations) over the reduced axes, full to reduced;
+               // or over the kept ones, full to column (sum alone).
                // argmax and argmin give the row-major position among the reduced axes. float16, bfloat16 and float32
                // accumulate in float32 or better.
   };

@@ -66,10 +66,11 @@ std::string to_string(const Group& group) {
       fmt::format("{} {} split {}\n", kinds[static_cast<int>(group.kind)], russet::to_string(group.space), group.split);
   for (std::size_t i = 0; i < group.code.size(); ++i) {
     const Instruction& in = group.code[i];
+    constexpr const char* extents[] = {"full", "reduced", "column"};
     constexpr const char* names[] = {"load", "store", "index", "scalar", "constant", "compute", "random", "reduce"};
     text += fmt::format("  v{} = {}{} {} {}", i, names[static_cast<int>(in.kind)],
                         in.op == ops::Op::leaf ? "" : fmt::format(" {}", ops::row(in.op).name), name_of(in.dtype),
-                        in.extent == Extent::full ? "full" : "reduced");
+                        extents[static_cast<int>(in.extent)]);
     for (const std::int16_t input : in.inputs) {
       if (input >= 0) text += fmt::format(" v{}", input);
     }

@@ -148,6 +148,8 @@ class Target {
   /// The stages that a group or primitive is divided into if they are to be steps of their own; nullopt if it is one
   /// launch, or if the device keeps it whole.
   virtual std::optional<Stages> stages(const Step& /*step*/) const { return std::nullopt; }
+  /// Whether a row group is to add up columns, too, rather than a group of its own.
+  virtual bool adds_up_columns(const Group& /*with column sums*/) const { return false; }
   /// The longest row that a row group may hold while full instructions follow its reductions.
   virtual std::int64_t longest_row() const { return 16384; }
   /// Whether an integer divided by 0 is a number on this device, rather than a failure. What fails is a step by itself.

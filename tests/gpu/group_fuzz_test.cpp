@@ -1,5 +1,6 @@
 // Emitted kernels against a naive evaluator: random groups of all kinds, types and layouts, bit for bit.
 #include "../unit/group_fuzzer.h"
+#include "../unit/united_groups.h"
 #include "run_group.h"
 
 namespace russet::test {
@@ -31,6 +32,20 @@ TEST_P(EmittedGroups, EqualTheReference) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, EmittedGroups, testing::Range(0U, 6U));
+
+/// Rows of a simdgroup, of several, and of some that are not filled.
+TEST(EmittedGroups, OfRowsAndColumnSumsEqualTheReference) {
+  MachineDriver driver;
+  for (unsigned seed = 0; seed < 12; ++seed) {
+    constexpr std::int64_t columns[] = {128, 256, 300, 1028};
+    Builder b = PairMaker(seed).make(7, 6, columns[seed % 4]).united();
+    Memory wanted = b.memory;
+    run_reference(b.group, wanted, {});
+    run_on(driver, *driver.target().compile(b.group), b.memory, {});
+    expect_equal(b, b.memory, wanted, seed);
+    if (HasFailure()) return;
+  }
+}
 
 }  // namespace
 }  // namespace russet::test

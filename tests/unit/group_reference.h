@@ -176,11 +176,12 @@ class GroupReference {
     values_.resize(group_.code.size());
     for (std::size_t i = 0; i < group_.code.size(); ++i) {
       const compile::Instruction& instruction = group_.code[i];
-      const bool reduced = instruction.extent == compile::Extent::reduced;
+      extent_ = instruction.extent;
       if (instruction.kind == compile::Instruction::Kind::reduce) {
         values_[i] = reduce(instruction);
         continue;
       }
+      const bool reduced = extent_ != compile::Extent::full;
       const std::int64_t count = reduced ? kept_points() : points;
       values_[i].resize(static_cast<std::size_t>(count));
       for (std::int64_t point = 0; point < count; ++point) {
@@ -192,10 +193,13 @@ class GroupReference {
  private:
   using Kind = compile::Instruction::Kind;
 
-  bool is_reduced(int axis) const {
+  /// Whether values of the extent, which is not full, have one for all places along the axis.
+  bool is_reduced(int axis, compile::Extent extent) const {
     if (group_.kind == compile::Group::Kind::elementwise) return false;
-    return (axis >= group_.split) == (group_.kind == compile::Group::Kind::row);
+    const bool along_rows = group_.kind == compile::Group::Kind::row && extent != compile::Extent::column;
+    return (axis >= group_.split) == along_rows;
   }
+  bool is_reduced(int axis) const { return is_reduced(axis, extent_); }
   std::int64_t kept_points() const {
     std::int64_t count = 1;
     for (int axis = 0; axis < group_.space.rank(); ++axis) count *= is_reduced(axis) ? 1 : group_.space[axis];
@@ -212,10 +216,10 @@ class GroupReference {
     return index;
   }
   /// Position of an index among the kept axes (or the reduced ones).
-  std::int64_t position(const Dims& index, bool among_reduced) const {
+  std::int64_t position(const Dims& index, bool among_reduced, compile::Extent extent) const {
     std::int64_t result = 0;
     for (int axis = 0; axis < group_.space.rank(); ++axis) {
-      if (is_reduced(axis) == among_reduced) result = result * group_.space[axis] + index[axis];
+      if (is_reduced(axis, extent) == among_reduced) result = result * group_.space[axis] + index[axis];
     }
     return result;
   }
@@ -232,8 +236,8 @@ class GroupReference {
     const compile::Instruction& source = group_.code[static_cast<std::size_t>(id)];
     if (source.kind == Kind::scalar || source.kind == Kind::constant) return evaluate(source, 0, true);
     const auto& values = values_[static_cast<std::size_t>(id)];
-    const bool input_reduced = source.extent == compile::Extent::reduced;
-    return values[static_cast<std::size_t>(input_reduced && !reduced ? position(index, false) : point)];
+    if (reduced || source.extent == compile::Extent::full) return values[static_cast<std::size_t>(point)];
+    return values[static_cast<std::size_t>(position(index, false, source.extent))];
   }
 
   Number evaluate(const compile::Instruction& instruction, std::int64_t point, bool reduced) const {
@@ -316,8 +320,8 @@ class GroupReference {
     for (std::int64_t point = 0; point < numel(group_.space); ++point) {
       const Dims index = index_of(point, false);
       const Number x = input(instruction.inputs[0], index, point, false);
-      Running& r = running[static_cast<std::size_t>(position(index, false))];
-      const std::int64_t where = position(index, true);
+      Running& r = running[static_cast<std::size_t>(position(index, false, extent_))];
+      const std::int64_t where = position(index, true, extent_);
       if (op == Op::sum) {
         r.real += x.real;
         r.integer =
@@ -354,6 +358,7 @@ class GroupReference {
   std::byte* const* slots_;
   const std::uint64_t* arguments_;
   std::vector<std::vector<Number>> values_;
+  compile::Extent extent_ = compile::Extent::full;  // of the instruction that is evaluated
 };
 
 }  // namespace russet::test

@@ -218,6 +218,10 @@ class Target final : public compile::Target {
                                [&](const auto& library) { return library->prefers_space_to_depth(convolution); });
   }
 
+  bool adds_up_columns(const Group& group) const override {
+    return why_not_emitted(group).empty() && should_add_up_columns(prepared(group), context());
+  }
+
   bool integers_divide_by_zero() const override { return true; }
 
   int max_accesses() const override { return max_buffers - 8; }

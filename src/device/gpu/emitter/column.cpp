@@ -1,10 +1,12 @@
 // Column groups: neighbouring lanes take neighbouring columns, the simdgroups of a threadgroup every eighth row, and
-// threadgroups chunks of rows. Where the columns leave half of the lanes idle, or more, a simdgroup takes several rows.
+// threadgroups chunks of rows. Where the columns would leave lanes idle, a simdgroup takes several rows, or parts of
+// them.
 // Partial results are combined by halves: first in group memory, then, where there are several chunks, by a second
 // kernel. The tree depends on shapes alone.
 #include <algorithm>
 
 #include "device/gpu/emitter/emit.h"
+#include "device/gpu/emitter/group_parts.h"
 #include "device/gpu/emitter/reductions.h"
 
 namespace russet::gpu {
@@ -19,49 +21,6 @@ constexpr std::uint32_t resident = 4;
 /// Below, a row is too short for vectors to be worth it.
 constexpr std::int64_t least_columns = 16;
 
-/// The part of a group after its reductions, as a group of its own in which the reductions' inputs are placeholders.
-/// Groups that differ only in how those inputs are computed then share a kernel. Before:          After:
-///     v0 = load x; v1 = load y; v2 = v0 * v1                                 v0 = ...
-///     r3 = sum v2; r4 = exp r3; store z, r4                                  r1 = sum v0; r2 = exp r1; store z, r2
-Group results_of(const Group& group) {
-  using Kind = compile::Instruction::Kind;
-  std::vector<bool> wanted(group.code.size(), false);
-  for (std::size_t i = group.code.size(); i-- > 0;) {
-    const compile::Instruction& in = group.code[i];
-    wanted[i] = wanted[i] || (in.kind == Kind::store && in.extent == compile::Extent::reduced);
-    if (!wanted[i] || in.kind == Kind::reduce) continue;
-    for (const std::int16_t input : in.inputs) {
-      if (input >= 0) wanted[static_cast<std::size_t>(input)] = true;
-    }
-  }
-  Group results{group.kind, group.space, group.split, {}, {}};
-  std::vector<std::int16_t> position(group.code.size(), -1);
-  std::vector<std::int16_t> access(group.accesses.size(), -1);
-  const auto add = [&](const compile::Instruction& in) {
-    results.code.push_back(in);
-    return static_cast<std::int16_t>(results.code.size() - 1);
-  };
-  for (std::size_t i = 0; i < group.code.size(); ++i) {
-    if (!wanted[i]) continue;
-    compile::Instruction in = group.code[i];
-    for (std::int16_t& input : in.inputs) {
-      if (input < 0) continue;
-      const auto from = static_cast<std::size_t>(input);
-      input = in.kind == Kind::reduce ? add({.kind = Kind::load, .dtype = group.code[from].dtype}) : position[from];
-    }
-    if (in.access >= 0) {
-      std::int16_t& at = access[static_cast<std::size_t>(in.access)];
-      if (at < 0) {
-        at = static_cast<std::int16_t>(results.accesses.size());
-        results.accesses.push_back(group.accesses[static_cast<std::size_t>(in.access)]);
-      }
-      in.access = at;
-    }
-    position[i] = add(in);
-  }
-  return results;
-}
-
 class ColumnEmitter {
  public:
   ColumnEmitter(const Group& group, const GpuContext& context)
@@ -72,18 +31,13 @@ class ColumnEmitter {
     const int inner = rank > group.split ? rank - 1 : -1;
     walk_ = {inner, vector_width(group, inner), needs_wide_index(group)};
     if (columns_ < least_columns || phases_.elements_read_reduced) walk_.width = 1;
-    strips_ = divide_up(columns_, 32 * walk_.width);
-    constexpr std::int64_t shortest = 64;  // rows
-    constexpr std::int64_t enough = 512;   // threadgroups
-    const std::int64_t most = std::max<std::int64_t>(1, enough / strips_);
-    const std::int64_t wanted = std::clamp<std::int64_t>(divide_up(rows_, shortest), 1, most);
-    chunk_ = std::max<std::int64_t>(divide_up(divide_up(rows_, wanted), simdgroups) * simdgroups, simdgroups);
-    chunks_ = std::max<std::int64_t>(divide_up(rows_, chunk_), 1);
-    if (chunks_ == 1) {  // results follow in the same kernel, a column a thread
+    divide_columns();
+    divide_rows();
+    constexpr std::int64_t busy = 128;                           // threadgroups
+    if (chunks_ == 1 && (walk_.width == 1 || strips_ < busy)) {  // results follow in the same kernel, a column a thread
       walk_.width = 1;
-      strips_ = divide_up(columns_, 32);
-    } else {
-      while (lanes_ > 1 && columns_ * 2 <= lanes_ * walk_.width) lanes_ /= 2;
+      lanes_ = 32;
+      strips_ = divide_up(columns_, lanes_);
     }
   }
 
@@ -104,9 +58,33 @@ class ColumnEmitter {
   }
 
  private:
+  /// How many lanes a row has, and how many threadgroups stand side by side.
+  void divide_columns() {
+    const std::int64_t vectors = divide_up(columns_, walk_.width);
+    while (lanes_ > 1 && vectors * 2 <= lanes_) lanes_ /= 2;
+    strips_ = divide_up(vectors, lanes_);
+    // Where a quarter of the lanes would be idle, rows begin at any lane.
+    constexpr std::int64_t fewest = 17;
+    constexpr std::int64_t most = 64;
+    if (walk_.width > 1 && vectors >= fewest && vectors <= most && vectors * 4 <= strips_ * lanes_ * 3) {
+      lanes_ = vectors;
+      strips_ = 1;
+    }
+  }
+
+  void divide_rows() {
+    constexpr std::int64_t shortest = 64;  // rows
+    constexpr std::int64_t enough = 512;   // threadgroups
+    const std::int64_t most = std::max<std::int64_t>(1, enough / strips_);
+    const std::int64_t wanted = std::clamp<std::int64_t>(divide_up(rows_, shortest), 1, most);
+    chunk_ = std::max<std::int64_t>(divide_up(divide_up(rows_, wanted), simdgroups) * simdgroups, simdgroups);
+    chunks_ = std::max<std::int64_t>(divide_up(rows_, chunk_), 1);
+  }
+
   Call reduce(const std::vector<Reduction>& reductions, Partials& partials) {
     KernelText kernel("column", usual_threads);
-    GroupText text(group_, phases_, walk_, kernel, chunks_ > 1 ? GroupPart::elements : GroupPart::all);
+    const bool ends_here = chunks_ == 1 && walk_.width == 1;
+    GroupText text(group_, phases_, walk_, kernel, ends_here ? GroupPart::all : GroupPart::elements);
     text.leave_rounding_to_stores();
     if (text.items_ahead(phases_.list[0]) > 1) kernel.keep_resident(resident);
     if (chunks_ > 1) partials.bind(kernel, true);
@@ -114,7 +92,7 @@ class ColumnEmitter {
     values.add_uint("columns", static_cast<std::uint64_t>(columns_));
     values.add_uint("rows", static_cast<std::uint64_t>(rows_));
     values.add_uint("chunk", static_cast<std::uint64_t>(chunk_));
-    kernel.line("const uint column = (group_id.x * {0}u + lane_id % {0}u) * {1}u;", lanes_, walk_.width);
+    kernel.line("const uint column = (group_id.x * {0}u + thread_id % {0}u) * {1}u;", lanes_, walk_.width);
     kernel.line("const bool live = column < values.columns;");
     text.load_uniforms();
     define_accumulators(kernel, reductions);
@@ -135,8 +113,10 @@ class ColumnEmitter {
     kernel.line("if (thread_id < {}u && live) {{", lanes_);
     if (chunks_ > 1) {
       store_partials(kernel, partials);
-    } else {
+    } else if (ends_here) {
       finish_column(kernel, text, reductions, phases_);
+    } else {
+      finish_vector(kernel, reductions);
     }
     kernel.line("}");
     return kernel.finish(context_, {static_cast<std::uint32_t>(strips_), static_cast<std::uint32_t>(chunks_), 1});
@@ -243,8 +223,8 @@ class ColumnEmitter {
   }
 
   /// Combines the accumulators of the rows that a threadgroup takes side by side: group memory holds all of them, and
-  /// in each round every row of the first half takes in its partner of the second. The threads of the first row have
-  /// the totals then.
+  /// in each round every row of the first half, which has the middle one, takes in its partner of the second. The
+  /// threads of the first row have the totals then.
   void across_rows(KernelText& kernel, const Reduction& reduction, bool again) const {
     const std::vector<Reduction::Part>& parts = reduction.parts();
     std::vector<std::string> shared;
@@ -274,8 +254,10 @@ class ColumnEmitter {
   void merge_halves(KernelText& kernel, const Reduction& reduction, const std::vector<std::string>& shared) const {
     constexpr std::string_view mine = "_of_row";
     const std::uint32_t columns = lanes_ * static_cast<std::uint32_t>(walk_.width);
-    kernel.line("for (uint half_rows = {}u; half_rows > 0u; half_rows /= 2u) {{", rows_at_once() / 2);
-    kernel.line("for (uint at = thread_id; at < half_rows * {}u; at += {}u) {{", columns, usual_threads);
+    kernel.line(
+        "for (uint rows = {0}u, half_rows = {1}u; half_rows < rows; rows = half_rows, half_rows -= half_rows / 2u) {{",
+        rows_at_once(), (rows_at_once() + 1) / 2);
+    kernel.line("for (uint at = thread_id; at < (rows - half_rows) * {}u; at += {}u) {{", columns, usual_threads);
     std::vector<std::string> others;
     for (std::size_t i = 0; i < shared.size(); ++i) {
       const Reduction::Part& part = reduction.parts()[i];
@@ -314,10 +296,22 @@ class ColumnEmitter {
     for (const int store : phases.reduced_stores) text.store_reduced(store);
   }
 
+  /// Likewise for the columns of a vector, one after the other.
+  void finish_vector(KernelText& kernel, const std::vector<Reduction>& reductions) const {
+    kernel.values().name_apart("result_");
+    GroupText text(group_, phases_, {walk_.inner, 1, walk_.wide}, kernel, GroupPart::results);
+    kernel.line("for (uint k = 0u; k < {}u; ++k) {{", walk_.width);
+    for (const Reduction& reduction : reductions) reduction.define_result(kernel, "[k]");
+    text.define_places(group_.split, group_.space.rank(), "(column + k)", false);
+    for (const Phase& phase : phases_.list) text.run_reduced(phase.reduced);
+    for (const int store : phases_.reduced_stores) text.store_reduced(store);
+    kernel.line("}");
+  }
+
   /// A threadgroup for a few neighbouring columns, whose threads take every 32nd chunk of one: what this launch takes
   /// is the time of a thread that reads one chunk after the other.
   Call finish() {
-    const Group group = results_of(group_);
+    const Group group = column_results_of(group_);
     const Phases phases = make_phases(group, false);
     const std::vector<Reduction> reductions = reductions_of(group, phases.list[0].reductions);
     Partials partials(reductions, static_cast<std::size_t>(columns_ * chunks_));
@@ -412,7 +406,7 @@ class ColumnEmitter {
   std::int64_t rows_ = 1;
   std::int64_t columns_ = 1;
   std::int64_t strips_ = 1;
-  std::int64_t lanes_ = 32;  // of a simdgroup, that a row has
+  std::int64_t lanes_ = 32;  // that a row has
   std::int64_t chunk_ = 1;
   std::int64_t chunks_ = 1;
   Walk walk_;

@@ -15,12 +15,19 @@ struct EmittedCalls {
 /// Why the group cannot be a kernel (a type that GPUs lack, more accesses than a kernel has buffers); empty if it can.
 std::string why_not_emitted(const compile::Group& group);
 
+/// Whether a row group is to add up columns (see compile::Extent::column), which it must have some of, rather than
+/// leave that to a column group.
+bool should_add_up_columns(const compile::Group& group, const GpuContext& context);
+
 /// The launches that run a group. Its axes must be merged already (compile::merge_axes).
 EmittedCalls emit(const compile::Group& group, const GpuContext& context);
 
 // Of each kind of group.
 EmittedCalls emit_elementwise(const compile::Group& group, const GpuContext& context);
 EmittedCalls emit_row(const compile::Group& group, const GpuContext& context);
+/// Of a row group that adds up columns, which should_add_up_columns() said yes of but for the numbers of rows and
+/// columns.
+EmittedCalls emit_rows_and_columns(const compile::Group& group, const GpuContext& context);
 EmittedCalls emit_column(const compile::Group& group, const GpuContext& context);
 
 /// The second launch of a column group whose rows were reduced to `parts` elsewhere, laid out as Partials lays them

@@ -226,17 +226,17 @@ void GroupText::define_indices(int first, int last, std::string_view item) {
         static_cast<std::uint64_t>(std::max<std::int64_t>(group_.space[axis] / (inner ? walk_.width : 1), 1));
     const std::string quotient = fmt::format("q{}", axis);
     const std::string name = fmt::format("size{}", axis);
+    const std::string member =
+        walk_.wide ? kernel_.values().add_ulong(name, size) : kernel_.values().add_uint(name, size);
     if (walk_.wide) {
-      const std::string divisor = kernel_.values().add_ulong(name, size);
-      kernel_.line("const ulong {} = {} / {};", quotient, rest, divisor);
+      kernel_.line("const ulong {} = {} / {};", quotient, rest, member);
     } else {
-      kernel_.values().add_uint(name, size);
       const Divisor divisor(size);
       kernel_.line("const uint {} = divide({}, {}, {});", quotient, rest,
                    kernel_.values().add_uint(fmt::format("multiplier{}", axis), divisor.multiplier),
                    kernel_.values().add_uint(fmt::format("shift{}", axis), divisor.shift));
     }
-    kernel_.line("const {} i{} = ({} - {} * values.{}){};", item_type(), axis, rest, quotient, name, scale);
+    kernel_.line("const {} i{} = ({} - {} * {}){};", item_type(), axis, rest, quotient, member, scale);
     rest = quotient;
   }
 }
@@ -384,7 +384,7 @@ std::string GroupText::load(int position) const {
                                  : rounded(in.dtype, fmt::format("{}({})", register_type(in.dtype), sum));
   }
   const std::string& pointer = pointers_[index_of(in.access)];
-  if (!is_full(in)) return loaded(in.dtype, fmt::format("{}[{}]", pointer, offset_of(in.access, false)));
+  if (!is_full(in)) return loaded(in.dtype, fmt::format("{}[{}]", pointer, offset_of(in.access, rows_are_inside_)));
   const std::string offset = offset_of(in.access, true);
   if (is_vector(in.access)) return fmt::format("x{}[k]", position);
   if (loads_ahead_ && walk_.width == 1) return loaded(in.dtype, fmt::format("l{}[ahead]", position));
@@ -398,7 +398,7 @@ std::string GroupText::compute(int position) const {
     case Kind::load: return load(position);
     case Kind::index: {
       const auto place = index_of(offset_of_access_[index_of(in.access)]);
-      if (!is_full(in)) return fmt::format("b{}", place);
+      if (!is_full(in)) return offset_of(in.access, rows_are_inside_);
       if (walk_.width == 1 || inner_stride(in.access) == 0) return fmt::format("o{}", place);
       const std::string& member = offsets_[place].members[index_of(walk_.inner)];
       return fmt::format("o{} + long(k){}", place, member.empty() ? "" : " * " + member);
@@ -540,6 +540,10 @@ void GroupText::load_ahead(const Phase& phase) {
   }
 }
 
+void GroupText::take_next(const Phase& phase) {
+  for (const int position : loads_of_items(phase)) kernel_.line("l{0}[0] = l{0}[1];", position);
+}
+
 void GroupText::open_lanes(const Phase& phase) {
   for (const int position : phase.full) {
     const Instruction& in = at(position);
@@ -606,7 +610,7 @@ void GroupText::run_reduced(const std::vector<int>& instructions) {
 
 void GroupText::store_reduced(int store) {
   const Instruction& in = at(store);
-  kernel_.line("{}[{}] = {};", pointers_[index_of(in.access)], offset_of(in.access, false),
+  kernel_.line("{}[{}] = {};", pointers_[index_of(in.access)], offset_of(in.access, rows_are_inside_),
                stored(in.dtype, value(in.inputs[0])));
 }
 

@@ -37,6 +37,8 @@ class GroupText {
 
   /// Halves that stores alone read are not rounded before: for groups whose values nothing else is handed.
   void leave_rounding_to_stores();
+  /// From now on rows are the inner places, within columns: what there is one of for each row lies at those.
+  void put_rows_inside() { rows_are_inside_ = true; }
   /// Defines the base offset of each access, to which define_offsets adds.
   void define_bases();
   /// Defines where accesses lie along axes [first, last), whose elements a linear `item` counts; along the inner axis
@@ -66,6 +68,8 @@ class GroupText {
   void declare_ahead(const Phase& phase, int items);
   /// Loads those of the item "ahead", whose places are defined.
   void load_ahead(const Phase& phase);
+  /// Makes what was loaded as the second item what the first has.
+  void take_next(const Phase& phase);
   /// Items load their own vectors again.
   void end_ahead();
   /// Runs instructions on reduced values, once.
@@ -141,6 +145,7 @@ class GroupText {
   std::vector<bool> rounded_by_stores_;  // of each instruction
   std::vector<bool> is_common_;          // of each instruction: loaded before a loop
   bool loads_ahead_ = false;
+  bool rows_are_inside_ = false;
 };
 
 }  // namespace russet::gpu

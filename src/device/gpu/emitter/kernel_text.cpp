@@ -12,8 +12,8 @@ void ValueList::add(std::string declaration, std::vector<std::uint64_t> bits, bo
 }
 
 std::string ValueList::add(std::string_view type, std::string_view name, std::uint64_t bits, bool wide) {
-  add(fmt::format("{} {}", type, name), {bits}, wide);
-  return fmt::format("values.{}", name);
+  add(fmt::format("{} {}{}", type, prefix_, name), {bits}, wide);
+  return fmt::format("values.{}{}", prefix_, name);
 }
 
 std::string ValueList::add_uint(std::string_view name, std::uint64_t value) { return add("uint", name, value, false); }
@@ -31,8 +31,9 @@ std::string ValueList::add_ulong(std::string_view name, std::uint64_t value) { r
 std::string ValueList::add_array(std::string_view type, std::string_view name, std::span<const std::int64_t> numbers) {
   std::vector<std::uint64_t> bits;
   for (const std::int64_t number : numbers) bits.push_back(static_cast<std::uint64_t>(number));
-  add(fmt::format("{} {}[{}]", type, name, numbers.size()), std::move(bits), type == "long" || type == "ulong");
-  return fmt::format("values.{}", name);
+  add(fmt::format("{} {}{}[{}]", type, prefix_, name, numbers.size()), std::move(bits),
+      type == "long" || type == "ulong");
+  return fmt::format("values.{}{}", prefix_, name);
 }
 
 std::string ValueList::add_argument(std::string_view type, std::string_view name, std::int32_t argument,

@@ -16,6 +16,9 @@ inline constexpr std::uint32_t usual_threads = 256;
 /// Members of a VALUES struct by name, each with its value in this launch. The text has the names alone.
 class ValueList {
  public:
+  /// Puts `prefix` before the names of members that are added from now on: for a second text that names its own alike.
+  void name_apart(std::string prefix) { prefix_ = std::move(prefix); }
+
   // Each gives the expression that reads the member. A name that is known keeps its value.
   std::string add_uint(std::string_view name, std::uint64_t value);
   std::string add_int(std::string_view name, std::int64_t value);
@@ -47,6 +50,7 @@ class ValueList {
   std::string add(std::string_view type, std::string_view name, std::uint64_t bits, bool wide);
 
   std::vector<NamedValue> members_;
+  std::string prefix_;
 };
 
 /// Text, indented by braces, and everything else that a call needs.

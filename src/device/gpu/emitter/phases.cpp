@@ -68,9 +68,12 @@ class Planner {
       want(group_.code[static_cast<std::size_t>(store)].inputs[0], phase);
     }
     for (std::size_t i = 0; i < group_.code.size(); ++i) {
-      if (group_.code[i].kind != Kind::reduce || !wanted_reduced_[i] || levels_[i] != phase) continue;
-      phases_.list[static_cast<std::size_t>(phase)].reductions.push_back(static_cast<int>(i));
-      want(group_.code[i].inputs[0], phase);
+      const Instruction& in = group_.code[i];
+      const bool of_columns = in.extent == Extent::column;
+      if (in.kind != Kind::reduce || levels_[i] != phase || (!of_columns && !wanted_reduced_[i])) continue;
+      Phase& own = phases_.list[static_cast<std::size_t>(phase)];
+      (of_columns ? own.column_sums : own.reductions).push_back(static_cast<int>(i));
+      want(in.inputs[0], phase);
     }
   }
 

@@ -8,10 +8,11 @@ namespace russet::gpu {
 
 /// One sweep over the elements. The results of its reductions are available to the phases after it.
 struct Phase {
-  std::vector<int> full;        // instructions to run for each element, in order; loads and kept values included
-  std::vector<int> stores;      // full stores
-  std::vector<int> reductions;  // they take what this phase computes
-  std::vector<int> reduced;     // instructions on what reductions gave (or on nothing), before the phase starts
+  std::vector<int> full;         // instructions to run for each element, in order; loads and kept values included
+  std::vector<int> stores;       // full stores
+  std::vector<int> reductions;   // they take what this phase computes
+  std::vector<int> column_sums;  // likewise, of a row group
+  std::vector<int> reduced;      // instructions on what reductions gave (or on nothing), before the phase starts
 };
 
 struct Phases {

@@ -146,9 +146,10 @@ void Reduction::across_simdgroups(KernelText& kernel) const {
   kernel.line("}");
 }
 
-void Reduction::define_result(KernelText& kernel) const {
-  const std::string value = has_position() ? cast(DType::int64, output_, fmt::format("long({})", variable(parts_[1])))
-                                           : rounded(output_, variable(parts_[0]));
+void Reduction::define_result(KernelText& kernel, std::string_view suffix) const {
+  const std::string value = has_position()
+                                ? cast(DType::int64, output_, fmt::format("long({})", variable(parts_[1], suffix)))
+                                : rounded(output_, variable(parts_[0], suffix));
   kernel.line("const {} r{} = {};", register_type(output_), position_, value);
 }
 

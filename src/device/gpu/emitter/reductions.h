@@ -52,7 +52,7 @@ class Reduction {
   /// Combines the totals of all simdgroups of a threadgroup, in their order: every thread has the total.
   void across_simdgroups(KernelText& kernel) const;
   /// Defines the instruction's value, rounded to its type.
-  void define_result(KernelText& kernel) const;
+  void define_result(KernelText& kernel, std::string_view suffix = "") const;
 
  private:
   int position_;

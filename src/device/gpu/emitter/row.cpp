@@ -7,6 +7,7 @@
 
 #include "device/gpu/emitter/deviations.h"
 #include "device/gpu/emitter/emit.h"
+#include "device/gpu/emitter/group_parts.h"
 #include "device/gpu/emitter/reductions.h"
 
 namespace russet::gpu {
@@ -295,6 +296,7 @@ class RowEmitter {
 }  // namespace
 
 EmittedCalls emit_row(const Group& group, const GpuContext& context) {
+  if (adds_up_columns(group)) return emit_rows_and_columns(group, context);
   const bool deviates = std::any_of(group.code.begin(), group.code.end(), [](const compile::Instruction& in) {
     return in.kind == compile::Instruction::Kind::reduce && in.op == ops::Op::squared_deviations;
   });
