@@ -36,24 +36,15 @@ Conv2dOptions depthwise(std::int64_t channels, std::int64_t stride, std::int64_t
 // Lines shorter and longer than a strip, whole strips of eight and of seven, fewer and more channels than a threadgroup
 // takes, windows at every border.
 const Case cases[] = {
-    {{2, 6, 9, 11}, 3, depthwise(6, 1, 1)},
-    {{1, 70, 5, 8}, 3, depthwise(70, 1, 1)},
-    {{3, 34, 7, 21}, 5, depthwise(34, 1, 2)},
-    {{2, 66, 4, 24}, 7, depthwise(66, 1, 3)},
-    {{2, 6, 12, 17}, 3, depthwise(6, 2, 1)},
-    {{2, 10, 11, 32}, 5, depthwise(10, 2, 2)},
-    {{1, 4, 14, 20}, 7, depthwise(4, 2, 3)},
-    {{2, 8, 9, 10}, 3, depthwise(8, 1, 0)},
-    {{2, 4, 10, 13}, 3, depthwise(4, 1, 2, 2)},
-    {{2, 4, 9, 9}, 3, depthwise(4, 1, 4)},
-    {{2, 6, 8, 9}, 1, depthwise(6, 1, 0)},
-    {{2, 6, 8, 9}, 2, depthwise(6, 2, 0)},
-    {{2, 5, 8, 9}, 3, depthwise(5, 1, 1)},
-    {{9, 8, 33, 5}, 3, depthwise(8, 1, 1)},
-    {{0, 6, 8, 9}, 3, depthwise(6, 1, 1)},
-    {{1, 6, 10, 9}, 9, depthwise(6, 1, 4)},
-    // Enough lines for a small GPU not to cut them.
-    {{8, 32, 64, 17}, 3, depthwise(32, 1, 1)},
+    {{2, 6, 9, 11}, 3, depthwise(6, 1, 1)},     {{1, 70, 5, 8}, 3, depthwise(70, 1, 1)},
+    {{3, 34, 7, 21}, 5, depthwise(34, 1, 2)},   {{2, 66, 4, 24}, 7, depthwise(66, 1, 3)},
+    {{2, 6, 12, 17}, 3, depthwise(6, 2, 1)},    {{2, 10, 11, 32}, 5, depthwise(10, 2, 2)},
+    {{1, 4, 14, 20}, 7, depthwise(4, 2, 3)},    {{2, 8, 9, 10}, 3, depthwise(8, 1, 0)},
+    {{2, 4, 10, 13}, 3, depthwise(4, 1, 2, 2)}, {{2, 4, 9, 9}, 3, depthwise(4, 1, 4)},
+    {{2, 6, 8, 9}, 1, depthwise(6, 1, 0)},      {{2, 6, 8, 9}, 2, depthwise(6, 2, 0)},
+    {{2, 5, 8, 9}, 3, depthwise(5, 1, 1)},      {{9, 8, 33, 5}, 3, depthwise(8, 1, 1)},
+    {{8, 8, 64, 17}, 3, depthwise(8, 1, 1)},  // enough lines for a small GPU not to cut them
+    {{0, 6, 8, 9}, 3, depthwise(6, 1, 1)},      {{1, 6, 10, 9}, 9, depthwise(6, 1, 4)},
 };
 
 std::string name_of_case(const Case& one) { return fmt::format("{}, {} taps", to_string(one.x), one.kernel); }

@@ -175,12 +175,12 @@ TEST(EmittedText, OfSecondLaunchesSaysNothingOfTheFirst) {
   expect_reference(driver, absolute, "sums of absolute values");
 }
 
-/// The sum of each column and what is added to it, the largest element and where it is.
+/// The opposite of each element; the sum of each column and what is added to it, the largest element and where it is.
 Builder columns_of(std::int64_t rows, std::int64_t columns) {
   Builder b(Group::Kind::column, {rows, columns}, 1);
   const auto whole = static_cast<std::size_t>(rows * columns);
   const auto row = static_cast<std::size_t>(columns);
-  for (const std::size_t bytes : {whole * 4, row * 4, row * 4, row * 4, row * 4}) b.memory.add(bytes);
+  for (const std::size_t bytes : {whole * 4, row * 4, row * 4, row * 4, row * 4, whole * 4}) b.memory.add(bytes);
   std::vector<float> numbers;
   for (std::size_t i = 0; i < whole; ++i) numbers.push_back(static_cast<float>(i * 7919 % 211) - 100);
   write(b.memory, 0, numbers);
@@ -193,6 +193,7 @@ Builder columns_of(std::int64_t rows, std::int64_t columns) {
   b.store(b.reduce(Op::amax, DType::float32, x), 3, {0, 1}, Extent::reduced);
   const auto place = b.reduce(Op::argmax, DType::int64, x);  // elements of 8 bytes are none of vectors
   b.store(b.compute(Op::cast, DType::int32, place, -1, -1, Extent::reduced), 4, {0, 1}, Extent::reduced);
+  b.store(b.compute(Op::neg, DType::float32, x), 5, {columns, 1});
   return b;
 }
 
@@ -202,9 +203,9 @@ TEST(Columns, EqualTheReferenceHoweverTheyAreDivided) {
     const char* what;
   };
   for (const auto& [rows, columns, what] :
-       {Case{300, 96, "rows that begin at any lane"}, Case{300, 144, "rows that are longer than a simdgroup"},
-        Case{70, 144, "a last chunk of fewer rows than lines of threads"},
-        Case{300, 272, "rows that leave few lanes idle"}, Case{21, 128 * 128, "results in the same launch, of vectors"},
+       {Case{11000, 96, "rows that begin at any lane"}, Case{7370, 144, "rows that are longer than a simdgroup"},
+        Case{300, 144, "rows of too few elements for that"}, Case{300, 272, "rows that leave few lanes idle"},
+        Case{21, 128 * 128, "results in the same launch, of vectors"},
         Case{21, 128 * 128 + 4, "likewise, and the last ones are few"},
         Case{21, 96, "results in the same launch, of elements"}}) {
     MachineDriver driver;

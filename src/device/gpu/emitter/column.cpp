@@ -63,10 +63,13 @@ class ColumnEmitter {
     const std::int64_t vectors = divide_up(columns_, walk_.width);
     while (lanes_ > 1 && vectors * 2 <= lanes_) lanes_ /= 2;
     strips_ = divide_up(vectors, lanes_);
-    // Where a quarter of the lanes would be idle, rows begin at any lane.
+    // Where a quarter of the lanes would be idle, rows begin at any lane: of many elements, for which it is worth
+    // kernels of their own.
     constexpr std::int64_t fewest = 17;
     constexpr std::int64_t most = 64;
-    if (walk_.width > 1 && vectors >= fewest && vectors <= most && vectors * 4 <= strips_ * lanes_ * 3) {
+    constexpr std::int64_t many = std::int64_t{1} << 20;
+    const bool leaves_lanes_idle = vectors * 4 <= strips_ * lanes_ * 3;
+    if (walk_.width > 1 && vectors >= fewest && vectors <= most && leaves_lanes_idle && rows_ * columns_ >= many) {
       lanes_ = vectors;
       strips_ = 1;
     }
@@ -93,7 +96,9 @@ class ColumnEmitter {
     values.add_uint("rows", static_cast<std::uint64_t>(rows_));
     values.add_uint("chunk", static_cast<std::uint64_t>(chunk_));
     kernel.line("const uint column = (group_id.x * {0}u + thread_id % {0}u) * {1}u;", lanes_, walk_.width);
-    kernel.line("const bool live = column < values.columns;");
+    const std::int64_t threads = lanes_ * rows_at_once();
+    const std::string has_row = threads < usual_threads ? fmt::format("thread_id < {}u && ", threads) : "";
+    kernel.line("const bool live = {}column < values.columns;", has_row);
     text.load_uniforms();
     define_accumulators(kernel, reductions);
     kernel.line("if (live) {");
