@@ -21,7 +21,8 @@ KERNELS = pathlib.Path(__file__).resolve().parents[2] / "src/device/gpu/kernels"
 LEFT_OUT = {"math", "random", "reduce"}
 # Helpers that the samples of other files cover.
 SAMPLES = {"element": ["indexing", "pool", "sort", "scan"], "source": ["contraction", "pool"],
-           "fragments": ["attention_fragments"], "contraction": ["contraction", "stem", "split_product"]}
+           "fragments": ["attention_fragments"], "attention_gradient_fragments": ["attention_fragments"],
+           "contraction": ["contraction", "stem", "split_product"]}
 
 # Mutants that behave as the original does, and why: (file, what was there, part of the line).
 EQUIVALENT = [
@@ -58,19 +59,25 @@ EQUIVALENT = [
     ("scan", "< to <=", "distance < THREADS", "adds nothing: no thread is that far on"),
     ("pool", "> to >=", "m-- > 0", "no tap reads before its window"),
     ("pool", "> to >=", "n-- > 0", "no tap reads before its window"),
-    ("attention_fragments", "< to <=", "if (first < end) {", "a block beyond the end is zeros, and nobody multiplies it"),
-    ("attention_fragments", "< to <=", "first < query.rows", "a block beyond the end is zeros, and nobody multiplies it"),
+    ("attention_fragments", "< to <=", "if (first < end) {",
+     "a block beyond the end is zeros, and nobody multiplies it"),
     ("attention_fragments", "< to <=", "i + 1u < Blocks::stages", "brings a block that is brought again"),
     ("attention_fragments", "< to <=", "first < end; first +=", "a round beyond the end sees nothing"),
-    ("attention_fragments", "< to <=", "first < values.rows; first +=", "a round beyond the end sees nothing"),
-    ("attention_fragments", "<= to <", "from + Blocks::least <= place.own", "the block sees none of the keys"),
     ("attention_fragments", "<= to <", "last_column <= row);", "a block that is all seen is looked at one by one"),
     ("attention_fragments", "< to <=", "if (place.own < values.", "rows beyond the last one are nobody's"),
     ("attention_fragments", "< to <=", "k < 8u; ++k", "writes columns that come again, or lie beyond the last"),
     ("attention_fragments", "< to <=", "keeps[i] = true;", "writes a thread's own array one too far"),
     ("attention_fragments", "< to <=", "clear_fragment(rows.sums[j])", "clears what is set on the next line"),
     ("attention_fragments", "not initialised", "place = {};", "all of it is set next"),
-    ("attention_fragments", "not initialised", "KeyValueSums<Blocks> sums = {};", "all of it is cleared next"),
+    ("attention_gradient_fragments", "< to <=", "first < query.rows",
+     "a block beyond the end is zeros, and nobody multiplies it"),
+    ("attention_gradient_fragments", "< to <=", "i + 1u < Blocks::stages", "brings a block that is brought again"),
+    ("attention_gradient_fragments", "< to <=", "first < end; first +=", "a round beyond the end sees nothing"),
+    ("attention_gradient_fragments", "< to <=", "first < values.rows; first +=", "a round beyond the end sees nothing"),
+    ("attention_gradient_fragments", "<= to <", "from + Blocks::least <= place.own", "the block sees none of the keys"),
+    ("attention_gradient_fragments", "< to <=", "if (place.own < values.", "rows beyond the last one are nobody's"),
+    ("attention_gradient_fragments", "not initialised", "place = {};", "all of it is set next"),
+    ("attention_gradient_fragments", "not initialised", "KeyValueSums<Blocks> sums = {};", "all of it is cleared next"),
     ("attention", "< to <=", "first < end", "a round beyond the end sees nothing"),
     ("attention", "< to <=", "first < values.rows", "a round beyond the end sees nothing"),
     ("attention", ">= to >", ">= dropout", "no random number is the share itself"),

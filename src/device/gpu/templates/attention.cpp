@@ -229,7 +229,8 @@ class Writer {
     piece.values_are_wide = true;
     piece.arrays = std::move(arrays);
     piece.body = set_up + body;
-    piece.files = {std::string_view(suffix) == "_fragments" ? "attention_fragments.metal" : "attention.metal"};
+    const std::string of_fragments = is_forward() ? "attention_fragments.metal" : "attention_gradient_fragments.metal";
+    piece.files = {std::string_view(suffix) == "_fragments" ? of_fragments : "attention.metal"};
     return make_call(std::move(piece), {groups, 1, 1}, std::move(regions), values(tiles), context_);
   }
 
