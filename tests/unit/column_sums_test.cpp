@@ -174,6 +174,10 @@ TEST(ColumnSums, StayWhereTheyCannotMove) {
   reader.store(reader.load(3, DType::float32, a_row), 1, elements);
   // Their result is needed before the row group's place.
   EXPECT_EQ(steps_after(program_of({sums_of(0, 3), reader.group, distances_of(0, 2)}, 1, 3, 5)), 3U);
+  // They overwrite a leaf, which a step that fails before them would leave as it was.
+  Program program = program_of({distances_of(0, 1), copy_of(0, 2), sums_of(0, 3), sums_of(1, 4)}, 1, 3, 5);
+  program.slots[3].kind = Slot::Kind::leaf;
+  EXPECT_EQ(steps_after(program), 3U);
 }
 
 /// Adds up the product of two leaves and temporary 2, which nobody reads after that, before a row group reads the

@@ -92,10 +92,12 @@ class ColumnSums {
   bool is_temporary(std::int32_t slot) const { return program_.slots[index_of(slot)].kind == Slot::Kind::temporary; }
 
   /// Whether the column group may run at the row group's place: nothing between them needs what it writes, or writes
-  /// what it needs.
+  /// what it needs. What overwrites a leaf does not come early: a step that fails before it would leave that as it was.
   bool may_meet(std::size_t row, std::size_t column) const {
     bool may = true;
+    const bool comes_early = column > row + 1;
     for_each_access(program_.steps[column], [&](std::int32_t slot, bool writes) {
+      may &= !comes_early || !writes || program_.slots[index_of(slot)].kind != Slot::Kind::leaf;
       for (std::size_t step = std::min(row, column) + 1; step < std::max(row, column); ++step) {
         if (taken_[step]) continue;
         for_each_access(program_.steps[step], [&](std::int32_t other, bool writes_other) {

@@ -18,7 +18,8 @@ std::set<std::int64_t> products_of(const Shape& space, int first, int last) {
   return products;
 }
 
-/// Axes of which those of both groups, between `first` and the split or from it on, are made by merging neighbours.
+/// Axes of which those of both groups, before the split or from it on, are made by merging neighbours; nothing if there
+/// are none such.
 std::optional<Shape> common_axes(const Group& a, const Group& b, bool before_split) {
   const auto products = [&](const Group& group) {
     return before_split ? products_of(group.space, 0, group.split)
