@@ -5,8 +5,10 @@
 //   column group: load h; store sum over rows of h
 // The column group takes the row group's place in the order, where it may.
 #include <algorithm>
+#include <iterator>
 
 #include "compile/failure.h"
+#include "compile/passes/live_ranges.h"
 #include "compile/passes/lives.h"
 #include "compile/passes/passes.h"
 #include "compile/passes/reduced_group.h"
@@ -45,10 +47,9 @@ class ColumnSums {
 
   /// What the step touches, each once.
   static std::vector<std::int32_t> slots_of(const Step& step) {
+    const Operands operands = operands_of(step);
     std::vector<std::int32_t> slots;
-    for_each_access(step, [&](std::int32_t slot, bool) { slots.push_back(slot); });
-    std::ranges::sort(slots);
-    slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
+    std::ranges::set_union(operands.reads, operands.writes, std::back_inserter(slots));
     return slots;
   }
 
@@ -94,17 +95,20 @@ class ColumnSums {
   /// Whether the column group may run at the row group's place: nothing between them needs what it writes, or writes
   /// what it needs. What overwrites a leaf does not come early: a step that fails before it would leave that as it was.
   bool may_meet(std::size_t row, std::size_t column) const {
-    bool may = true;
+    const Operands own = operands_of(program_.steps[column]);
+    const auto has = [](const std::vector<std::int32_t>& slots, std::int32_t slot) {
+      return std::ranges::binary_search(slots, slot);
+    };
     const bool comes_early = column > row + 1;
-    for_each_access(program_.steps[column], [&](std::int32_t slot, bool writes) {
-      may &= !comes_early || !writes || program_.slots[index_of(slot)].kind != Slot::Kind::leaf;
-      for (std::size_t step = std::min(row, column) + 1; step < std::max(row, column); ++step) {
-        if (taken_[step]) continue;
-        for_each_access(program_.steps[step], [&](std::int32_t other, bool writes_other) {
-          may &= other != slot || (!writes && !writes_other);
-        });
-      }
+    bool may = !comes_early || std::ranges::none_of(own.writes, [&](std::int32_t slot) {
+      return program_.slots[index_of(slot)].kind == Slot::Kind::leaf;
     });
+    for (std::size_t step = std::min(row, column) + 1; step < std::max(row, column); ++step) {
+      if (taken_[step]) continue;
+      for_each_access(program_.steps[step], [&](std::int32_t slot, bool writes) {
+        may &= !has(own.writes, slot) && (!writes || !has(own.reads, slot));
+      });
+    }
     return may;
   }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "compile/emit.h"
+#include "compile/part_of_group.h"
 
 namespace russet::compile::passes {
 namespace {
@@ -41,29 +42,11 @@ Group without_the_rest(const Group& group, IsSlot is_wanted) {
       if (input >= 0) needed[static_cast<std::size_t>(input)] = true;
     }
   }
-  Group rest = group;
-  rest.accesses.clear();
-  rest.code.clear();
-  std::vector<std::int16_t> places(group.code.size(), -1);
-  std::vector<std::int16_t> accesses(group.accesses.size(), -1);
+  PartOfGroup rest(group, group.kind);
   for (std::size_t i = 0; i < group.code.size(); ++i) {
-    if (!needed[i]) continue;
-    Instruction in = group.code[i];
-    for (std::int16_t& input : in.inputs) {
-      if (input >= 0) input = places[static_cast<std::size_t>(input)];
-    }
-    if (in.access >= 0) {
-      std::int16_t& access = accesses[static_cast<std::size_t>(in.access)];
-      if (access < 0) {
-        access = static_cast<std::int16_t>(rest.accesses.size());
-        rest.accesses.push_back(group.accesses[static_cast<std::size_t>(in.access)]);
-      }
-      in.access = access;
-    }
-    places[i] = static_cast<std::int16_t>(rest.code.size());
-    rest.code.push_back(in);
+    if (needed[i]) rest.add(i, group.code[i].extent);
   }
-  return rest;
+  return rest.finish();
 }
 
 }  // namespace

@@ -292,11 +292,11 @@ class ColumnEmitter {
     });
   }
 
-  /// What follows the reductions of one column.
+  /// What follows the reductions of one column, whose accumulators end with `suffix`.
   void finish_column(KernelText& kernel, GroupText& text, const std::vector<Reduction>& reductions,
-                     const Phases& phases) const {
-    for (const Reduction& reduction : reductions) reduction.define_result(kernel);
-    open_column(text);
+                     const Phases& phases, std::string_view column = "column", std::string_view suffix = "") const {
+    for (const Reduction& reduction : reductions) reduction.define_result(kernel, suffix);
+    text.define_places(group_.split, group_.space.rank(), column, false);
     for (const Phase& phase : phases.list) text.run_reduced(phase.reduced);
     for (const int store : phases.reduced_stores) text.store_reduced(store);
   }
@@ -306,10 +306,7 @@ class ColumnEmitter {
     kernel.values().name_apart("result_");
     GroupText text(group_, phases_, {walk_.inner, 1, walk_.wide}, kernel, GroupPart::results);
     kernel.line("for (uint k = 0u; k < {}u; ++k) {{", walk_.width);
-    for (const Reduction& reduction : reductions) reduction.define_result(kernel, "[k]");
-    text.define_places(group_.split, group_.space.rank(), "(column + k)", false);
-    for (const Phase& phase : phases_.list) text.run_reduced(phase.reduced);
-    for (const int store : phases_.reduced_stores) text.store_reduced(store);
+    finish_column(kernel, text, reductions, phases_, "(column + k)", "[k]");
     kernel.line("}");
   }
 

@@ -30,8 +30,8 @@ EmittedCalls emit_row(const compile::Group& group, const GpuContext& context);
 EmittedCalls emit_rows_and_columns(const compile::Group& group, const GpuContext& context);
 EmittedCalls emit_column(const compile::Group& group, const GpuContext& context);
 
-/// The second launch of a column group whose rows were reduced to `parts` elsewhere, laid out as Partials lays them
-/// out.
+/// The second launch of a column group, or of a row group that adds up columns, whose rows were reduced to `parts`
+/// elsewhere, laid out as Partials lays them out.
 Call column_results(const compile::Group& group, std::int64_t parts, const GpuContext& context);
 
 constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }

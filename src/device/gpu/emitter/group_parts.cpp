@@ -4,58 +4,14 @@
 #include <optional>
 #include <vector>
 
+#include "compile/part_of_group.h"
+
 namespace russet::gpu {
-namespace {
 
 using compile::Extent;
 using compile::Group;
 using compile::Instruction;
 using Kind = Instruction::Kind;
-
-/// Puts instructions of a group into another one.
-class Part {
- public:
-  Part(const Group& whole, Group::Kind kind)
-      : whole_(whole),
-        part_{kind, whole.space, whole.split, {}, {}},
-        places_(whole.code.size(), -1),
-        accesses_(whole.accesses.size(), -1) {}
-
-  /// Adds instruction `i`, whose inputs are there, or `input` in place of its first.
-  void add(std::size_t i, Extent extent, std::optional<Instruction> input = {}) {
-    Instruction in = whole_.code[i];
-    in.extent = extent;
-    for (std::int16_t& read : in.inputs) {
-      if (read >= 0) read = places_[static_cast<std::size_t>(read)];
-    }
-    if (input) in.inputs[0] = push(*input);
-    if (in.access >= 0) in.access = access(in.access);
-    places_[i] = push(in);
-  }
-
-  Group finish() { return std::move(part_); }
-
- private:
-  std::int16_t push(const Instruction& in) {
-    part_.code.push_back(in);
-    return static_cast<std::int16_t>(part_.code.size() - 1);
-  }
-
-  std::int16_t access(std::int16_t of_whole) {
-    std::int16_t& own = accesses_[static_cast<std::size_t>(of_whole)];
-    if (own < 0) {
-      own = static_cast<std::int16_t>(part_.accesses.size());
-      part_.accesses.push_back(whole_.accesses[static_cast<std::size_t>(of_whole)]);
-    }
-    return own;
-  }
-
-  const Group& whole_;
-  Group part_;
-  std::vector<std::int16_t> places_, accesses_;  // in the part
-};
-
-}  // namespace
 
 bool adds_up_columns(const Group& group) {
   return std::ranges::any_of(
@@ -63,7 +19,7 @@ bool adds_up_columns(const Group& group) {
 }
 
 Group rows_of(const Group& row_group) {
-  Part part(row_group, Group::Kind::row);
+  compile::PartOfGroup part(row_group, Group::Kind::row);
   for (std::size_t i = 0; i < row_group.code.size(); ++i) {
     const Instruction& in = row_group.code[i];
     if (in.extent != Extent::column || in.kind == Kind::reduce) part.add(i, in.extent);
@@ -82,7 +38,7 @@ Group column_results_of(const Group& group) {
       if (input >= 0) wanted[static_cast<std::size_t>(input)] = true;
     }
   }
-  Part part(group, Group::Kind::column);
+  compile::PartOfGroup part(group, Group::Kind::column);
   for (std::size_t i = 0; i < group.code.size(); ++i) {
     const Instruction& in = group.code[i];
     if (!wanted[i]) continue;

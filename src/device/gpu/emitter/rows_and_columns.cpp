@@ -63,7 +63,7 @@ class RowsAndColumnsEmitter {
     kernel.line("}");
     if (!is_filled_) kernel.line("}");
     return {{kernel.finish(context_, {static_cast<std::uint32_t>(parts()), 1, 1}),
-             column_results(column_results_of(whole_), parts(), context_)},
+             column_results(whole_, parts(), context_)},
             partials.bytes()};
   }
 

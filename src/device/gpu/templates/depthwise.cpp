@@ -107,12 +107,11 @@ class Writer {
     const std::int64_t row = pairs_ * kernel_[0];
     const std::int64_t slices = slices_of(row);
     const auto threads = static_cast<std::uint32_t>(row * slices);
-    const std::uint32_t resident = !is_half() ? 1 : threads <= 160 ? 5 : threads <= 192 ? 4 : 3;
+    const std::uint32_t held = threads <= 160 ? 5 : threads <= 192 ? 4 : 3;  // by a core
     const std::int64_t column_tiles = divide_up(c_.batches(), 2 * pairs_);
     // As many as the cores of an H100 or H200 hold at once, whatever the GPU: sums depend on shapes alone. Larger ones,
     // as of windows of 7 x 7, were faster in several rounds.
-    const std::int64_t at_once = 132 * (threads <= 160 ? 5 : 4);
-    const std::int64_t parts = threads <= 192 ? at_once / column_tiles : divide_up(1024, column_tiles);
+    const std::int64_t parts = threads <= 192 ? 132 * held / column_tiles : divide_up(1024, column_tiles);
     const Division division = divide_lines(slices, column_tiles, std::max<std::int64_t>(parts, 1));
     std::vector<Call> calls = shared_.calls(division, false, [&](const VisitorText& visitor) {
       const std::string body = fmt::format(
@@ -121,7 +120,7 @@ class Writer {
           axis(0, false), axis(1, false), shared_.offset_type(), pixel_stride(shared_.left()),
           pixel_stride(shared_.right()), pairs_, slices, shared_.product_of(visitor));
       return call(body, threads, std::max<std::int64_t>(slices - 1, 1) * kernel_[0] * kernel_[1] * pairs_, visitor,
-                  division, resident);
+                  division, is_half() ? held : 1);
     });
     return std::make_unique<GpuKernel>(shared_.context(), fmt::format("depthwise, lines in {} parts", division.splits),
                                        std::move(calls), shared_.partial_bytes(division));
