@@ -330,10 +330,10 @@ Group emit_prologue_group(const Program& program, const Cluster& cluster, ValueI
 
 Attached attached_to(const Program& program, const Cluster& cluster) {
   const auto at = [&](std::int32_t id) { return id < 0 ? nullptr : &program.clusters[static_cast<std::size_t>(id)]; };
-  Attached attached{at(cluster.epilogue), {at(cluster.prologues[0]), at(cluster.prologues[1])}};
+  Attached attached{at(cluster.epilogue), {at(cluster.prologues[0]), at(cluster.prologues[1])}, {}};
   if (cluster.kind != Cluster::Kind::primitive) return attached;
   for (const ValueId member : cluster.members) {
-    if (member != first_of(program, cluster)) attached.second = member;
+    if (member != first_of(program, cluster)) attached.companions.push_back(member);
   }
   return attached;
 }
@@ -392,7 +392,9 @@ Primitive emit_primitive(const Program& program, ValueId id, const Attached& att
     return {{slot_of[static_cast<std::size_t>(stored)], out.dtype, out.offset, -1, out.strides}, out.shape};
   };
   step.output = whole(result);
-  if (attached.second >= 0) step.second = whole(attached.second);
+  for (const ValueId companion : attached.companions) {
+    step.companions.push_back({value_at(program, companion).op, whole(companion)});
+  }
   return step;
 }
 

@@ -22,7 +22,7 @@ Group emit_prologue_group(const Program& program, const Cluster& cluster, ValueI
 struct Attached {
   const Cluster* epilogue = nullptr;
   std::array<const Cluster*, 2> prologues{};
-  ValueId second = -1;  // what the primitive computes along, or -1
+  std::vector<ValueId> companions;
 };
 Attached attached_to(const Program& program, const Cluster& cluster);
 

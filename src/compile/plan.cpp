@@ -253,7 +253,7 @@ std::size_t bytes_of(const Step& step) {
     if (input.access.slot >= 0) bytes += bytes_through(input.access, input.sizes);
     if (i < primitive.prologues.size()) bytes += bytes_of_group(primitive.prologues[i]);
   }
-  if (primitive.second) bytes += bytes_through(primitive.second->access, primitive.second->sizes);
+  for (const auto& [op, output] : primitive.companions) bytes += bytes_through(output.access, output.sizes);
   for (const Access& access : primitive.epilogue.accesses) {
     if (access.slot < 0 || access.slot == primitive.output.access.slot) continue;
     bytes += bytes_through(access, primitive.epilogue.space);
@@ -272,7 +272,9 @@ double operations_of(const Step& step) {
   const auto& p = std::get<Primitive>(step);
   std::vector<Shape> inputs;
   for (const Operand& input : p.inputs) inputs.push_back(input.sizes);
-  return ops::operations(p.op, p.attributes, inputs, p.output.sizes, p.second.has_value());
+  std::vector<ops::Op> companions;
+  for (const Companion& companion : p.companions) companions.push_back(companion.op);
+  return ops::operations(p.op, p.attributes, inputs, p.output.sizes, companions);
 }
 
 std::optional<DType> factors_of(const Step& step) {

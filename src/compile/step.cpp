@@ -24,7 +24,7 @@ void visit_primitive(const Primitive& primitive, Visitor visit) {
     if (slot != primitive.output.access.slot) visit(slot, writes);
   });
   visit(primitive.output.access.slot, true);
-  if (primitive.second) visit(primitive.second->access.slot, true);
+  for (const Companion& companion : primitive.companions) visit(companion.output.access.slot, true);
 }
 
 void visit_stage(const Stage& stage, Visitor visit) {
@@ -70,7 +70,7 @@ void rename_primitive(Primitive& primitive, SlotPlace place) {
   for (Group& prologue : primitive.prologues) rename_group(prologue, place);
   rename_group(primitive.epilogue, place);
   rename_slot(primitive.output.access.slot, place);
-  if (primitive.second) rename_slot(primitive.second->access.slot, place);
+  for (Companion& companion : primitive.companions) rename_slot(companion.output.access.slot, place);
 }
 
 void rename_stage(Stage& stage, SlotPlace place) {

@@ -21,6 +21,13 @@ struct Operand {
   bool operator==(const Operand&) const = default;
 };
 
+/// What a primitive's kernel computes along, of the primitive's inputs or some of them.
+struct Companion {
+  ops::Op op = ops::Op::leaf;
+  Operand output;
+  bool operator==(const Companion&) const = default;
+};
+
 /// A primitive that is a step of its own: contraction, indexing, window, ordering, a reduction that no group took.
 /// `output` is always dense (a permutation of contiguous strides) for contractions, but may be any region.
 struct Primitive {
@@ -28,8 +35,8 @@ struct Primitive {
   ops::Attributes attributes;
   std::vector<Operand> inputs;
   Operand output;
-  /// What the kernel computes along: the logsumexp of an attention, the value's gradient with the key's.
-  std::optional<Operand> second;
+  /// The logsumexp of an attention; with the key's gradient the value's, and the query's.
+  std::vector<Companion> companions;
   std::int32_t argument = -1;
   /// Of a contraction or a pool: work on the result before it is stored; empty code means none. Access 0 stands for the
   /// result as it was computed (float32 for 16-bit types, before rounding). Either elementwise, and its space is the
@@ -165,6 +172,8 @@ class Target {
   virtual bool prefers_attention(const Primitive& attention) const {
     return has_attention(attention.inputs[0].access.dtype);
   }
+  /// Whether one kernel computes the three gradients of an attention: asked of the key's, with the others along.
+  virtual bool computes_gradients_at_once(const Primitive& /*with companions*/) const { return false; }
   /// Whether a convolution that is a product, once its patches are copied, is to be one. Asked of gradients, too.
   virtual bool prefers_products(const Primitive& /*convolution*/) const { return false; }
   /// Whether a number for each channel by which a convolution's result is multiplied is to be multiplied with its

@@ -10,7 +10,9 @@
 namespace russet::ops {
 
 /// Multiplications and additions for inputs of these shapes, by the cost in the operator's row; one for each element of
-/// the result where that says nothing else. `both`: a gradient of attention for the key that computes the value's, too.
-double operations(Op op, const Attributes& attributes, std::span<const Shape> inputs, const Shape& output, bool both);
+/// the result where that says nothing else. `companions`: gradients of an attention that that for the key is computed
+/// with.
+double operations(Op op, const Attributes& attributes, std::span<const Shape> inputs, const Shape& output,
+                  std::span<const Op> companions = {});
 
 }  // namespace russet::ops

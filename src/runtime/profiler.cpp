@@ -138,7 +138,9 @@ std::string describe(const compile::Step& step) {
     text += fmt::format("{}{}", i ? " x " : " ", to_string(primitive.inputs[i].sizes));
   }
   text += fmt::format(" -> {} {}", name_of(primitive.output.access.dtype), to_string(primitive.output.sizes));
-  if (primitive.second) text += fmt::format(" and {}", to_string(primitive.second->sizes));
+  for (const compile::Companion& companion : primitive.companions) {
+    text += fmt::format(" and {}", to_string(companion.output.sizes));
+  }
   for (std::size_t i = 0; i < primitive.prologues.size(); ++i) {
     const compile::Group& prologue = primitive.prologues[i];
     if (prologue.code.empty()) continue;

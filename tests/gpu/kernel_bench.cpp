@@ -228,9 +228,10 @@ struct Setup {
       memory.emplace_back(static_cast<std::size_t>(elements) * size_of(one.output.dtype), std::byte{0x7b});
       primitive.epilogue = sums_of_columns(primitive, sums);
     }
-    if (one.second) {
-      primitive.second = lay_out(*one.second, static_cast<std::int32_t>(memory.size()), elements);
-      memory.emplace_back(static_cast<std::size_t>(elements) * size_of(one.second->dtype), std::byte{0x7b});
+    for (const Companion& companion : one.companions) {
+      const auto slot = static_cast<std::int32_t>(memory.size());
+      primitive.companions.push_back({companion.op, lay_out(companion.output, slot, elements)});
+      memory.emplace_back(static_cast<std::size_t>(elements) * size_of(companion.output.dtype), std::byte{0x7b});
     }
     if (one.drawn) draw(*one.drawn);
     if (one.updates) add_update(one);
@@ -392,21 +393,21 @@ std::vector<double> expected(const Case& one) {
 }
 
 /// The case of what the kernel computes along, by its own operator.
-Case second_of(const Case& one) {
-  Case second = one;
-  second.op = one.second_op;
-  second.output = *one.second;
-  second.second.reset();
-  second.inputs.clear();
-  for (const std::size_t input : one.second_inputs) {
-    second.inputs.push_back(one.inputs[input]);
-    second.inputs.back().seed = seed_of(one.inputs[input], input);
+Case case_of(const Companion& companion, const Case& one) {
+  Case alone = one;
+  alone.op = companion.op;
+  alone.output = companion.output;
+  alone.companions.clear();
+  alone.inputs.clear();
+  for (const std::size_t input : companion.inputs) {
+    alone.inputs.push_back(one.inputs[input]);
+    alone.inputs.back().seed = seed_of(one.inputs[input], input);
   }
-  if (one.second_op == ops::Op::attention_logsumexp) {
-    std::get<ops::Attention>(second.attributes).dropout = 0;
-    second.drawn.reset();
+  if (companion.op == ops::Op::attention_logsumexp) {
+    std::get<ops::Attention>(alone.attributes).dropout = 0;
+    alone.drawn.reset();
   }
-  return second;
+  return alone;
 }
 
 /// The largest difference that the case allows.
@@ -456,9 +457,10 @@ std::vector<Besides> results_besides(const Setup& setup, const Case& one, const 
     for (std::size_t i = 0; i < wanted.size(); ++i) sums[i % columns] += wanted[i];
     results.push_back({"sums", setup.sums, sums, one});
   }
-  if (one.second) {
-    const Case along = second_of(one);
-    results.push_back({"second", *setup.primitive.second, expected(along), along});
+  for (std::size_t i = 0; i < one.companions.size(); ++i) {
+    const Case alone = case_of(one.companions[i], one);
+    results.push_back(
+        {std::string(ops::row(alone.op).name), setup.primitive.companions[i].output, expected(alone), alone});
   }
   if (one.updates) {
     std::vector<double> state = wanted;
@@ -506,7 +508,7 @@ void execute(Setup& setup, const compile::Kernel& kernel) {
     simulator::mark_uninitialised(setup.output().data(), setup.output().size());
   }
   std::vector<Operand> others = setup.stored;
-  if (setup.primitive.second) others.push_back(*setup.primitive.second);
+  for (const compile::Companion& companion : setup.primitive.companions) others.push_back(companion.output);
   for (const Operand& other : others) {
     auto& bytes = setup.memory_of(other);
     simulator::mark_uninitialised(bytes.data(), bytes.size());

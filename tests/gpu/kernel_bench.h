@@ -34,6 +34,13 @@ struct Array {
   std::int64_t margin = 5;  // elements before and after its own; without prologues, another one than 5 is possible
 };
 
+/// The result of another operator, which reads those of a case's inputs that `inputs` names.
+struct Companion {
+  ops::Op op;
+  Array output;
+  std::vector<std::size_t> inputs;
+};
+
 /// One application of a primitive. The output's layout is `output.layout`.
 struct Case {
   std::string name;
@@ -65,11 +72,8 @@ struct Case {
   // The GPU has tensor cores, as Apple's have not: it multiplies fragments, or groups of simdgroups multiply.
   bool fragments = false;
   bool warpgroups = false;
-  /// Attention: what the kernel computes along, and the operator that it is the result of, which reads the first inputs
-  /// that `second_inputs` names.
-  std::optional<Array> second{};
-  ops::Op second_op = ops::Op::leaf;
-  std::vector<std::size_t> second_inputs{};
+  /// Attention: what the kernel computes along.
+  std::vector<Companion> companions{};
   /// Attention: the last input is drawn by the kernel, at this offset.
   std::optional<std::uint64_t> drawn{};
   /// Contractions: the tile. One without rows: the table's.

@@ -182,7 +182,16 @@ void add_attentions(std::vector<Case>& cases, DType type, const AttentionShape& 
     shape.push_back(columns);
     return shape;
   };
-  const auto add = [&](Op op, std::optional<Op> second) {
+  const auto result_of = [&](Op op) {
+    switch (op) {
+      case Op::attention: return array(type, sized(s.rows, s.values), layout);
+      case Op::attention_logsumexp: return array(DType::float32, sized(s.rows, 1), layout);
+      case Op::attention_query_gradient: return array(type, sized(s.rows, s.width), layout);
+      case Op::attention_key_gradient: return array(type, sized(s.columns, s.width), layout);
+      default: return array(type, sized(s.columns, s.values), layout);
+    }
+  };
+  const auto add = [&](Op op, const std::vector<Op>& companions) {
     ops::Attention attributes{.scale = 0.8 / std::sqrt(static_cast<double>(s.width)),
                               .dropout = op == Op::attention_logsumexp ? 0 : s.dropout,
                               .causal = s.causal,
@@ -190,9 +199,10 @@ void add_attentions(std::vector<Case>& cases, DType type, const AttentionShape& 
     const ops::AttentionInputs at = ops::attention_inputs(op, attributes);
     Case one;
     one.op = op;
-    one.name = fmt::format("{}{} {} {} {}x{} of {} and {}{}{}{}", ops::row(op).name, second ? " and another" : "",
-                           name_of(type), to_string(s.batch), s.rows, s.columns, s.width, s.values,
-                           s.causal ? " causal" : "", s.mask ? " masked" : "", s.dropout > 0 ? " dropout" : "");
+    one.name = fmt::format("{}{} {} {} {}x{} of {} and {}{}{}{}", ops::row(op).name,
+                           companions.empty() ? "" : fmt::format(" and {} more", companions.size()), name_of(type),
+                           to_string(s.batch), s.rows, s.columns, s.width, s.values, s.causal ? " causal" : "",
+                           s.mask ? " masked" : "", s.dropout > 0 ? " dropout" : "");
     one.attributes = attributes;
     one.tolerance = tolerance(type);
     one.inputs.resize(static_cast<std::size_t>(at.count));
@@ -208,33 +218,28 @@ void add_attentions(std::vector<Case>& cases, DType type, const AttentionShape& 
     if (s.mask) set(at.mask, array(s.additive ? DType::float32 : DType::boolean, *s.mask, layout));
     set(at.uniform, {DType::float32, sized(s.rows, s.columns), Layout::contiguous, {0, 1}});
     if (s.draws && at.uniform >= 0) one.drawn = 5;
-    switch (op) {
-      case Op::attention: one.output = array(type, sized(s.rows, s.values), layout); break;
-      case Op::attention_logsumexp: one.output = array(DType::float32, sized(s.rows, 1), layout); break;
-      case Op::attention_query_gradient: one.output = array(type, sized(s.rows, s.width), layout); break;
-      case Op::attention_key_gradient: one.output = array(type, sized(s.columns, s.width), layout); break;
-      default: one.output = array(type, sized(s.columns, s.values), layout);
-    }
-    if (second) {
-      const bool statistics = *second == Op::attention_logsumexp;
-      one.second = statistics ? array(DType::float32, sized(s.rows, 1), layout)
-                              : array(type, sized(s.columns, s.values), layout);
-      one.second_op = *second;
+    one.output = result_of(op);
+    for (const Op companion : companions) {
+      const bool statistics = companion == Op::attention_logsumexp;
       std::vector<int> places{at.query, at.key};
+      if (companion == Op::attention_query_gradient) places.push_back(at.value);
       if (!statistics) places.insert(places.end(), {at.gradient, at.logsumexp});
+      if (companion == Op::attention_query_gradient) places.push_back(at.delta);
       if (at.mask >= 0) places.push_back(at.mask);
       if (!statistics && at.uniform >= 0) places.push_back(at.uniform);
-      for (const int place : places) one.second_inputs.push_back(static_cast<std::size_t>(place));
+      one.companions.push_back({companion, result_of(companion), {}});
+      for (const int place : places) one.companions.back().inputs.push_back(static_cast<std::size_t>(place));
     }
     cases.push_back(one);
   };
   add(Op::attention, {});
   add(Op::attention_logsumexp, {});
-  add(Op::attention, Op::attention_logsumexp);
+  add(Op::attention, {Op::attention_logsumexp});
   add(Op::attention_query_gradient, {});
   add(Op::attention_key_gradient, {});
   add(Op::attention_value_gradient, {});
-  add(Op::attention_key_gradient, Op::attention_value_gradient);
+  add(Op::attention_key_gradient, {Op::attention_value_gradient});
+  if (s.at_once) add(Op::attention_key_gradient, {Op::attention_value_gradient, Op::attention_query_gradient});
 }
 
 Case along_axis(Op op, DType type, const Shape& x, int axis, Layout layout, bool descending, std::int64_t first) {
@@ -260,7 +265,7 @@ Case along_axis(Op op, DType type, const Shape& x, int axis, Layout layout, bool
 void set_margin(Case& one, std::int64_t margin) {
   for (Array& input : one.inputs) input.margin = margin;
   one.output.margin = margin;
-  if (one.second) one.second->margin = margin;
+  for (Companion& companion : one.companions) companion.output.margin = margin;
 }
 
 void put_on_tensor_cores(Case& one) {

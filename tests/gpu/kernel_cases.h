@@ -46,10 +46,11 @@ struct AttentionShape {
   std::optional<Shape> mask{};
   bool additive = false;
   double dropout = 0;
-  bool draws = true;  // the random numbers
+  bool draws = true;     // the random numbers
+  bool at_once = false;  // the three gradients, too
 };
 
-/// The five operators of attention, and both pairs that one kernel computes.
+/// The five operators of attention, and what one kernel computes of them: both pairs, and the three gradients.
 void add_attentions(std::vector<Case>& cases, DType type, const AttentionShape& s, Layout layout = Layout::contiguous);
 
 /// argsort or cumsum.

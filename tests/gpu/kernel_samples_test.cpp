@@ -182,6 +182,27 @@ TEST(KernelSamples, attention_fragments) {
   expect_right(cases);
 }
 
+TEST(KernelSamples, attention_gradients_at_once) {
+  std::vector<Case> cases;
+  const auto add = [&](AttentionShape shape) {
+    shape.at_once = true;
+    add_attentions(cases, DType::float16, shape);
+    cases.erase(cases.end() - 8, cases.end() - 1);  // those that other kernels compute
+  };
+  add({{1, 2}, 37, 44, 20, 30, false, Shape{1, 2, 1, 44}, false, 0.3});
+  add({{2}, 70, 67, 16, 7, true, {}, false, 0.3});
+  add({{}, 9, 70, 8, 16, true, Shape{9, 70}, true, 0.4, false});
+  add({{3}, 64, 16, 32, 32});
+  add({{2}, 16, 80, 24, 8});
+  const std::size_t count = cases.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    put_on_tensor_cores(cases[i]);
+    cases.push_back(cases[i]);
+    set_margin(cases[i], 8);
+  }
+  expect_right(cases);
+}
+
 TEST(KernelSamples, stem) {
   std::vector<Case> cases;
   const auto add = [&](DType type, const ConvolutionShape& shape) {

@@ -393,6 +393,35 @@ TEST(Kernels, AttentionOnTensorCores) {
   }
 }
 
+TEST(Kernels, GradientsOfAttentionAtOnce) {
+  std::vector<Case> cases;
+  const auto add = [&](DType type, AttentionShape shape) {
+    shape.at_once = true;
+    add_attentions(cases, type, shape);
+    cases.erase(cases.end() - 8, cases.end() - 1);  // those that AttentionOnTensorCores has
+  };
+  for (const DType type : {DType::float16, DType::bfloat16}) {
+    add(type, {{2, 3}, 33, 40, 16, 16});
+    add(type, {{1, 2}, 70, 75, 32, 32, true, {}, false, 0.1});
+    add(type, {{2}, 18, 64, 24, 32, false, Shape{2, 1, 64}, false, 0.25});
+    add(type, {{1, 2}, 130, 33, 5, 7, false, Shape{130, 33}, true, 0.2, false});
+    add(type, {{2}, 45, 13, 48, 64});
+    add(type, {{3}, 37, 76, 32, 32, false, {}, false, 0.3});
+    add(type, {{}, 1, 1, 1, 1});
+    add(type, {{2}, 0, 5, 8, 8});
+  }
+  const std::size_t count = cases.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    put_on_tensor_cores(cases[i]);
+    cases.push_back(cases[i]);
+    set_margin(cases[i], 8);  // rows in whole vectors
+  }
+  for (const Outcome& outcome : run(cases)) {
+    EXPECT_EQ(outcome.kernel.find("fragments at once"), 0U) << outcome.name;
+    EXPECT_EQ(outcome.complaint, "") << outcome.name;
+  }
+}
+
 TEST(Kernels, AttentionOfEveryLayoutAndLength) {
   std::vector<Case> cases;
   for (const Layout layout : {Layout::reversed, Layout::spaced, Layout::flipped}) {

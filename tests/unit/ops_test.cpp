@@ -62,7 +62,9 @@ TEST(Table, NamesAreUniqueAndFound) {
 
 TEST(Operations, AreCountedAsTheRowSays) {
   const auto count = [](Op op, const std::vector<Shape>& inputs, const Shape& output, const Attributes& attributes = {},
-                        bool both = false) { return operations(op, attributes, inputs, output, both); };
+                        const std::vector<Op>& companions = {}) {
+    return operations(op, attributes, inputs, output, companions);
+  };
   EXPECT_EQ(count(Op::exp, {{3, 4}}, {3, 4}), 12);
   EXPECT_EQ(count(Op::matmul, {{7, 3, 4}, {7, 4, 5}}, {7, 3, 5}), 2 * 7 * 3 * 5 * 4);
   const Shape x{2, 3, 8, 8}, weight{6, 3, 5, 5}, y{2, 6, 4, 4};
@@ -73,12 +75,17 @@ TEST(Operations, AreCountedAsTheRowSays) {
   const Shape rows{2, 10, 8}, keys{2, 12, 8}, values{2, 12, 16}, gradient{2, 10, 16}, statistics{2, 10, 1};
   const double product = 2 * 2 * 10 * 12;
   EXPECT_EQ(count(Op::attention, {rows, keys, values}, gradient, Attention{}), product * (8 + 16));
-  EXPECT_EQ(count(Op::attention, {rows, keys, values}, gradient, Attention{}, true), product * (8 + 16));
+  EXPECT_EQ(count(Op::attention, {rows, keys, values}, gradient, Attention{}, {Op::attention_logsumexp}),
+            product * (8 + 16));
   EXPECT_EQ(count(Op::attention_logsumexp, {rows, keys}, statistics, Attention{}), product * 8);
   const std::vector<Shape> read{rows, keys, values, gradient, statistics, statistics};
   EXPECT_EQ(count(Op::attention_query_gradient, read, rows, Attention{}), product * (2 * 8 + 16));
   EXPECT_EQ(count(Op::attention_key_gradient, read, keys, Attention{}), product * (2 * 8 + 16));
-  EXPECT_EQ(count(Op::attention_key_gradient, read, keys, Attention{}, true), product * (2 * 8 + 2 * 16));
+  EXPECT_EQ(count(Op::attention_key_gradient, read, keys, Attention{}, {Op::attention_value_gradient}),
+            product * (2 * 8 + 2 * 16));
+  EXPECT_EQ(count(Op::attention_key_gradient, read, keys, Attention{},
+                  {Op::attention_value_gradient, Op::attention_query_gradient}),
+            product * (3 * 8 + 2 * 16));
   EXPECT_EQ(count(Op::attention_value_gradient, {rows, keys, gradient, statistics}, values, Attention{}),
             product * (8 + 16));
 }

@@ -221,7 +221,7 @@ class Epilogues {
     if (tail.reduced == 0 && (!sole || full != tail.stores.size())) return false;
     if (tail.reduced != 0 && ((full > 0 && !sole) || reads_through_view(tail, result))) return false;
     const Cluster whole = with_output(tail, result);
-    return target_.accepts_epilogue(emit_primitive(program_, result, {&whole, {}}, places_)) &&
+    return target_.accepts_epilogue(emit_primitive(program_, result, {&whole, {}, {}}, places_)) &&
            order_->can_merge(producer, group);
   }
 

@@ -1,10 +1,13 @@
-// Pairs: two results of an attention that read the same are computed by one kernel.
+// Pairs: results of an attention that read the same are computed by one kernel.
 //   y = attention(q, k, v); l = attention_logsumexp(q, k)      ->      y, l = one step
-//   the gradients of an attention for key and value            ->      one step
+//   the gradients of an attention for key and value            ->      one step, with that for the query where the
+//                                                                      device has a kernel for all three
 #include <algorithm>
+#include <numeric>
 
 #include "compile/cluster_order.h"
 #include "compile/clusters.h"
+#include "compile/emit.h"
 #include "compile/passes/passes.h"
 #include "ops/attention.h"
 
@@ -41,35 +44,72 @@ void merge(Program& program, std::int32_t whole, std::int32_t part) {
   gone.dead = true;
 }
 
-}  // namespace
-
-void pair(Program& program, const Target&) {
-  std::vector<ValueId> wholes;
-  std::vector<ValueId> parts;
-  for (std::size_t id = 0; id < program.values.size(); ++id) {
-    const Op op = program.values[id].op;
-    const std::int32_t owner = program.owner[id];
-    if (owner < 0 || program.clusters[static_cast<std::size_t>(owner)].dead) continue;
-    if (op == Op::attention || op == Op::attention_key_gradient) wholes.push_back(static_cast<ValueId>(id));
-    if (op == Op::attention_logsumexp || op == Op::attention_value_gradient) parts.push_back(static_cast<ValueId>(id));
+class Pairs {
+ public:
+  Pairs(Program& program, const Target& target) : program_(program), target_(target), order_(program) {
+    places_.resize(program.values.size());
+    std::iota(places_.begin(), places_.end(), 0);
   }
-  if (wholes.empty() || parts.empty()) return;
-  ClusterOrder order(program);
-  for (const ValueId part : parts) {
-    const std::int32_t second = program.owner[static_cast<std::size_t>(part)];
-    for (const ValueId whole : wholes) {
-      const std::int32_t first = program.owner[static_cast<std::size_t>(whole)];
-      const bool belongs =
-          (value_at(program, part).op == Op::attention_logsumexp) == (value_at(program, whole).op == Op::attention);
-      if (!belongs || program.clusters[static_cast<std::size_t>(first)].members.size() > 1) continue;
-      if (value_at(program, whole).again != value_at(program, part).again) continue;
-      if (!reads_the_same(value_at(program, whole), value_at(program, part))) continue;
-      if (!order.can_merge(first, second)) continue;
-      merge(program, first, second);
-      order.merge(first, second);
-      break;
+
+  void run() {
+    join(Op::attention, Op::attention_logsumexp, false);
+    join(Op::attention_key_gradient, Op::attention_value_gradient, false);
+    join(Op::attention_key_gradient, Op::attention_query_gradient, true);
+  }
+
+ private:
+  /// `asks`: the target, of pairs that a third one is to join.
+  void join(Op whole, Op part, bool asks) {
+    const std::vector<ValueId> wholes = found(whole);
+    for (const ValueId one : found(part)) {
+      const auto joined = std::ranges::find_if(wholes, [&](ValueId other) { return belongs(other, one, asks); });
+      if (joined == wholes.end()) continue;
+      order_.merge(owner(*joined), owner(one));
+      merge(program_, owner(*joined), owner(one));
     }
   }
+
+  std::vector<ValueId> found(Op op) const {
+    std::vector<ValueId> values;
+    for (std::size_t id = 0; id < program_.values.size(); ++id) {
+      const std::int32_t owner = program_.owner[id];
+      if (program_.values[id].op == op && owner >= 0 && !program_.clusters[static_cast<std::size_t>(owner)].dead) {
+        values.push_back(static_cast<ValueId>(id));
+      }
+    }
+    return values;
+  }
+
+  std::int32_t owner(ValueId id) const { return program_.owner[static_cast<std::size_t>(id)]; }
+  const Cluster& cluster_of(ValueId id) const { return program_.clusters[static_cast<std::size_t>(owner(id))]; }
+
+  bool belongs(ValueId whole, ValueId part, bool asks) {
+    const std::size_t members = asks ? 2 : 1;
+    return cluster_of(whole).members.size() == members &&
+           value_at(program_, whole).again == value_at(program_, part).again &&
+           reads_the_same(value_at(program_, whole), value_at(program_, part)) &&
+           order_.can_merge(owner(whole), owner(part)) &&
+           (!asks || target_.computes_gradients_at_once(joint(whole, part)));
+  }
+
+  Primitive joint(ValueId whole, ValueId part) const {
+    Attached attached = attached_to(program_, cluster_of(whole));
+    attached.companions.push_back(part);
+    return emit_primitive(program_, whole, attached, places_);
+  }
+
+  Program& program_;
+  const Target& target_;
+  ClusterOrder order_;
+  std::vector<std::int32_t> places_;  // slots do not exist yet: a value's own number stands for its memory
+};
+
+}  // namespace
+
+void pair(Program& program, const Target& target) {
+  const bool has_attention = std::ranges::any_of(
+      program.values, [](const Value& value) { return ops::row(value.op).family == ops::Family::attention; });
+  if (has_attention) Pairs(program, target).run();
 }
 
 }  // namespace russet::compile::passes

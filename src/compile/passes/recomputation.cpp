@@ -251,7 +251,7 @@ bool Recomputation::accepts(std::int32_t reader, const Grown& grown) const {
     return at.members.empty() ? nullptr : &at;
   };
   const Cluster& whole = cluster(head);
-  const Attached attached{now(whole.epilogue), {now(whole.prologues[0]), now(whole.prologues[1])}};
+  const Attached attached{now(whole.epilogue), {now(whole.prologues[0]), now(whole.prologues[1])}, {}};
   return target_.accepts_epilogue(emit_primitive(program_, whole.members.front(), attached, places_));
 }
 

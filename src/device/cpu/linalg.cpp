@@ -156,8 +156,7 @@ class Factorisation final : public compile::Kernel {
     if (numel(primitive_.output.sizes) == 0) return;
     std::vector<Shape> shapes;
     for (const Operand& input : primitive_.inputs) shapes.push_back(input.sizes);
-    const double operations =
-        ops::operations(primitive_.op, primitive_.attributes, shapes, primitive_.output.sizes, false);
+    const double operations = ops::operations(primitive_.op, primitive_.attributes, shapes, primitive_.output.sizes);
     workers_.each(count(), operations / 4, [&](std::int64_t matrix, int worker) {
       use_calling_thread();
       auto* const numbers = reinterpret_cast<T*>(bindings.scratch + static_cast<std::size_t>(worker) * worker_bytes());

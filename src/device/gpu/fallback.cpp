@@ -47,7 +47,9 @@ std::vector<Region> touched_by(const compile::Step& step) {
       if (input.access.slot >= 0) regions.push_back(place(input, false).region);
     }
     regions.push_back(place(primitive->output, true).region);
-    if (primitive->second) regions.push_back(place(*primitive->second, true).region);
+    for (const compile::Companion& companion : primitive->companions) {
+      regions.push_back(place(companion.output, true).region);
+    }
     return regions;
   }
   const auto& group = std::get<compile::Group>(step);

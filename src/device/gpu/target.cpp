@@ -222,6 +222,15 @@ class Target final : public compile::Target {
     return why_not_emitted(group).empty() && should_add_up_columns(prepared(group), context());
   }
 
+  /// By a threadgroup for each matrix of a batch, of which there must be enough.
+  bool computes_gradients_at_once(const Primitive& key_gradient) const override {
+    constexpr std::int64_t fewest = 128;
+    Shape batch = key_gradient.output.sizes;
+    batch.pop_back();
+    batch.pop_back();
+    return numel(batch) >= fewest && judge(key_gradient, false).accepted();
+  }
+
   bool integers_divide_by_zero() const override { return true; }
 
   int max_accesses() const override { return max_buffers - 8; }

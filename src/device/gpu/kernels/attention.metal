@@ -17,7 +17,7 @@ struct AttentionArray {
 };
 
 struct AttentionValues {
-  AttentionArray query, key, value, gradient, logsumexp, delta, mask, uniform, result, second;
+  AttentionArray query, key, value, gradient, logsumexp, delta, mask, uniform, result, second, third;
   ulong seed, offset;
   uint batch_sizes[6];
   uint batches;
@@ -38,6 +38,7 @@ struct AttentionPointers {
   device const float* delta;
   device T* result;
   device T* second;
+  device T* third;
   device float* statistics;
 };
 

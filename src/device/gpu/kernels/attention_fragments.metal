@@ -6,16 +6,16 @@
 // multiplied. While a block of the rows that pass is multiplied, the next ones are brought. Scores are exponents of two,
 // of which GPUs have an instruction.
 
-/// Sixty-four rows that stay, and INNER rows that pass in each of STAGES blocks, of at most WIDTH columns, zeros beyond;
-/// matrices lie along RANK axes. ALIGNED: all operands are read and written in whole vectors.
-template <class T, uint INNER, uint STAGES, uint WIDTH, uint RANK, bool ALIGNED>
+/// Sixteen rows that stay for each of SIMDGROUPS, and INNER rows that pass in each of STAGES blocks, of at most WIDTH
+/// columns, zeros beyond; matrices lie along RANK axes. ALIGNED: all operands are read and written in whole vectors.
+template <class T, uint SIMDGROUPS, uint INNER, uint STAGES, uint WIDTH, uint RANK, bool ALIGNED>
 struct FragmentBlocks {
   typedef T Element;
   enum : uint {
     rank = RANK,
-    rows = 64,
     own_rows = 16,  // of a simdgroup
-    threads = 128,
+    rows = SIMDGROUPS * 16,
+    threads = SIMDGROUPS * 32,
     inner = INNER,
     least = 16,  // passing rows that are multiplied at once, where not all of a block are needed
     width = WIDTH,
@@ -39,10 +39,14 @@ struct FragmentBlocks {
 // that a lane has four neighbours in a row; where keys stay, so that it has two: as many as come from a block of Philox,
 // or half of them.
 
-/// The row that passes for a line of a block; the line's lowest four bits are the column's in two fragments.
-template <bool EXCHANGED>
+/// The order of the rows that lie in sixteen lines of a block: one after the other; as a lane has four neighbours of
+/// sixteen columns, where keys pass; as it has two of sixteen rows, where keys stay.
+enum : uint { rows_in_order = 0, rows_by_fours = 1, rows_by_twos = 2 };
+template <uint ORDER>
 uint row_of_line(uint line) {
-  return EXCHANGED ? (line & ~15u) | (line & 6u) << 1u | (line & 8u) >> 2u | (line & 1u) : line;
+  if (ORDER == rows_by_fours) return (line & ~15u) | (line & 6u) << 1u | (line & 8u) >> 2u | (line & 1u);
+  if (ORDER == rows_by_twos) return (line & ~15u) | (line & 7u) << 1u | (line & 8u) >> 3u;
+  return line;
 }
 /// The column of a score that is element `i` of the first (0) or second (1) of two fragments, and its row.
 template <bool QUERIES_STAY>
@@ -54,9 +58,9 @@ uint score_row(uint lane_id, uint which, uint i) {
   return QUERIES_STAY ? fragment_row(lane_id, i) : which * 8u + fragment_column(lane_id, i);
 }
 
-/// What a thread brings of a matrix whose rows pass, in their order. EXCHANGED: as row_of_line says.
-template <class Blocks, bool EXCHANGED, class T>
-struct PassingRows {
+/// What a thread brings of a matrix, whose rows lie in the ORDER of row_of_line.
+template <class Blocks, uint ORDER, class T>
+struct BroughtRows {
   AttentionMatrix<T> matrix;
   uint rows, columns;  // of the matrix
 
@@ -67,25 +71,25 @@ struct PassingRows {
     rows = height;
     columns = width;
   }
-  /// Brings the rows from `first` on, zeros beyond the last row and column: they are there after
+  /// Brings COUNT rows from `first` on, zeros beyond the last row and column: they are there after
   /// wait_for_fragment_copies and a barrier.
+  template <uint COUNT>
   void bring(threadgroup T* memory, uint first, uint thread_id) const {
     if constexpr (Blocks::aligned != 0) {
-      const uint line = thread_id / Blocks::vectors;
       const uint column = thread_id % Blocks::vectors * 8u;
-      const uint row = first + row_of_line<EXCHANGED>(line);
-      device const T* from = matrix.data + (long(row) * matrix.row_stride + long(column));
-      const long step = long(Blocks::lines) * matrix.row_stride;
-      UNROLL for (uint i = 0; i < Blocks::inner / Blocks::lines; ++i) {
-        copy_vector(memory, Blocks::place(i * Blocks::lines + line, column), from,
-                    row + i * Blocks::lines < rows && column < columns);
-        from += step;
+      UNROLL for (uint i = 0; i < (COUNT + Blocks::lines - 1u) / Blocks::lines; ++i) {
+        const uint line = i * Blocks::lines + thread_id / Blocks::vectors;
+        const uint row = first + row_of_line<ORDER>(line);
+        device const T* const from = matrix.data + (long(row) * matrix.row_stride + long(column));
+        if (COUNT % Blocks::lines == 0u || line < COUNT) {
+          copy_vector(memory, Blocks::place(line, column), from, row < rows && column < columns);
+        }
       }
     } else {
-      for (uint i = thread_id; i < Blocks::inner * Blocks::width; i += Blocks::threads) {
+      for (uint i = thread_id; i < COUNT * Blocks::width; i += Blocks::threads) {
         const uint line = i / Blocks::width;
         const uint column = i % Blocks::width;
-        const uint row = first + row_of_line<EXCHANGED>(line);
+        const uint row = first + row_of_line<ORDER>(line);
         const bool inside = row < rows && column < columns;
         memory[Blocks::place(line, column)] = inside ? T(matrix.at(row, column)) : T(0.0f);
       }
@@ -96,8 +100,8 @@ struct PassingRows {
 /// Keys, and values (VALUES), that pass queries.
 template <class Blocks, bool VALUES, class T>
 struct PassingKeys {
-  PassingRows<Blocks, true, T> key;
-  PassingRows<Blocks, true, T> value;
+  BroughtRows<Blocks, rows_by_fours, T> key;
+  BroughtRows<Blocks, rows_by_fours, T> value;
 
   template <uint RANK>
   void start(thread const AttentionPointers<T>& at, constant AttentionValues& values,
@@ -108,8 +112,8 @@ struct PassingKeys {
   /// The block from `first` on, if it begins before `end`.
   void bring(threadgroup T* stage, uint first, uint end, uint thread_id) const {
     if (first < end) {
-      key.bring(stage, first, thread_id);
-      if constexpr (VALUES) value.bring(stage + Blocks::block, first, thread_id);
+      key.template bring<Blocks::inner>(stage, first, thread_id);
+      if constexpr (VALUES) value.template bring<Blocks::inner>(stage + Blocks::block, first, thread_id);
     }
     end_fragment_copies();
   }
@@ -178,20 +182,39 @@ void load_left_rows(thread LeftFragment* fragments, thread const AttentionMatrix
   }
 }
 
+/// Sixteen rows that stay in threadgroup memory.
+template <class T>
+struct RowsInMemory {
+  threadgroup const T* rows;
+  uint first;
+};
+
+// Sixteen columns of the rows that stay, `step` times as many from the first one on.
+template <class Blocks>
+void take_left(thread LeftFragment& fragment, thread const LeftFragment* rows, uint step, uint) {
+  fragment = rows[step];
+}
+template <class Blocks, class T>
+void take_left(thread LeftFragment& fragment, thread const RowsInMemory<T>& left, uint step, uint lane_id) {
+  load_left<Blocks>(fragment, left.rows, left.first, step * 16u, lane_id);
+}
+
 /// products[row, j] = sum over k of left[row, k] * right[j, k], of COUNT rows that pass.
-template <class Blocks, uint COUNT, class T>
-void multiply_by_columns(thread SumFragment* products, thread const LeftFragment* left, threadgroup const T* right,
+template <class Blocks, uint COUNT, class Left, class T>
+void multiply_by_columns(thread SumFragment* products, thread const Left& left, threadgroup const T* right,
                          uint lane_id) {
   UNROLL for (uint s = 0; s < Blocks::steps; ++s) {
+    LeftFragment rows;
+    take_left<Blocks>(rows, left, s, lane_id);
     UNROLL for (uint j = 0; j < COUNT / 16; ++j) {
       RightFragments columns;
       load_right_columns<Blocks>(columns, right, j * 16u, s * 16u, lane_id);
       if (s == 0u) {
-        start_product<T, 0>(products[j * 2], left[s], columns, lane_id);
-        start_product<T, 1>(products[j * 2 + 1], left[s], columns, lane_id);
+        start_product<T, 0>(products[j * 2], rows, columns, lane_id);
+        start_product<T, 1>(products[j * 2 + 1], rows, columns, lane_id);
       } else {
-        multiply_fragments<T, 0>(products[j * 2], left[s], columns, lane_id);
-        multiply_fragments<T, 1>(products[j * 2 + 1], left[s], columns, lane_id);
+        multiply_fragments<T, 0>(products[j * 2], rows, columns, lane_id);
+        multiply_fragments<T, 1>(products[j * 2 + 1], rows, columns, lane_id);
       }
     }
   }

@@ -100,16 +100,15 @@ struct KeyValueSums {
   SumFragment value[Blocks::width / 8];
 };
 
-/// Of COUNT rows. `statistics`: the rows' logsumexp; Blocks::inner after it, their delta.
-template <class Blocks, uint COUNT, bool KEY, bool VALUE, bool WHOLE, class T, class Rules>
-void add_key_value_gradient(thread KeyValueSums<Blocks>& sums, thread const LeftFragment* keys,
-                            thread const LeftFragment* value_rows, threadgroup const T* queries,
+/// Of COUNT rows, whose slopes it leaves. `statistics`: the rows' logsumexp; Blocks::inner after it, their delta.
+template <class Blocks, uint COUNT, bool KEY, bool VALUE, bool WHOLE, class Left, class T, class Rules>
+void add_key_value_gradient(thread KeyValueSums<Blocks>& sums, thread SumFragment* slopes, thread const Left& keys,
+                            thread const Left& value_rows, threadgroup const T* queries,
                             threadgroup const T* gradients, threadgroup const float* statistics, thread Rules& rules,
                             uint first, uint column, uint lane_id) {
   constexpr bool plain = WHOLE && Rules::masks == 0;
   const float weight = weight_of_kept(rules.keep);
   SumFragment scores[COUNT / 8];
-  SumFragment slopes[COUNT / 8];
   multiply_by_columns<Blocks, COUNT>(scores, keys, queries, lane_id);
   if constexpr (KEY) multiply_by_columns<Blocks, COUNT>(slopes, value_rows, gradients, lane_id);
   UNROLL for (uint j = 0; j < COUNT / 8; j += 2u) {
@@ -133,8 +132,8 @@ void add_key_value_gradient(thread KeyValueSums<Blocks>& sums, thread const Left
 /// Queries, their gradients and their statistics that pass keys and values.
 template <class Blocks, bool KEY, class T>
 struct PassingQueries {
-  PassingRows<Blocks, false, T> query;
-  PassingRows<Blocks, false, T> gradient;
+  BroughtRows<Blocks, rows_in_order, T> query;
+  BroughtRows<Blocks, rows_in_order, T> gradient;
   AttentionMatrix<float> logsumexp;
   AttentionMatrix<float> delta;
 
@@ -149,8 +148,8 @@ struct PassingQueries {
   /// The block from `first` on, if there is one. `statistics`: what the block has of them.
   void bring(threadgroup T* stage, threadgroup float* statistics, uint first, uint thread_id) const {
     if (first < query.rows) {
-      query.bring(stage, first, thread_id);
-      gradient.bring(stage + Blocks::block, first, thread_id);
+      query.template bring<Blocks::inner>(stage, first, thread_id);
+      gradient.template bring<Blocks::inner>(stage + Blocks::block, first, thread_id);
     }
     if (first < query.rows && thread_id < Blocks::inner) {
       const bool inside = first + thread_id < query.rows;
@@ -207,8 +206,9 @@ void key_value_gradient_fragments(thread const AttentionPointers<T>& at, thread 
     threadgroup const float* const numbers = statistics + stage.now * 2u * Blocks::inner;
     const uint next = first + Blocks::inner;
     if (place.own < values.columns) {
+      SumFragment slopes[Blocks::inner / 8];
       if (sees_transposed_fragments(rules, first, next - 1u, last_column)) {
-        add_key_value_gradient<Blocks, Blocks::inner, KEY, VALUE, true>(sums, keys, value_rows, now,
+        add_key_value_gradient<Blocks, Blocks::inner, KEY, VALUE, true>(sums, slopes, keys, value_rows, now,
                                                                         now + Blocks::block, numbers, rules, first,
                                                                         place.own, self.lane_id);
       } else {
@@ -216,7 +216,7 @@ void key_value_gradient_fragments(thread const AttentionPointers<T>& at, thread 
           if (rules.causal && from + Blocks::least <= place.own) continue;
           threadgroup const T* const part = now + (from - first) * Blocks::width;
           add_key_value_gradient<Blocks, Blocks::least, KEY, VALUE, false>(
-              sums, keys, value_rows, part, part + Blocks::block, numbers + (from - first), rules, from, place.own,
+              sums, slopes, keys, value_rows, part, part + Blocks::block, numbers + (from - first), rules, from, place.own,
               self.lane_id);
         }
       }

@@ -71,6 +71,16 @@ void load_left(thread LeftFragment& left, threadgroup const T* memory, uint row,
   }
 }
 
+/// The matrix's rows go along the factor's depth: those from `row` on, for the factor's rows from `column` on.
+template <class Layout, class T>
+void load_left_columns(thread LeftFragment& left, threadgroup const T* memory, uint row, uint column, uint lane_id) {
+  UNROLL for (uint i = 0; i < 4u; ++i) {
+    const uint down = row + lane_id % 4u * 2u + i / 2u * 8u;
+    const uint across = column + lane_id / 4u + i % 2u * 8u;
+    left.pairs[i] = pair_bits(memory[Layout::place(down, across)], memory[Layout::place(down + 1u, across)]);
+  }
+}
+
 /// The matrix's rows are the factor's columns.
 template <class Layout, class T>
 void load_right_columns(thread RightFragments& right, threadgroup const T* memory, uint row, uint column,

@@ -30,6 +30,7 @@ struct Operands {
   const Operand* uniform;
   const Operand* result = nullptr;  // of the step's own operator
   const Operand* second = nullptr;  // logsumexp as a result, the value's gradient
+  const Operand* third = nullptr;   // the query's gradient with the others
 
   explicit Operands(const Primitive& primitive) {
     const ops::AttentionInputs at = ops::attention_inputs(primitive.op, attribute<ops::Attention>(primitive));
@@ -44,7 +45,9 @@ struct Operands {
     uniform = input(at.uniform);
     const bool second_alone = primitive.op == Op::attention_logsumexp || primitive.op == Op::attention_value_gradient;
     (second_alone ? second : result) = &primitive.output;
-    if (primitive.second) second = &*primitive.second;
+    for (const auto& [op, output] : primitive.companions) {
+      (op == Op::attention_query_gradient ? third : second) = &output;
+    }
   }
 };
 
@@ -124,15 +127,44 @@ class Writer {
         context_, fmt::format("blocks {}x{} of {}", blocks.rows, blocks.inner, blocks.width), std::move(calls));
   }
 
+  /// The three gradients, a threadgroup for each matrix of the batch.
+  KernelPtr gradients_at_once() const {
+    constexpr std::int64_t inner = 32;
+    constexpr std::int64_t stages = 2;
+    const std::int64_t simdgroups = divide_up(sizes_.columns, fragment_rows);
+    const std::string blocks = fragment_blocks(simdgroups, inner, stages);
+    // GradientMemory of attention_gradients_at_once.metal.
+    const std::int64_t elements =
+        simdgroups * fragment_rows * 2 * (fragment_width() + inner) + stages * 2 * inner * fragment_width();
+    const std::int64_t bytes = elements * static_cast<std::int64_t>(size_of(type_));
+    const auto threads = static_cast<std::uint32_t>(simdgroups * 32);
+    const std::int64_t statistics = 2 * stages * inner;
+    const bool is_large = bytes + 4 * statistics > context_.properties.group_memory;
+    Arrays arrays{{"uint4", "memory", fmt::format("(GradientMemory<{}>::vectors)", blocks),
+                   is_large ? static_cast<std::uint32_t>(bytes) : 0},
+                  {"float", "statistics", fmt::format("{}", statistics)}};
+    const std::string body = fmt::format(
+        "  typedef {} Blocks;\n{}  attention_gradients_at_once<Blocks>(at, rules, values, memory, statistics, "
+        "group_id.x, "
+        "self);\n",
+        blocks, own_thread);
+    constexpr std::uint32_t threads_of_a_core = 512;  // of 128 registers
+    const std::uint32_t resident = std::max(threads_of_a_core / threads, 1U);
+    std::vector<Call> calls;
+    calls.push_back(call("_at_once", threads, std::move(arrays), body, 1, grid_size(sizes_.batches()), resident));
+    if (is_large) calls.back().piece = nullptr;  // its memory is more than others may have
+    return std::make_unique<GpuKernel>(context_, fmt::format("fragments at once, {} keys", sizes_.columns),
+                                       std::move(calls));
+  }
+
   KernelPtr fragments() const {
-    constexpr std::int64_t rows = 64;  // FragmentBlocks of attention_fragments.metal
     const bool to_keys = !is_forward() && primitive_.op != Op::attention_query_gradient;
     const std::int64_t inner = is_forward() ? 64 : 32;
     const std::int64_t stages = to_keys ? 3 : 2;
-    const std::int64_t width = std::max(sizes_.width, sizes_.values) > 32 ? 64 : 32;
+    constexpr std::int64_t simdgroups = 4;
+    constexpr std::int64_t rows = simdgroups * fragment_rows;
     const std::int64_t tiles = divide_up(rows_that_stay(), rows);
-    const std::string blocks = fmt::format("FragmentBlocks<{}, {}u, {}u, {}u, {}u, {}>", element_type(type_), inner,
-                                           stages, width, sizes_.batch_rank(), is_in_vectors());
+    const std::string blocks = fragment_blocks(simdgroups, inner, stages);
     Arrays arrays{{"uint4", "memory", fmt::format("({}::memory)", blocks)}};
     if (to_keys) arrays.push_back({"float", "statistics", fmt::format("{}", 2 * stages * inner)});
     std::string body = fmt::format("  typedef {} Blocks;\n", blocks);
@@ -145,7 +177,7 @@ class Writer {
     std::vector<Call> calls;
     calls.push_back(
         call("_fragments", 128, std::move(arrays), body, tiles, grid_size(tiles * sizes_.batches()), resident));
-    return std::make_unique<GpuKernel>(context_, fmt::format("fragments {}x{} of {}", rows, inner, width),
+    return std::make_unique<GpuKernel>(context_, fmt::format("fragments {}x{} of {}", rows, inner, fragment_width()),
                                        std::move(calls));
   }
 
@@ -175,6 +207,13 @@ class Writer {
     return keys ? sizes_.columns : sizes_.rows;
   }
 
+  static constexpr std::int64_t fragment_rows = 16;  // of a simdgroup
+  std::int64_t fragment_width() const { return std::max(sizes_.width, sizes_.values) > 32 ? 64 : 32; }
+  std::string fragment_blocks(std::int64_t simdgroups, std::int64_t inner, std::int64_t stages) const {
+    return fmt::format("FragmentBlocks<{}, {}u, {}u, {}u, {}u, {}u, {}>", element_type(type_), simdgroups, inner,
+                       stages, fragment_width(), sizes_.batch_rank(), is_in_vectors());
+  }
+
   /// `suffix`: of the functions' names.
   std::string function_of(std::string_view suffix) const {
     if (primitive_.op == Op::attention_query_gradient) return fmt::format("query_gradient{}<Blocks>", suffix);
@@ -183,7 +222,7 @@ class Writer {
   }
 
   bool is_in_vectors() const {
-    for (const Operand* operand : {at_.query, at_.key, at_.value, at_.gradient, at_.result}) {
+    for (const Operand* operand : {at_.query, at_.key, at_.value, at_.gradient, at_.result, at_.third}) {
       if (operand != nullptr && !in_vectors(*operand)) return false;
     }
     return is_forward() || at_.second == nullptr || in_vectors(*at_.second);
@@ -222,6 +261,7 @@ class Writer {
     bind(at_.uniform, "uniform", "rules.keep.uniform", false);
     bind(at_.result, "result", "at.result", true);
     bind(at_.second, "second", is_forward() ? "at.statistics" : "at.second", true);
+    bind(at_.third, "third", "at.third", true);
     piece.stem = std::string(ops::row(primitive_.op).name) + suffix;
     piece.threads = threads;
     piece.resident = resident;
@@ -229,9 +269,14 @@ class Writer {
     piece.values_are_wide = true;
     piece.arrays = std::move(arrays);
     piece.body = set_up + body;
-    const std::string of_fragments = is_forward() ? "attention_fragments.metal" : "attention_gradient_fragments.metal";
-    piece.files = {std::string_view(suffix) == "_fragments" ? of_fragments : "attention.metal"};
+    piece.files = {file_of(suffix)};
     return make_call(std::move(piece), {groups, 1, 1}, std::move(regions), values(tiles), context_);
+  }
+
+  std::string file_of(std::string_view suffix) const {
+    if (suffix == "_at_once") return "attention_gradients_at_once.metal";
+    if (suffix != "_fragments") return "attention.metal";
+    return is_forward() ? "attention_fragments.metal" : "attention_gradient_fragments.metal";
   }
 
   /// AttentionArray of attention.metal.
@@ -255,6 +300,7 @@ class Writer {
     }
     add_array(values, at_.result, true);
     add_array(values, at_.second, true);
+    add_array(values, at_.third, true);
     values.add(attributes_.seed);
     if (draws()) {
       values.add_argument(at_.uniform->access.offset_argument, Patch::Form::bits);
@@ -295,24 +341,42 @@ std::string why_not(const Primitive& primitive) {
   return "";
 }
 
-}  // namespace
-
-Verdict judge_attention_fragments(const Primitive& primitive, const GpuContext& context) {
-  if (!context.properties.has_fragments) return decline("tensor cores multiply no fragments here");
-  if (std::string reason = why_not(primitive); !reason.empty()) return decline(reason);
+std::string why_no_fragments(const Primitive& primitive, const GpuContext& context) {
+  if (!context.properties.has_fragments) return "tensor cores multiply no fragments here";
+  if (std::string reason = why_not(primitive); !reason.empty()) return reason;
   const DType type = primitive.inputs[0].access.dtype;
-  if (type != DType::float16 && type != DType::bfloat16) return decline("fragments are of float16 and bfloat16");
+  if (type != DType::float16 && type != DType::bfloat16) return "fragments are of float16 and bfloat16";
   const Sizes sizes{Operands(primitive)};
   constexpr std::int64_t widest = 64;
   if (std::max(sizes.width, sizes.values) > widest) {
-    return decline(fmt::format("heads of {} and {}: fragments hold at most {}", sizes.width, sizes.values, widest));
+    return fmt::format("heads of {} and {}: fragments hold at most {}", sizes.width, sizes.values, widest);
   }
-  if (attribute<ops::Attention>(primitive).scale < 0) return decline("the largest product is not the largest score");
-  if (sizes.columns == 0) return decline("there are no keys");
+  if (attribute<ops::Attention>(primitive).scale < 0) return "the largest product is not the largest score";
+  return sizes.columns == 0 ? "there are no keys" : "";
+}
+
+bool has_three_gradients(const Primitive& primitive) { return Operands(primitive).third != nullptr; }
+constexpr const char* not_at_once = "it does not compute the three gradients at once";
+
+}  // namespace
+
+Verdict judge_attention_gradients_at_once(const Primitive& primitive, const GpuContext& context) {
+  if (!has_three_gradients(primitive)) return decline("there are not three gradients");
+  if (std::string reason = why_no_fragments(primitive, context); !reason.empty()) return decline(reason);
+  constexpr std::int64_t most_keys = 256;
+  const std::int64_t keys = Sizes(Operands(primitive)).columns;
+  if (keys > most_keys) return decline(fmt::format("{} keys: a threadgroup holds at most {}", keys, most_keys));
+  return accept([&primitive, &context] { return Writer(primitive, context).gradients_at_once(); });
+}
+
+Verdict judge_attention_fragments(const Primitive& primitive, const GpuContext& context) {
+  if (has_three_gradients(primitive)) return decline(not_at_once);
+  if (std::string reason = why_no_fragments(primitive, context); !reason.empty()) return decline(reason);
   return accept([&primitive, &context] { return Writer(primitive, context).fragments(); });
 }
 
 Verdict judge_attention_blocks(const Primitive& primitive, const GpuContext& context) {
+  if (has_three_gradients(primitive)) return decline(not_at_once);
   if (std::string reason = why_not(primitive); !reason.empty()) return decline(reason);
   const Sizes sizes{Operands(primitive)};
   if (std::max(sizes.width, sizes.values) > widest_head) {
@@ -323,6 +387,7 @@ Verdict judge_attention_blocks(const Primitive& primitive, const GpuContext& con
 }
 
 Verdict judge_attention_elements(const Primitive& primitive, const GpuContext& context) {
+  if (has_three_gradients(primitive)) return decline(not_at_once);
   if (std::string reason = why_not(primitive); !reason.empty()) return decline(reason);
   return accept([&primitive, &context] { return Writer(primitive, context).elements(); });
 }

@@ -64,6 +64,12 @@ inline void load_left(Left& left, const T* memory, uint row, uint column, uint l
   russet_cuda::load_matrices(left.pairs, russet_cuda::element_address(
                                              memory, Layout::place(row + lane_id % 16u, column + lane_id / 16u * 8u)));
 }
+template <class Layout, class Left, class T>
+inline void load_left_columns(Left& left, const T* memory, uint row, uint column, uint lane_id) {
+  russet_cuda::load_transposed_matrices(
+      left.pairs, russet_cuda::element_address(
+                      memory, Layout::place(row + lane_id / 16u * 8u + lane_id % 8u, column + lane_id / 8u % 2u * 8u)));
+}
 template <class Layout, class Right, class T>
 inline void load_right_columns(Right& right, const T* memory, uint row, uint column, uint lane_id) {
   russet_cuda::load_matrices(right.pairs,

@@ -1,0 +1,118 @@
+// The pass pair: the gradients of an attention that read the same are one step.
+#include <gtest/gtest.h>
+
+#include "compile/plan.h"
+#include "nothing.h"
+
+namespace russet {
+namespace {
+
+using ops::Op;
+
+constexpr std::int64_t batch = 6, length = 12, width = 8;
+const Shape matrices{batch, length, width};
+const Shape rows{batch, length, 1};
+
+/// A device that has kernels for attention.
+class HasAttention : public PlansAlone {
+ public:
+  bool has_attention(DType) const override { return true; }
+};
+
+/// One that has a kernel for the three gradients, too, and keeps what it was asked.
+class ComputesGradientsAtOnce final : public HasAttention {
+ public:
+  bool computes_gradients_at_once(const compile::Primitive& key_gradient) const override {
+    asked_.push_back(key_gradient);
+    return true;
+  }
+  mutable std::vector<compile::Primitive> asked_;
+};
+
+/// The three gradients of an attention, of leaves, the query's first; `of_key`: the delta that the key's reads is one
+/// of its own.
+compile::Program gradients(bool of_key) {
+  compile::Program program;
+  const auto add = [&](Op op, DType dtype, const Shape& shape, compile::Inputs inputs) {
+    program.values.push_back(
+        {{{dtype, shape}, op, ops::Attention{.scale = 0.125}}, inputs, -1, -1, contiguous_strides(shape)});
+    return static_cast<compile::ValueId>(program.values.size() - 1);
+  };
+  const auto add_leaf = [&](DType dtype, const Shape& shape) {
+    const compile::ValueId id = add(Op::leaf, dtype, shape, {});
+    program.values.back().attributes = {};
+    program.values.back().leaf = static_cast<std::int32_t>(program.leaves.size());
+    program.leaves.push_back({id, false, false});
+    return id;
+  };
+  const auto add_output = [&](Op op, compile::Inputs inputs) {
+    program.outputs.push_back({add(op, DType::bfloat16, matrices, inputs), -1});
+  };
+  const compile::ValueId query = add_leaf(DType::bfloat16, matrices);
+  const compile::ValueId key = add_leaf(DType::bfloat16, matrices);
+  const compile::ValueId value = add_leaf(DType::bfloat16, matrices);
+  const compile::ValueId gradient = add_leaf(DType::bfloat16, matrices);
+  const compile::ValueId logsumexp = add_leaf(DType::float32, rows);
+  const compile::ValueId delta = add_leaf(DType::float32, rows);
+  const compile::ValueId other = of_key ? add_leaf(DType::float32, rows) : delta;
+  add_output(Op::attention_query_gradient, {query, key, value, gradient, logsumexp, delta});
+  add_output(Op::attention_key_gradient, {query, key, value, gradient, logsumexp, other});
+  add_output(Op::attention_value_gradient, {query, key, gradient, logsumexp});
+  return program;
+}
+
+std::vector<compile::Primitive> steps_of(const compile::Plan& plan) {
+  std::vector<compile::Primitive> steps;
+  for (const compile::Step& step : plan.program.steps) steps.push_back(std::get<compile::Primitive>(step));
+  return steps;
+}
+
+std::vector<Op> companions_of(const compile::Primitive& primitive) {
+  std::vector<Op> ops;
+  for (const compile::Companion& companion : primitive.companions) ops.push_back(companion.op);
+  std::ranges::sort(ops);
+  return ops;
+}
+
+const std::vector<Op> both{Op::attention_query_gradient, Op::attention_value_gradient};
+
+TEST(Pair, ThreeGradientsAreOneStepWhereTheDeviceHasAKernelForThem) {
+  const ComputesGradientsAtOnce target;
+  const compile::Plan plan = compile::make_plan(gradients(false), target);
+  const std::vector<compile::Primitive> steps = steps_of(plan);
+  ASSERT_EQ(steps.size(), 1U);
+  EXPECT_EQ(steps[0].op, Op::attention_key_gradient);
+  EXPECT_EQ(companions_of(steps[0]), both);
+  ASSERT_EQ(target.asked_.size(), 1U);
+  EXPECT_EQ(target.asked_[0].op, Op::attention_key_gradient);
+  EXPECT_EQ(companions_of(target.asked_[0]), both);
+  // Each result has memory of its own, and the plan counts all of it.
+  std::vector<std::int32_t> written;
+  compile::for_each_access(plan.program.steps[0], [&](std::int32_t slot, bool writes) {
+    if (writes) written.push_back(slot);
+  });
+  std::ranges::sort(written);
+  EXPECT_EQ(std::ranges::unique(written).begin() - written.begin(), 3);
+  constexpr std::size_t matrix_bytes = 2 * batch * length * width;
+  constexpr std::size_t row_bytes = 4 * batch * length;
+  EXPECT_EQ(compile::bytes_of(plan.program.steps[0]), 7 * matrix_bytes + 2 * row_bytes);
+}
+
+TEST(Pair, TheQuerysGradientIsAStepOfItsOwnElsewhere) {
+  const HasAttention target;
+  const std::vector<compile::Primitive> steps = steps_of(compile::make_plan(gradients(false), target));
+  ASSERT_EQ(steps.size(), 2U);
+  for (const compile::Primitive& step : steps) {
+    const bool of_key = step.op == Op::attention_key_gradient;
+    EXPECT_EQ(companions_of(step), of_key ? std::vector<Op>{Op::attention_value_gradient} : std::vector<Op>{});
+  }
+}
+
+TEST(Pair, GradientsThatReadOtherNumbersStayApart) {
+  const ComputesGradientsAtOnce target;
+  EXPECT_EQ(steps_of(compile::make_plan(gradients(true), target)).size(), 2U);
+  EXPECT_TRUE(target.asked_.empty());
+}
+
+}  // namespace
+}  // namespace russet
