@@ -58,7 +58,7 @@ compile::Group update(const Primitive& primitive, const Operand& state, std::int
   return group;
 }
 
-compile::Group sums_of_columns(const Primitive& primitive, const Operand& sums) {
+compile::Group sums_of_columns(const Primitive& primitive, const Operand& sums, ops::Op reduction) {
   using compile::Instruction;
   compile::Group group;
   group.kind = compile::Group::Kind::column;
@@ -83,7 +83,7 @@ compile::Group sums_of_columns(const Primitive& primitive, const Operand& sums) 
   };
   add(Instruction::Kind::load, ops::Op::leaf, compile::Extent::full, 0, -1);
   add(Instruction::Kind::store, ops::Op::leaf, compile::Extent::full, 1, 0);
-  add(Instruction::Kind::reduce, ops::Op::sum, compile::Extent::reduced, -1, 0);
+  add(Instruction::Kind::reduce, reduction, compile::Extent::reduced, -1, 0);
   add(Instruction::Kind::store, ops::Op::leaf, compile::Extent::reduced, 2, 2);
   return group;
 }

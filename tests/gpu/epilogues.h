@@ -12,6 +12,7 @@ compile::Group update(const compile::Primitive& primitive, const compile::Operan
                       std::int32_t old_output);
 
 /// The result and the sum of each of its columns, as a contraction's epilogue.
-compile::Group sums_of_columns(const compile::Primitive& primitive, const compile::Operand& sums);
+compile::Group sums_of_columns(const compile::Primitive& primitive, const compile::Operand& sums,
+                               ops::Op reduction = ops::Op::sum);
 
 }  // namespace russet::gputest

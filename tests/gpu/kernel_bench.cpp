@@ -224,9 +224,11 @@ struct Setup {
     memory.emplace_back(static_cast<std::size_t>(elements) * size_of(one.output.dtype), std::byte{0x7b});
     for (std::size_t i = 0; one.prologues && i < 2; ++i) add_prologue(i, one.storing);
     if (one.column_sums) {
-      sums = lay_out({one.output.dtype, {one.output.sizes.back()}}, static_cast<std::int32_t>(memory.size()), elements);
+      const Array array{.dtype = one.output.dtype, .sizes = {one.output.sizes.back()}, .margin = one.output.margin};
+      sums = lay_out(array, static_cast<std::int32_t>(memory.size()), elements);
       memory.emplace_back(static_cast<std::size_t>(elements) * size_of(one.output.dtype), std::byte{0x7b});
-      primitive.epilogue = sums_of_columns(primitive, sums);
+      primitive.epilogue =
+          sums_of_columns(primitive, sums, one.of_deviations ? ops::Op::squared_deviations : ops::Op::sum);
     }
     for (const Companion& companion : one.companions) {
       const auto slot = static_cast<std::int32_t>(memory.size());
@@ -455,6 +457,13 @@ std::vector<Besides> results_besides(const Setup& setup, const Case& one, const 
     const auto columns = static_cast<std::size_t>(one.output.sizes.back());
     std::vector<double> sums(columns, 0.0);
     for (std::size_t i = 0; i < wanted.size(); ++i) sums[i % columns] += wanted[i];
+    if (one.of_deviations) {
+      const double rows = static_cast<double>(wanted.size()) / static_cast<double>(columns);
+      const std::vector<double> totals = std::exchange(sums, std::vector<double>(columns, 0.0));
+      for (std::size_t i = 0; i < wanted.size(); ++i) {
+        sums[i % columns] += std::pow(wanted[i] - totals[i % columns] / rows, 2);
+      }
+    }
     results.push_back({"sums", setup.sums, sums, one});
   }
   for (std::size_t i = 0; i < one.companions.size(); ++i) {

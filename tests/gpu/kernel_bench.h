@@ -59,8 +59,9 @@ struct Case {
   /// Contractions and sums of pools: the axis of the output along which a bias lies that an epilogue adds before relu;
   /// -1 for none.
   int bias_axis = -1;
-  /// Matrix products: an epilogue adds up each column of the result.
+  /// Matrix products: an epilogue adds up each column of the result; its squared distances from their mean.
   bool column_sums = false;
+  bool of_deviations = false;
   /// Contractions of arrays that are dense: both inputs are read through a prologue that adds 1.
   bool prologues = false;
   /// The prologues store what they compute, for others.

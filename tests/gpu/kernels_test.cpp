@@ -369,6 +369,52 @@ TEST(Kernels, ConvolutionsOfFewChannels) {
   EXPECT_EQ(others, 6);  // those of 64 channels, and of no image
 }
 
+TEST(Kernels, StationaryProducts) {
+  std::vector<Case> cases;
+  const auto add = [&](DType type, std::int64_t rows, std::int64_t depth, std::int64_t columns, Layout right) {
+    const Case plain = product(type, {rows, depth}, {depth, columns}, {rows, columns}, Layout::contiguous, right);
+    cases.push_back(plain);
+    for (const bool of_deviations : {false, true}) {
+      if (of_deviations && rows > 1000 && type == DType::float16) continue;  // too large for the type
+      Case sums = plain;
+      sums.column_sums = true;
+      sums.of_deviations = of_deviations;
+      sums.name += of_deviations ? ", deviations of columns" : ", sums of columns";
+      cases.push_back(sums);
+    }
+    Case bias = plain;
+    bias.bias_axis = 1;
+    cases.push_back(bias);
+  };
+  for (const DType type : {DType::float16, DType::bfloat16}) {
+    add(type, 130, 16, 64, Layout::contiguous);
+    add(type, 64, 40, 40, Layout::reversed);  // lines along the depth, which ends within a slice
+    add(type, 1, 8, 8, Layout::contiguous);
+    add(type, 321, 32, 72, Layout::reversed);  // columns that end within a simdgroup's
+    add(type, 5003, 24, 136, Layout::contiguous);
+    add_convolutions(cases, type, {7, 16, 24, 19, 288, 1, 1, {.kernel = {1, 1}}}, Layout::channels_last);
+    cases.pop_back();  // the weight's gradient
+    cases.pop_back();  // of 288 channels
+    cases.back().bias_axis = 1;
+  }
+  for (Case& one : cases) {
+    put_on_tensor_cores(one);
+    for (Array& input : one.inputs) input.margin = 8;
+    one.tolerance *= one.of_deviations ? 4 : 1;
+  }
+  const std::size_t count = cases.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    cases.push_back(cases[i]);
+    set_margin(cases.back(), 8);  // results in whole vectors
+  }
+  int others = 0;
+  for (const Outcome& outcome : run(cases)) {
+    EXPECT_EQ(outcome.complaint, "") << outcome.name;
+    others += outcome.kernel != "stationary product";
+  }
+  EXPECT_EQ(others, 2 * 2 * 4 * 2 + 2);  // the small ones that add up nothing, and results that are no vectors
+}
+
 TEST(Kernels, AttentionOnTensorCores) {
   std::vector<Case> cases;
   for (const DType type : {DType::float16, DType::bfloat16}) {

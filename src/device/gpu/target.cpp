@@ -235,13 +235,12 @@ class Target final : public compile::Target {
 
   int max_accesses() const override { return max_buffers - 8; }
 
-  /// What runs the bare contraction best must take the rest too, or another library: a library's is not given up for
-  /// one.
+  /// What runs the bare contraction best must take the rest too, or a library, to which that costs nothing.
   bool accepts_epilogue(const Primitive& contraction) const override {
     const Verdict whole = judge(contraction, false);
     if (!whole.accepted()) return false;
     const Verdict plain = judge(bare(contraction), false);
-    return whole.by == plain.by || (is_library(whole.by) && is_library(plain.by));
+    return whole.by == plain.by || is_library(whole.by);
   }
 
   bool epilogues_update_in_place() const override { return true; }

@@ -88,6 +88,10 @@ void Reduction::define_block(KernelText& kernel, int count) const {
   kernel.line("float distance{0}{1} = {{0.0f}}, square{0}{1} = {{0.0f}};", position_, array);
 }
 
+std::vector<std::string> Reduction::block_variables(std::string_view suffix) const {
+  return {fmt::format("distance{}{}", position_, suffix), fmt::format("square{}{}", position_, suffix)};
+}
+
 void Reduction::add_to_block(KernelText& kernel, std::string_view value, std::string_view is_first,
                              std::string_view suffix) const {
   kernel.use("reduce.metal");

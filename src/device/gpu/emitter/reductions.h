@@ -41,6 +41,8 @@ class Reduction {
   bool has_blocks() const { return op_ == ops::Op::squared_deviations; }
   /// Defines what a block adds up, as arrays of `count` if that is more than one.
   void define_block(KernelText& kernel, int count) const;
+  /// Their names.
+  std::vector<std::string> block_variables(std::string_view suffix) const;
   void add_to_block(KernelText& kernel, std::string_view value, std::string_view is_first,
                     std::string_view suffix) const;
   void end_block(KernelText& kernel, std::string_view counted, std::string_view share, std::string_view suffix) const;

@@ -169,9 +169,9 @@ struct StoreRowsVisitor {
   constant ContractionValues* values;
 
   void start(uint batch, uint) { result += batch_offset(values->result_start, values->result_batch, *values, batch); }
-  void visit_rows(uint row, uint column, uint end, thread const float* sums) const {
+  void visit_rows(uint row, uint column, uint live, thread const float* sums) const {
     UNROLL for (uint j = 0; j < 4u; ++j) {
-      if (row + j * 4u >= end) continue;
+      if (j >= live) continue;
       const Offset at = Offset(row + j * 4u) * Offset(values->row.strides[2]) + Offset(column);
       write_four(result, long(at), make_float4(sums[j * 4u], sums[j * 4u + 1u], sums[j * 4u + 2u], sums[j * 4u + 3u]));
     }
@@ -179,9 +179,10 @@ struct StoreRowsVisitor {
 };
 
 /// Shows a visitor sixteen rows of up to 32 columns that a simdgroup has in threadgroup memory, rows `line` apart (a
-/// multiple of four, the first one at a multiple of 16 bytes), so that neighbouring lanes have neighbouring columns. WIDTH: columns that the visitor takes at once, four rows at a time
-/// (visit_rows); 0: it takes elements.
-template <uint WIDTH, class Visitor>
+/// multiple of four, the first one at a multiple of 16 bytes), so that neighbouring lanes have neighbouring columns.
+/// WIDTH: columns that the visitor takes at once, four rows at a time, or as many as there are (visit_rows); 0: it takes
+/// elements. WHOLE: all rows are there.
+template <uint WIDTH, bool WHOLE, class Visitor>
 void show_strip(thread Visitor& visitor, threadgroup const float* strip, uint line, uint first_row, uint end_row,
                 uint first_column, uint end_column, uint lane_id) {
   if constexpr (WIDTH == 0) {
@@ -194,7 +195,8 @@ void show_strip(thread Visitor& visitor, threadgroup const float* strip, uint li
     const uint own_column = lane_id % across * WIDTH;
     if (first_column + own_column >= end_column) return;
     for (uint i = lane_id / across; i < 16u; i += 4u * WIDTH) {
-      if (first_row + i >= end_row) continue;
+      if (!WHOLE && first_row + i >= end_row) continue;
+      const uint live = WHOLE ? 4u : min((end_row - first_row - i + WIDTH - 1u) / WIDTH, 4u);
       float shown[4 * WIDTH];
       UNROLL for (uint j = 0; j < 4u; ++j) {
         threadgroup const float* const from = strip + (i + j * WIDTH) * line + own_column;
@@ -208,7 +210,7 @@ void show_strip(thread Visitor& visitor, threadgroup const float* strip, uint li
           UNROLL for (uint k = 0; k < WIDTH; ++k) shown[j * WIDTH + k] = from[k];
         }
       }
-      visitor.visit_rows(first_row + i, first_column + own_column, end_row, shown);
+      visitor.visit_rows(first_row + i, first_column + own_column, live, shown);
     }
   }
 }

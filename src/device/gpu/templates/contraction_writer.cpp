@@ -79,9 +79,9 @@ std::optional<VisitorText> ContractionWriter::strip_visitor(int count) const {
                        stored, result_.region);
 }
 
-RowsVisitor ContractionWriter::rows_visitor() const {
+RowsVisitor ContractionWriter::rows_visitor(const EpilogueSums* sums) const {
   if (!primitive_.epilogue.code.empty()) {
-    return rows_epilogue_visitor(primitive_, source_bindings(), c_.columns);
+    return rows_epilogue_visitor(primitive_, source_bindings(), c_.columns, sums);
   }
   const std::string_view stored = element_type(result_type());
   return {plain_visitor(fmt::format("StoreRowsVisitor<{}, {}>", stored, offset_type()), stored, result_.region), 4};

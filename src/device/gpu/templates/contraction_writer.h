@@ -54,8 +54,8 @@ class ContractionWriter {
   /// The same for strips of `count` pixels; nothing if an epilogue takes elements alone (see strip_epilogue_visitor).
   std::optional<VisitorText> strip_visitor(int count) const;
   /// The same for four rows at a time (see rows_epilogue_visitor), of four columns each where there is no epilogue: the
-  /// result's columns lie side by side then.
-  RowsVisitor rows_visitor() const;
+  /// result's columns lie side by side then. `sums`: see rows_epilogue_visitor.
+  RowsVisitor rows_visitor(const EpilogueSums* sums = nullptr) const;
   /// Stores partial sums.
   VisitorText partial_visitor(const Region& partials) const;
   /// The types of the factors, Side<...>. `exact`: see result_visitor().

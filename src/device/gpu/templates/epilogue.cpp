@@ -304,9 +304,98 @@ struct Visitor_@ {{
 
 namespace {
 
+/// The sums of a visitor of rows: of each of a lane's columns, in members that end with sums_suffix.
+class RowSums {
+ public:
+  RowSums(const EpilogueSums& sums, int width) : sums_(sums), width_(width) {}
+
+  /// Adds an element of row "ahead" of those that are shown.
+  void add(KernelText& kernel, const Reduction& reduction, const std::string& value) const {
+    const std::string_view lane = width_ > 1 ? "k" : "0";
+    if (reduction.has_blocks()) {
+      reduction.add_to_block(kernel, value, "is_first && ahead == 0u", suffix(lane));
+    } else {
+      reduction.add(kernel, value, "0u", suffix(lane));
+    }
+  }
+
+  std::string members() const {
+    std::string text = "  uint seen;\n";
+    for_each_array([&](std::string_view type, const std::string& name, std::string_view) {
+      text += fmt::format("  {} {}[{}];\n", type, name, width_);
+    });
+    return text;
+  }
+  std::string start() const {
+    std::string text = "    seen = 0u;\n";
+    for_each_array([&](std::string_view, const std::string& name, std::string_view identity) {
+      text += fmt::format("    for (uint k = 0u; k < {}u; ++k) {}[k] = {};\n", width_, name, identity);
+    });
+    return text;
+  }
+  std::string parameters() const {
+    std::string text = "bool is_first, ";
+    for_each_array([&](std::string_view type, const std::string& name, std::string_view) {
+      text += fmt::format("thread {}* {}, ", type, name);
+    });
+    return text;
+  }
+  std::string arguments() const {
+    std::string text = "seen == 0u, ";
+    for_each_array([&](std::string_view, const std::string& name, std::string_view) { text += name + ", "; });
+    return text;
+  }
+
+  /// end_block() and finish().
+  std::string methods(const Partials& partials) const {
+    KernelText block("block", 32);
+    for (const Reduction& reduction : sums_.reductions) {
+      if (reduction.has_blocks()) reduction.end_block(block, "float(seen)", "share", suffix("k"));
+    }
+    KernelText store("store", 32);
+    for (const Reduction& reduction : sums_.reductions) {
+      for (const Reduction::Part& part : reduction.parts()) {
+        store.line("{} {} = {};", part.type, reduction.variable(part), reduction.variable(part, suffix("k")));
+      }
+      reduction.across_lanes(store, 16, 32 / width_);
+    }
+    store.line("if (lane_id < {}u && own + k < end) {{", 32 / width_);
+    store.line("const ulong index = ulong(part) * ulong(values->product.columns) + ulong(own + k);");
+    partials.store(store, "index");
+    store.line("}");
+    return fmt::format(
+        "  void end_block() {{\n    if (seen == 0u) return;\n    const float share = 1.0f / float(seen);\n"
+        "    for (uint k = 0u; k < {0}u; ++k) {{\n{1}    }}\n  }}\n"
+        "  void finish(uint part, uint column, uint end, uint lane_id) {{\n"
+        "    const uint own = column + lane_id % {2}u * {0}u;\n    for (uint k = 0u; k < {0}u; ++k) {{\n{3}    }}\n  "
+        "}}\n",
+        width_, block.body(), 32 / width_, store.body());
+  }
+
+ private:
+  static constexpr std::string_view sums_suffix = "_of_column";
+  static std::string suffix(std::string_view lane) { return fmt::format("{}[{}]", sums_suffix, lane); }
+
+  /// Calls visit(type, name, what it begins with) for each array that a visitor has.
+  template <class Visitor>
+  void for_each_array(const Visitor& visit) const {
+    for (const Reduction& reduction : sums_.reductions) {
+      for (const Reduction::Part& part : reduction.parts()) {
+        visit(part.type, reduction.variable(part, sums_suffix), part.identity);
+      }
+      if (!reduction.has_blocks()) continue;
+      for (const std::string& name : reduction.block_variables(sums_suffix)) visit("float", name, "0.0f");
+    }
+  }
+
+  const EpilogueSums& sums_;
+  int width_;
+};
+
 /// Of the lines `line`, `line` + step ... as many as are `live`. Where the columns are an axis, what all lines read
-/// there is read once.
-void write_rows(GroupText& text, const Phase& phase, int rows, std::int64_t columns) {
+/// there is read once. `add_up`: is called where the elements of a line are known.
+template <class AddUp>
+void write_rows(GroupText& text, const Phase& phase, int rows, std::int64_t columns, const AddUp& add_up) {
   KernelText& kernel = text.kernel();
   const int width = text.walk().width;
   const Shape& space = text.group().space;
@@ -346,7 +435,7 @@ void write_rows(GroupText& text, const Phase& phase, int rows, std::int64_t colu
           "const float sum[4] = {sums[ahead * 4u], sums[ahead * 4u + 1u], sums[ahead * 4u + 2u], "
           "sums[ahead * 4u + 3u]};");
     }
-    text.run_full(phase, [] {});
+    text.run_full(phase, add_up);
     kernel.line("}");
   });
   text.end_ahead();
@@ -354,16 +443,33 @@ void write_rows(GroupText& text, const Phase& phase, int rows, std::int64_t colu
 
 }  // namespace
 
-RowsVisitor rows_epilogue_visitor(const Primitive& primitive, std::size_t first, std::int64_t columns) {
+RowsVisitor rows_epilogue_visitor(const Primitive& primitive, std::size_t first, std::int64_t columns,
+                                  const EpilogueSums* sums) {
   const Group group = ordered_epilogue(primitive);
   KernelText kernel = spliced_kernel("epilogue", first);
   const Phases phases = make_phases(group, false);
   const int inner = group.space.rank() - 1;
   RowsVisitor rows;
   rows.width = vector_width(group, inner);
-  GroupText text(group, phases, {inner, rows.width, needs_wide_index(group)}, kernel, GroupPart::all);
-  write_rows(text, phases.list[0], 4, columns);
-  const PointerText pointers = pointer_text(kernel, first, kernel.bindings());
+  const std::optional<RowSums> row_sums =
+      sums != nullptr ? std::optional<RowSums>(std::in_place, *sums, rows.width) : std::nullopt;
+  GroupText text(group, phases, {inner, rows.width, needs_wide_index(group)}, kernel,
+                 sums != nullptr ? GroupPart::elements : GroupPart::all);
+  write_rows(text, phases.list[0], 4, columns, [&] {
+    if (sums == nullptr) return;
+    for (const Reduction& reduction : sums->reductions) {
+      row_sums->add(kernel, reduction, reduction.element(text.value(text.at(reduction.position()).inputs[0])));
+    }
+  });
+  const std::size_t operands = kernel.bindings();
+  std::string methods;
+  if (sums != nullptr) {
+    Partials partials(sums->reductions, sums->count());
+    partials.bind(kernel, true);
+    kernel.use("reduce.metal");
+    methods = row_sums->methods(partials);
+  }
+  const PointerText pointers = pointer_text(kernel, first, operands);
   const VisitedElement place = visited_element(primitive, text.item_type());
   rows.text = visitor_of(kernel, first);
   rows.text.declarations = fmt::format(
@@ -373,17 +479,22 @@ inline void rows_@({item} line, {item} step, uint column, uint live, thread cons
 struct Visitor_@ {{
 {pointers}  constant Values_@* values;
 {state}  {item} line(uint row) const {{ return {line}; }}
-  void visit_rows({place}, uint end, thread const float* sums) const {{
-    const uint live = (end - row + {width}u - 1u) / {width}u;
+  void visit_rows({place}, uint live, thread const float* sums){constant} {{
     rows_@(line(row), line({width}u) - line(0u), column, live, sums, {arguments}*values);
-  }}
-}};
+{seen}  }}
+{methods}}};
 )",
       fmt::arg("values", place.values), fmt::arg("members", kernel.values().members()),
-      fmt::arg("item", text.item_type()), fmt::arg("parameters", pointers.parameters), fmt::arg("body", kernel.body()),
-      fmt::arg("pointers", pointers.members), fmt::arg("state", fmt::format(fmt::runtime(place.state), "")),
+      fmt::arg("item", text.item_type()),
+      fmt::arg("parameters", pointers.parameters + (row_sums ? row_sums->parameters() : "")),
+      fmt::arg("body", kernel.body()),
+      fmt::arg("pointers",
+               pointer_text(kernel, first, kernel.bindings()).members + (row_sums ? row_sums->members() : "")),
+      fmt::arg("state", fmt::format(fmt::runtime(place.state), row_sums ? row_sums->start() : "")),
       fmt::arg("place", place.arguments), fmt::arg("line", place.line), fmt::arg("width", rows.width),
-      fmt::arg("arguments", pointers.arguments));
+      fmt::arg("constant", row_sums ? "" : " const"), fmt::arg("seen", row_sums ? "    seen += live;\n" : ""),
+      fmt::arg("arguments", pointers.arguments + (row_sums ? row_sums->arguments() : "")),
+      fmt::arg("methods", methods));
   return rows;
 }
 

@@ -42,12 +42,15 @@ std::optional<VisitorText> strip_epilogue_visitor(const compile::Primitive& prim
 
 /// The visitor of four rows at a time, of `width` neighbouring columns each: four where the epilogue's operands lie in
 /// vectors, or one. Row j is j * width rows behind the first (split_product.metal). Operands of all rows are asked for
-/// before the first one is used. For elementwise epilogues of contractions of so many columns.
+/// before the first one is used. For epilogues of contractions of so many columns. With `sums` it also has end_block(),
+/// to be called at least every few thousand rows, and finish(part, column, end column, lane): a simdgroup's lanes have
+/// the same columns in all calls then, 32 together, and leave a part of each in scratch memory.
 struct RowsVisitor {
   VisitorText text;
   int width = 1;
 };
-RowsVisitor rows_epilogue_visitor(const compile::Primitive& primitive, std::size_t first, std::int64_t columns);
+RowsVisitor rows_epilogue_visitor(const compile::Primitive& primitive, std::size_t first, std::int64_t columns,
+                                  const EpilogueSums* sums = nullptr);
 
 /// Makes `visitor` a variable of the piece's body, bound behind its arguments so far; the piece's values are the
 /// visitor's, or `values` among them is.

@@ -4,9 +4,13 @@
 namespace russet::gpu {
 namespace {
 
-constexpr Implementation contractions[] = {{"depthwise", judge_depthwise}, {"small product", judge_small_product},
-                                           {"stem", judge_stem},           {"split product", judge_split_product},
-                                           {"tiles", judge_tiles},         {"elements", judge_elements}};
+constexpr Implementation contractions[] = {{"depthwise", judge_depthwise},
+                                           {"small product", judge_small_product},
+                                           {"stem", judge_stem},
+                                           {"stationary product", judge_stationary_product},
+                                           {"split product", judge_split_product},
+                                           {"tiles", judge_tiles},
+                                           {"elements", judge_elements}};
 constexpr Implementation windows[] = {{"windows", judge_windows}};
 constexpr Implementation indexing[] = {{"pieces", judge_indexing}};
 constexpr Implementation sorts[] = {{"sort", judge_sort}};

@@ -26,6 +26,11 @@ Verdict judge_depthwise(const compile::Primitive& primitive, const GpuContext& c
 bool is_stem(const compile::Primitive& primitive);
 /// Those, where neighbouring channels lie side by side and tensor cores multiply fragments.
 Verdict judge_stem(const compile::Primitive& primitive, const GpuContext& context);
+/// Whether judge_stationary_product() is faster than a library, if the operands lie well: for many rows and columns.
+bool is_stationary_product(const compile::Primitive& primitive);
+/// Products, convolutions of single pixels and the gradients of their images, in 16 bits, of a depth of at most 128:
+/// memory is their limit. Where rows' elements lie side by side and tensor cores multiply fragments.
+Verdict judge_stationary_product(const compile::Primitive& primitive, const GpuContext& context);
 /// Contractions of any type, an element (or a part of its sum) a thread: integers, groups of few channels, a few rows
 /// or columns.
 Verdict judge_elements(const compile::Primitive& primitive, const GpuContext& context);

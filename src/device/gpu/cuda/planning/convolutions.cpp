@@ -61,6 +61,7 @@ gpu::Verdict Convolutions::judge(const compile::Primitive& whole, const gpu::Gpu
   if (epilogue) bare = without_epilogue(whole);
   const compile::Primitive& primitive = epilogue ? bare : whole;
   if (std::string reason = why_no_convolution(primitive); !reason.empty()) return gpu::decline(reason);
+  if (!epilogue && gpu::is_stationary_product(primitive)) return gpu::decline(narrow_product);
   // 128 images of 56 x 56, from 64 channels to 256: 230 us by cuDNN on an H100, 120 as a product.
   if (epilogue && epilogue->tail.residual && is_pointwise(primitive)) {
     return gpu::decline("a product adds the residual faster");

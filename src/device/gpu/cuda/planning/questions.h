@@ -14,6 +14,8 @@ std::string version_text(std::size_t version);
 inline constexpr double fewest_operations = 1e5;
 /// Why a library declines what our own split product is faster at.
 inline constexpr const char* faster_product = "our own product on tensor cores is faster";
+/// Why a library declines what our own stationary product is faster at, unless it is to run what follows.
+inline constexpr const char* narrow_product = "our own product of a small depth is faster";
 /// Whether libraries are asked for contractions of the type.
 bool is_asked_of(DType dtype);
 /// Why no library is asked for a contraction: another primitive, types, an epilogue or a prologue, too little work.

@@ -1,0 +1,180 @@
+// Launches of products whose right factor stays in threadgroup memory.
+#include <algorithm>
+
+#include "device/gpu/emitter/emit.h"
+#include "device/gpu/templates/contraction_writer.h"
+#include "device/gpu/templates/templates.h"
+#include "device/gpu/templates/text.h"
+#include "ops/table.h"
+
+namespace russet::gpu {
+namespace {
+
+using compile::Operand;
+using compile::Primitive;
+using ops::Op;
+
+/// StationaryShape of stationary_product.metal.
+struct StationaryShape {
+  static constexpr std::int64_t rows = 64, stages = 2, strip = 16 * 36;
+  std::int64_t depth, across, down = 1;
+  bool right_along;
+
+  explicit StationaryShape(const Contraction& c)
+      : depth(divide_up(c.depth, 16) * 16), right_along(is_along_depth(c.right_step)) {
+    // Columns that a threadgroup holds: 256 of a small depth, so that memory has room for two of them.
+    constexpr std::int64_t shallow = 64;
+    const std::int64_t most = depth <= shallow ? 8 : 4;
+    const std::int64_t wanted = divide_up(c.columns, 32);
+    across = std::min(divide_up(wanted, divide_up(wanted, most)), most);
+    if (across <= 4 && depth > shallow / 2) down = 2;
+  }
+  std::int64_t columns() const { return across * 32; }
+  std::uint32_t threads() const { return static_cast<std::uint32_t>(across * down * 32); }
+  std::string text() const { return fmt::format("StationaryShape<{}, {}, {}, {}>", depth, across, down, right_along); }
+  std::int64_t bytes() const {
+    const std::int64_t right = right_along ? columns() * (depth + 8) : depth * (columns() + 8);
+    return 2 * (right + stages * rows * (depth + 8)) + across * down * strip * 4;
+  }
+};
+
+/// Threadgroups that share the rows of a block of columns: from shapes alone, so that results never depend on the
+/// device.
+std::int64_t sharers_of(const Contraction& c, const StationaryShape& shape) {
+  constexpr std::int64_t cores = 132;
+  const std::int64_t resident = std::max<std::int64_t>(512 / shape.threads(), 1);
+  const std::int64_t column_tiles = divide_up(c.columns, shape.columns());
+  const std::int64_t wanted = std::max<std::int64_t>(cores * resident / column_tiles, 1);
+  return std::min(divide_up(c.rows, StationaryShape::rows), wanted);
+}
+
+class Writer {
+ public:
+  Writer(const Primitive& primitive, const GpuContext& context)
+      : shared_(primitive, context, describe_contraction(primitive)), shape_(c_), sharers_(sharers_of(c_, shape_)) {}
+
+  KernelPtr make() const {
+    const auto sums = epilogue_sums(shared_.primitive(), sharers_ * shape_.down, c_.columns);
+    const RowsVisitor rows = sums ? shared_.rows_visitor(&*sums) : shared_.rows_visitor();
+    std::vector<Call> calls{call(rows, sums.has_value())};
+    if (sums) calls.push_back(epilogue_results(shared_.primitive(), *sums, shared_.context()));
+    return std::make_unique<GpuKernel>(shared_.context(), "stationary product", std::move(calls),
+                                       sums ? sums->parts_bytes() : 0);
+  }
+
+ private:
+  Call call(const RowsVisitor& rows, bool sums) const {
+    Division division;
+    division.row_tiles = divide_up(c_.rows, StationaryShape::rows);
+    division.column_tiles = divide_up(c_.columns, shape_.columns());
+    const std::string body = fmt::format(
+        "{}  stationary_product<{}, {}, {}, {}>(left_source, right_source, visitor, {}, memory, group_id.x, "
+        "group_count.x, self);\n",
+        own_thread, shape_.text(), rows.width, sums, element_type(shared_.type()), shared_.product_of(rows.text));
+    const bool is_large = shape_.bytes() > shared_.context().properties.group_memory;
+    const Piece::Array memory{"uint4", "memory", fmt::format("({}::memory)", shape_.text()),
+                              is_large ? static_cast<std::uint32_t>(shape_.bytes()) : 0};
+    constexpr std::uint32_t threads_of_a_core = 512;
+    Call call = shared_.product_call({"stationary_product",
+                                      shape_.threads(),
+                                      body,
+                                      {memory},
+                                      sharers_ * division.column_tiles,
+                                      "stationary_product.metal",
+                                      std::max(threads_of_a_core / shape_.threads(), 1U)},
+                                     rows.text, division);
+    call.piece = nullptr;  // launches that share their threadgroups' memory would all have as much
+    return call;
+  }
+
+  ContractionWriter shared_;
+  const Contraction& c_ = shared_.contraction();
+  StationaryShape shape_;
+  std::int64_t sharers_;
+};
+
+std::string why_no_layout(const Primitive& primitive, const Contraction& c) {
+  if (!is_along_depth(c.left_step)) return "rows whose elements lie apart";
+  if (!is_in_vectors(primitive, c, true, 8) || !is_in_vectors(primitive, c, false, 8)) {
+    return "operands that are not read in vectors";
+  }
+  if (c.window != WindowSide::none || c.batches() > 1) return "windows or batches";
+  const auto is_flat = [](const ContractionAxis& axis) { return !axis.splits; };
+  for (const ContractionAxis* axis : {&c.left_line, &c.left_step, &c.right_line, &c.right_step}) {
+    if (!is_flat(*axis)) return "rows that are not evenly spaced";
+  }
+  if (!primitive.epilogue.code.empty()) return "";
+  const compile::Access& result = primitive.output.access;
+  const bool in_vectors = c.column.strides[2] == 1 && c.row.strides[2] % 4 == 0 && !c.row.splits && !c.column.splits &&
+                          result.offset % 4 == 0 && result.offset_argument < 0;
+  return in_vectors ? "" : "a result that is not stored in vectors";
+}
+
+struct Sizes {
+  std::int64_t depth, columns;
+  explicit Sizes(const Primitive& primitive) {
+    const bool matrix = primitive.op == Op::matmul;
+    depth = matrix ? primitive.inputs[0].sizes.back() : primitive.inputs[0].sizes[1];
+    columns = matrix ? primitive.output.sizes.back() : primitive.output.sizes[1];
+  }
+};
+
+/// Whether an epilogue that adds up nothing reads another array of the result's size, as a sum of two convolutions
+/// does: libraries add a residual faster, if the other convolution takes it.
+bool reads_residual(const Primitive& primitive) {
+  const compile::Group& group = primitive.epilogue;
+  if (group.code.empty() || sums_rows(primitive)) return false;
+  return std::ranges::any_of(group.code, [&](const compile::Instruction& in) {
+    if (in.kind != compile::Instruction::Kind::load) return false;
+    const compile::Access& access = group.accesses[static_cast<std::size_t>(in.access)];
+    bool all = access.slot >= 0;
+    for (int axis = 0; axis < group.space.rank(); ++axis) all &= group.space[axis] == 1 || access.strides[axis] != 0;
+    return all;
+  });
+}
+
+/// Whatever the strides: another operator, type or window, or a depth that threadgroup memory does not hold.
+std::string why_another_kind(const Primitive& primitive) {
+  const bool is_convolution = primitive.op == Op::convolution || primitive.op == Op::convolution_input;
+  if (primitive.op != Op::matmul && !is_convolution) return "no product of rows";
+  const DType type = primitive.inputs[0].access.dtype;
+  if (type != DType::float16 && type != DType::bfloat16) return "not of 16 bits";
+  if (compile::has_prologue(primitive)) return "a prologue";
+  if (is_convolution) {
+    const auto& window = attribute<ops::Window>(primitive);
+    const std::array<std::int32_t, 2> ones{1, 1};
+    const std::array<std::int32_t, 2> zeros{0, 0};
+    if (window.kernel != ones || window.stride != ones || window.padding != zeros || window.padding_after != zeros ||
+        window.groups != 1) {
+      return "not of single pixels";
+    }
+  }
+  constexpr std::int64_t deepest = 128;
+  const Sizes sizes(primitive);
+  return sizes.depth % 8 != 0 || sizes.depth > deepest || sizes.columns % 8 != 0 ? "another depth" : "";
+}
+
+}  // namespace
+
+/// Measured on an H100: see docs/devices/cuda.md.
+bool is_stationary_product(const Primitive& primitive) {
+  constexpr std::int64_t fewest_elements = 10'000'000;
+  if (!why_another_kind(primitive).empty()) return false;
+  const Sizes sizes(primitive);
+  return sizes.columns >= 2 * sizes.depth && sizes.columns >= 64 && numel(primitive.output.sizes) >= fewest_elements;
+}
+
+Verdict judge_stationary_product(const Primitive& primitive, const GpuContext& context) {
+  if (!context.properties.has_fragments) return decline("tensor cores multiply no fragments here");
+  if (std::string reason = why_another_kind(primitive); !reason.empty()) return decline(reason);
+  if (std::string reason = why_no_contraction(primitive); !reason.empty()) return decline(reason);
+  const Contraction c = describe_contraction(primitive);
+  if (std::string reason = why_no_layout(primitive, c); !reason.empty()) return decline(reason);
+  if (sums_rows(primitive) && c.columns != primitive.epilogue.space[primitive.epilogue.space.rank() - 1]) {
+    return decline("sums that are not those of columns");
+  }
+  if (reads_residual(primitive)) return decline("a residual");
+  return accept([&primitive, &context] { return Writer(primitive, context).make(); });
+}
+
+}  // namespace russet::gpu
