@@ -77,10 +77,11 @@ GroupText::GroupText(const Group& group, const Phases& phases, const Walk& walk,
       rounded_by_stores_(group.code.size(), false),
       is_common_(group.code.size(), false) {
   find_offsets(part);
+  const std::vector<bool> used = used_uniforms(part);
   for (std::size_t i = 0; i < group.code.size(); ++i) {
     const Instruction& in = group.code[i];
     if (is_uniform(in)) {
-      bind_uniform(static_cast<int>(i));
+      if (used[i]) bind_uniform(static_cast<int>(i));
     } else {
       names_[i] = fmt::format("{}{}", is_full(in) ? "v" : "r", i);
     }
@@ -126,6 +127,21 @@ std::vector<bool> GroupText::used_accesses(GroupPart part) const {
     if (part != GroupPart::elements || phases_.elements_read_reduced) use(phase.reduced);
   }
   if (part != GroupPart::elements) use(phases_.reduced_stores);
+  return used;
+}
+
+/// Those that only follow the reductions are not read where elements are: such scalars may change from run to run, and
+/// values that do lie in memory, where they take longer to come.
+std::vector<bool> GroupText::used_uniforms(GroupPart part) const {
+  const bool reads_all = part != GroupPart::elements || phases_.elements_read_reduced;
+  std::vector<bool> used(group_.code.size(), reads_all);
+  if (reads_all) return used;
+  for (const Instruction& in : group_.code) {
+    if (!is_full(in) && in.kind != Kind::reduce) continue;
+    for (const std::int16_t input : in.inputs) {
+      if (input >= 0) used[index_of(input)] = true;
+    }
+  }
   return used;
 }
 
@@ -486,7 +502,7 @@ void GroupText::define_elements(int position, std::string_view vector) {
 
 void GroupText::load_uniforms() {
   for (std::size_t i = 0; i < names_.size(); ++i) {
-    if (!is_uniform(group_.code[i])) continue;
+    if (!is_uniform(group_.code[i]) || names_[i].empty()) continue;
     kernel_.line("const {} u{} = {};", register_type(group_.code[i].dtype), i, names_[i]);
     names_[i] = fmt::format("u{}", i);
   }

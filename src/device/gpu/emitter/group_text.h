@@ -101,6 +101,7 @@ class GroupText {
 
   void find_offsets(GroupPart part);
   std::vector<bool> used_accesses(GroupPart part) const;
+  std::vector<bool> used_uniforms(GroupPart part) const;
   bool draws_vectors(const compile::Instruction& in) const;
   /// The positions of a phase's loads of vectors that come with their item, as opposed to before a loop.
   std::vector<int> vector_loads(const Phase& phase) const;
