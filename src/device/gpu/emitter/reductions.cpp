@@ -95,8 +95,8 @@ std::vector<std::string> Reduction::block_variables(std::string_view suffix) con
 void Reduction::add_to_block(KernelText& kernel, std::string_view value, std::string_view is_first,
                              std::string_view suffix) const {
   kernel.use("reduce.metal");
-  kernel.line("add_distance(distance{0}{1}, square{0}{1}, {2}, {3}, {4}, {5});", position_, suffix,
-              variable(parts_[1], suffix), variable(parts_[2], suffix), value, is_first);
+  kernel.line("add_distance(distance{0}{1}, square{0}{1}, {2}, {3}, {4});", position_, suffix,
+              variable(parts_[1], suffix), value, is_first);
 }
 
 void Reduction::end_block(KernelText& kernel, std::string_view counted, std::string_view share,

@@ -40,19 +40,22 @@ inline void add_deviation(thread float& squares, thread float& mean, thread floa
   settle_mean(mean, rest);
 }
 
-/// The same for several elements at once, whose distances from the mean so far are added up first; before there is one,
-/// from the first element.
-inline void add_distance(thread float& sum, thread float& sum_of_squares, thread float& mean, float rest, float x,
-                         bool is_first) {
+/// The same for several elements at once, whose distances from the mean so far, without its rest, are added up first;
+/// before there is one, from the first element.
+inline void add_distance(thread float& sum, thread float& sum_of_squares, thread float& mean, float x, bool is_first) {
   mean = is_first ? x : mean;
-  const float distance = (x - mean) - rest;
+  const float distance = x - mean;
   sum += distance;
   sum_of_squares = fma(distance, distance, sum_of_squares);
 }
-/// The last of `counted` elements have these sums, which begin anew: squares about the new mean are those about the old
-/// one less what its move is worth (Chan, Golub and LeVeque, as below). `share`: one of them, of all.
+/// The last of `counted` elements have these sums, which begin anew: about the mean with its rest first; then squares
+/// about the new mean are those about the old one less what its move is worth (Chan, Golub and LeVeque, as below).
+/// `share`: one of them, of all.
 inline void add_distances(thread float& squares, thread float& mean, thread float& rest, thread float& count,
                           thread float& sum, thread float& sum_of_squares, float counted, float share) {
+  const float shift = (counted - count) * rest;
+  sum_of_squares += rest * (shift - 2.0f * sum);
+  sum -= shift;
   count = counted;
   const float move = sum * share;
   squares += sum_of_squares - sum * move;
