@@ -194,12 +194,34 @@ TEST(KernelSamples, attention_gradients_at_once) {
   add({{}, 9, 70, 8, 16, true, Shape{9, 70}, true, 0.4, false});
   add({{3}, 64, 16, 32, 32});
   add({{2}, 16, 80, 24, 8});
+  add({{2}, 18, 20, 5, 7});  // an odd number of columns
   const std::size_t count = cases.size();
   for (std::size_t i = 0; i < count; ++i) {
     put_on_tensor_cores(cases[i]);
     cases.push_back(cases[i]);
     set_margin(cases[i], 8);
   }
+  expect_right(cases);
+}
+
+TEST(KernelSamples, stationary_product) {
+  std::vector<Case> cases;
+  const auto add = [&](std::int64_t rows, std::int64_t depth, std::int64_t columns, Layout right) {
+    for (const bool of_deviations : {false, true}) {
+      cases.push_back(
+          product(DType::bfloat16, {rows, depth}, {depth, columns}, {rows, columns}, Layout::contiguous, right));
+      cases.back().column_sums = true;
+      cases.back().of_deviations = of_deviations;
+      cases.back().tolerance *= of_deviations ? 4 : 1;
+      put_on_tensor_cores(cases.back());
+      set_margin(cases.back(), 8);
+    }
+  };
+  // Rows and columns that end within what a simdgroup takes, a depth within a slice; both orders of the right factor.
+  add(130, 16, 64, Layout::contiguous);
+  add(70, 40, 40, Layout::reversed);
+  add(321, 24, 72, Layout::reversed);
+  add(64, 8, 8, Layout::contiguous);
   expect_right(cases);
 }
 

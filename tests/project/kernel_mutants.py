@@ -22,7 +22,7 @@ LEFT_OUT = {"math", "random", "reduce"}
 # Helpers that the samples of other files cover.
 SAMPLES = {"element": ["indexing", "pool", "sort", "scan"], "source": ["contraction", "pool"],
            "fragments": ["attention_fragments"], "attention_gradient_fragments": ["attention_fragments"],
-           "contraction": ["contraction", "stem", "split_product"]}
+           "contraction": ["contraction", "stem", "split_product", "stationary_product"]}
 
 # Mutants that behave as the original does, and why: (file, what was there, part of the line).
 EQUIVALENT = [
@@ -52,7 +52,6 @@ EQUIVALENT = [
     ("stem", "> to >=", "if (turn > 0) threadgroup_barrier", "a barrier more"),
     ("depthwise", ">= to >", "first >= 0 && first + COUNT", "pixels that are all inside are looked at one by one"),
     ("depthwise", "<= to <", "first + COUNT <= width", "pixels that are all inside are looked at one by one"),
-    ("depthwise", "< to <=", "x < line_length; x +=", "a strip beyond the end is zeros, or stores nothing"),
     ("depthwise", "> to >=", "SLICES > 1", "of one slice nothing is added up"),
     ("small_product", "< to <=", "slice < depth", "a slice beyond the end is zeros"),
     ("scan", "< to <=", "first < values.length", "a round beyond the end stores nothing"),
@@ -69,6 +68,16 @@ EQUIVALENT = [
     ("attention_fragments", "< to <=", "keeps[i] = true;", "writes a thread's own array one too far"),
     ("attention_fragments", "< to <=", "clear_fragment(rows.sums[j])", "clears what is set on the next line"),
     ("attention_fragments", "not initialised", "place = {};", "all of it is set next"),
+    ("attention_gradients_at_once", "< to <=", "square < squares;", "beyond the last column nothing is written"),
+    ("attention_gradients_at_once", ">= to >", "if (first + row >= values.rows", "of such a square nothing is written"),
+    ("attention_gradients_at_once", "not initialised", "batch = {};", "all of it is set next"),
+    ("attention_gradients_at_once", "< to <=", "i + 1u < Blocks::stages", "brings a block that is brought again"),
+    ("attention_gradients_at_once", "not initialised", "KeyValueSums<Blocks> sums = {};", "all of it is cleared next"),
+    ("attention_gradients_at_once", "< to <=", "from < Blocks::inner && first", "queries beyond the last add nothing"),
+    ("attention_gradients_at_once", "> to >=", "if (first > 0u)", "of queries beyond the last nothing is written"),
+    ("attention_gradients_at_once", "> to >=", "if (values.rows > 0u)", "of queries beyond the last nothing is written"),
+    ("stationary_product", "< to <=", "tile < values.row_tiles", "of rows beyond the last nothing is shown"),
+    ("stationary_product", "<= to <", "if (first_row + Shape::own_rows", "rows that are all there are looked at one by one"),
     ("attention_gradient_fragments", "< to <=", "first < query.rows",
      "a block beyond the end is zeros, and nobody multiplies it"),
     ("attention_gradient_fragments", "< to <=", "i + 1u < Blocks::stages", "brings a block that is brought again"),
