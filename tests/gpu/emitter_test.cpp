@@ -214,6 +214,45 @@ TEST(Columns, EqualTheReferenceHoweverTheyAreDivided) {
   }
 }
 
+// Numbers that differ by the last bit of their mean, which lies between two of them: what the mean is too coarse for
+// must be kept from block to block.
+TEST(Columns, DeviationsFarFromZeroKeepWhatTheMeanIsTooCoarseFor) {
+  constexpr std::int64_t rows = 512 * 544, columns = 8;  // so many that a thread has several blocks
+  constexpr float base = 8192;
+  const float step = std::nextafter(base, 2 * base) - base;
+  MachineDriver driver;
+  Builder b(Group::Kind::column, {rows, columns}, 1);
+  std::vector<float> x(static_cast<std::size_t>(rows * columns));
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::size_t row = i / columns;
+    const std::size_t column = i % columns;
+    x[i] = base + step * static_cast<float>((row * (column + 1) / 3 + row / 700) % (column + 2));
+  }
+  for (const std::size_t bytes : {x.size() * 4, std::size_t{columns * 4}}) b.memory.add(bytes);
+  write(b.memory, 0, x);
+  const auto squares = b.reduce(Op::squared_deviations, DType::float32, b.load(0, DType::float32, {columns, 1}));
+  b.store(squares, 1, {0, 1}, Extent::reduced);
+  run_on(driver, *driver.target().compile(b.group), b.memory, {});
+  const std::vector<float> got = read<float>(b.memory, 1, columns);
+  for (std::size_t column = 0; column < columns; ++column) {
+    double mean = 0;
+    for (std::size_t i = column; i < x.size(); i += columns) mean += x[i] / static_cast<double>(rows);
+    double wanted = 0;
+    for (std::size_t i = column; i < x.size(); i += columns) wanted += (x[i] - mean) * (x[i] - mean);
+    EXPECT_NEAR(got[column], wanted, 1e-4 * wanted) << column;
+  }
+}
+
+// A scalar that is added up is read where elements are, though no element is computed from it.
+TEST(Columns, AddUpAScalar) {
+  MachineDriver driver;
+  Builder b(Group::Kind::column, {5000, 4}, 1);
+  b.memory.add(16);
+  b.store(b.reduce(Op::sum, DType::float32, b.constant(DType::float32, 0.5, 0)), 0, {0, 1}, Extent::reduced);
+  run_on(driver, *driver.target().compile(b.group), b.memory, {});
+  EXPECT_EQ(read<float>(b.memory, 0, 4), std::vector<float>(4, 2500.0F));
+}
+
 TEST(EmittedText, LoadsARowOnce) {
   MachineDriver driver;
   const auto kernel = driver.target().compile(normalised(64, 1024).group);

@@ -385,6 +385,9 @@ TEST(Kernels, StationaryProducts) {
     Case bias = plain;
     bias.bias_axis = 1;
     cases.push_back(bias);
+    Case residual = plain;
+    residual.updates = true;
+    if (rows > 1000) cases.push_back(residual);
   };
   for (const DType type : {DType::float16, DType::bfloat16}) {
     add(type, 130, 16, 64, Layout::contiguous);
@@ -412,7 +415,8 @@ TEST(Kernels, StationaryProducts) {
     EXPECT_EQ(outcome.complaint, "") << outcome.name;
     others += outcome.kernel != "stationary product";
   }
-  EXPECT_EQ(others, 2 * 2 * 4 * 2 + 2);  // the small ones that add up nothing, and results that are no vectors
+  // The small ones that add up nothing, results that are no vectors, and residuals.
+  EXPECT_EQ(others, 2 * 2 * 4 * 2 + 2 + 2 * 2);
 }
 
 TEST(Kernels, AttentionOnTensorCores) {
