@@ -77,7 +77,6 @@ EQUIVALENT = [
     ("attention_gradients_at_once", "> to >=", "if (first > 0u)", "of queries beyond the last nothing is written"),
     ("attention_gradients_at_once", "> to >=", "if (values.rows > 0u)", "of queries beyond the last nothing is written"),
     ("stationary_product", "< to <=", "tile < values.row_tiles", "of rows beyond the last nothing is shown"),
-    ("stationary_product", "<= to <", "if (first_row + Shape::own_rows", "rows that are all there are looked at one by one"),
     ("attention_gradient_fragments", "< to <=", "first < query.rows",
      "a block beyond the end is zeros, and nobody multiplies it"),
     ("attention_gradient_fragments", "< to <=", "i + 1u < Blocks::stages", "brings a block that is brought again"),

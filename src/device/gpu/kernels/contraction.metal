@@ -181,8 +181,8 @@ struct StoreRowsVisitor {
 /// Shows a visitor sixteen rows of up to 32 columns that a simdgroup has in threadgroup memory, rows `line` apart (a
 /// multiple of four, the first one at a multiple of 16 bytes), so that neighbouring lanes have neighbouring columns.
 /// WIDTH: columns that the visitor takes at once, four rows at a time, or as many as there are (visit_rows); 0: it takes
-/// elements. WHOLE: all rows are there.
-template <uint WIDTH, bool WHOLE, class Visitor>
+/// elements.
+template <uint WIDTH, class Visitor>
 void show_strip(thread Visitor& visitor, threadgroup const float* strip, uint line, uint first_row, uint end_row,
                 uint first_column, uint end_column, uint lane_id) {
   if constexpr (WIDTH == 0) {
@@ -195,8 +195,8 @@ void show_strip(thread Visitor& visitor, threadgroup const float* strip, uint li
     const uint own_column = lane_id % across * WIDTH;
     if (first_column + own_column >= end_column) return;
     for (uint i = lane_id / across; i < 16u; i += 4u * WIDTH) {
-      if (!WHOLE && first_row + i >= end_row) continue;
-      const uint live = WHOLE ? 4u : min((end_row - first_row - i + WIDTH - 1u) / WIDTH, 4u);
+      if (first_row + i >= end_row) continue;
+      const uint live = min((end_row - first_row - i + WIDTH - 1u) / WIDTH, 4u);
       float shown[4 * WIDTH];
       UNROLL for (uint j = 0; j < 4u; ++j) {
         threadgroup const float* const from = strip + (i + j * WIDTH) * line + own_column;

@@ -75,28 +75,6 @@ void multiply_stationary(thread SumFragment* sums, threadgroup const T* left, th
   }
 }
 
-/// Shows the visitor a simdgroup's rows of a tile, from `row` on in threadgroup memory, and its columns, from `column` on.
-/// WHOLE: all rows are there.
-template <class Shape, uint WIDTH, bool WHOLE, class T, class Visitor>
-void show_products(thread Visitor& visitor, threadgroup float* strip, threadgroup const T* left,
-                   threadgroup const T* right, uint row, uint first_row, uint end_row, uint column, uint first_column,
-                   uint end_column, uint lane_id) {
-  UNROLL for (uint part = 0; part < Shape::own_rows; part += 32u) {
-    SumFragment sums[8];
-    multiply_stationary<Shape>(sums, left, right, row + part, column, lane_id);
-    UNROLL for (uint i = 0; i < 2u; ++i) {
-      UNROLL for (uint j = 0; j < 16u; ++j) {
-        strip[fragment_row(lane_id, j % 4u) * Shape::strip_line + j / 4u * 8u + fragment_column(lane_id, j % 4u)] =
-            sums[i * 4u + j / 4u].at[j % 4u];
-      }
-      simdgroup_barrier(mem_flags::mem_threadgroup);
-      show_strip<WIDTH, WHOLE>(visitor, strip, Shape::strip_line, first_row + part + i * 16u, end_row, first_column,
-                               end_column, lane_id);
-      simdgroup_barrier(mem_flags::mem_threadgroup);
-    }
-  }
-}
-
 /// The grid: threadgroups in turn for each block of columns, along x; those of a block share the rows. WIDTH: see
 /// show_strip. SUMS: the visitor adds up columns; a simdgroup leaves one part of each.
 template <class Shape, uint WIDTH, bool SUMS, class T, class LeftSource, class RightSource, class Visitor>
@@ -139,12 +117,19 @@ void stationary_product(thread const LeftSource& left, thread const RightSource&
         values.depth, self.thread_id);
     end_fragment_copies();
     const uint first_row = tile * Shape::rows + own_row;
-    if (first_row + Shape::own_rows <= values.rows) {
-      show_products<Shape, WIDTH, true>(own, strip, stages + turn * Shape::left, held, own_row, first_row, values.rows,
-                                        own_column, first_column + own_column, end_column, self.lane_id);
-    } else {
-      show_products<Shape, WIDTH, false>(own, strip, stages + turn * Shape::left, held, own_row, first_row, values.rows,
-                                         own_column, first_column + own_column, end_column, self.lane_id);
+    for (uint part = 0; part < Shape::own_rows; part += 32u) {
+      SumFragment sums[8];
+      multiply_stationary<Shape>(sums, stages + turn * Shape::left, held, own_row + part, own_column, self.lane_id);
+      UNROLL for (uint i = 0; i < 2u; ++i) {
+        UNROLL for (uint j = 0; j < 16u; ++j) {
+          strip[fragment_row(self.lane_id, j % 4u) * Shape::strip_line + j / 4u * 8u +
+                fragment_column(self.lane_id, j % 4u)] = sums[i * 4u + j / 4u].at[j % 4u];
+        }
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+        show_strip<WIDTH>(own, strip, Shape::strip_line, first_row + part + i * 16u, values.rows,
+                          first_column + own_column, end_column, self.lane_id);
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+      }
     }
     if constexpr (SUMS) own.end_block();
     turn ^= 1u;

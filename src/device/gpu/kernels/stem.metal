@@ -205,8 +205,8 @@ void stem_convolution(thread const ImageSource& image, thread const WeightSource
               products[column / 8u + i / 4u].at[i % 4u];
         }
         simdgroup_barrier(mem_flags::mem_threadgroup);
-        show_strip<WIDTH, false>(own, strip, stem_strip_line, tile.first + first, tile.first + tile.pixels, column,
-                                 min(column + 32u, values.columns), lane_id);
+        show_strip<WIDTH>(own, strip, stem_strip_line, tile.first + first, tile.first + tile.pixels, column,
+                          min(column + 32u, values.columns), lane_id);
         simdgroup_barrier(mem_flags::mem_threadgroup);
       }
     }
