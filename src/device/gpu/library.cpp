@@ -11,8 +11,7 @@
 namespace russet::gpu {
 namespace {
 
-/// A unit that the driver compiles at once: more of them compile side by side, more entries share a prelude.
-constexpr std::size_t units_at_once = 8;
+/// More units compile side by side, more entries share a prelude.
 constexpr std::size_t entries_of_unit = 32;
 
 /// FNV-1a (Fowler, Noll and Vo), twice over with different starts: 128 bits, so that texts never meet by accident.
@@ -80,7 +79,7 @@ FunctionPtr Library::add(Source source) {
 
 std::vector<CompilationUnit> make_units(std::span<const FunctionPtr> functions) {
   const std::size_t least = (functions.size() + entries_of_unit - 1) / entries_of_unit;
-  const std::size_t count = std::max(least, std::min(functions.size(), units_at_once));
+  const std::size_t count = std::max(least, std::min(functions.size(), compilations_at_once()));
   std::vector<CompilationUnit> units(count);
   for (std::size_t i = 0; i < count; ++i) {
     const auto share = functions.subspan(i * functions.size() / count,

@@ -8,9 +8,7 @@
 namespace russet::gpu {
 namespace {
 
-constexpr std::size_t units_at_once = 8;
-
-/// Runs work(0) ... work(count - 1), at most 8 at once; the first exception is thrown when all are done. Threads of our
+/// Runs work(0) ... work(count - 1), several at once; the first exception is thrown when all are done. Threads of our
 /// own: a compiler may work elsewhere, and they wait for it.
 void side_by_side(std::size_t count, const std::function<void(std::size_t)>& work) {
   std::atomic<std::size_t> next{0};
@@ -25,7 +23,7 @@ void side_by_side(std::size_t count, const std::function<void(std::size_t)>& wor
     }
   };
   std::vector<std::thread> threads;
-  for (std::size_t i = 1; i < std::min(count, units_at_once); ++i) threads.emplace_back(loop);
+  for (std::size_t i = 1; i < std::min(count, compilations_at_once()); ++i) threads.emplace_back(loop);
   loop();
   for (std::thread& thread : threads) thread.join();
   for (const std::exception_ptr& failure : failures) {

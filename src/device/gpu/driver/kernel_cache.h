@@ -21,7 +21,8 @@ class KernelCache {
   using Compile = std::function<std::vector<PipelinePtr>(const CompilationUnit&)>;
   explicit KernelCache(Compile compile) : compile_(std::move(compile)) {}
 
-  /// Pipelines of all entries of all units, in order; at most 8 units are compiled at once. Throws what `compile` does.
+  /// Pipelines of all entries of all units, in order; compilations_at_once() of them are made side by side. Throws what
+  /// `compile` does.
   std::vector<PipelinePtr> build(std::span<const CompilationUnit> units);
 
  private:
