@@ -47,6 +47,35 @@ TEST(Questions, AreOfFloatingProductsThatAreWorthIt) {
   EXPECT_EQ(why_not_asked(fused), "a prologue");
 }
 
+// A library declines only what our own kernel takes, as it lies: no product may be left to plain tiles.
+TEST(Questions, AreNotOfProductsOfASmallDepthThatOurKernelTakes) {
+  const auto made = [](const Shape& left, const Shape& right, const Shape& result) {
+    Primitive primitive;
+    primitive.op = ops::Op::matmul;
+    primitive.inputs = {operand(DType::bfloat16, left), operand(DType::bfloat16, right)};
+    primitive.output = operand(DType::bfloat16, result);
+    return primitive;
+  };
+  constexpr std::int64_t many = 100000;
+  const Primitive taken = made({many, 64}, {64, 256}, {many, 256});
+  EXPECT_TRUE(gpu::is_stationary_product(taken));
+  Primitive other = taken;
+  other.inputs[1].access.strides = {1, 64};  // lines along the depth
+  EXPECT_TRUE(gpu::is_stationary_product(other));
+  other.inputs[0].access.strides = {1, many};  // rows whose elements lie apart
+  EXPECT_FALSE(gpu::is_stationary_product(other));
+  other = taken;
+  other.inputs[0].access.offset = 4;  // not at a vector
+  EXPECT_FALSE(gpu::is_stationary_product(other));
+  other = taken;
+  other.output.access.strides = {1, many};  // columns apart
+  EXPECT_FALSE(gpu::is_stationary_product(other));
+  EXPECT_FALSE(gpu::is_stationary_product(made({8, 4096, 64}, {8, 64, 4096}, {8, 4096, 4096})));  // batches
+  EXPECT_FALSE(gpu::is_stationary_product(made({many, 256}, {256, 512}, {many, 512})));           // a large depth
+  EXPECT_FALSE(gpu::is_stationary_product(made({many, 64}, {64, 64}, {many, 64})));               // few columns
+  EXPECT_FALSE(gpu::is_stationary_product(made({1000, 64}, {64, 256}, {1000, 256})));             // few rows
+}
+
 /// A product to which a bias is added, as the compiler writes it.
 Primitive product_with_bias(DType dtype) {
   using compile::Instruction;

@@ -216,8 +216,8 @@ void key_value_gradient_fragments(thread const AttentionPointers<T>& at, thread 
           if (rules.causal && from + Blocks::least <= place.own) continue;
           threadgroup const T* const part = now + (from - first) * Blocks::width;
           add_key_value_gradient<Blocks, Blocks::least, KEY, VALUE, false>(
-              sums, slopes, keys, value_rows, part, part + Blocks::block, numbers + (from - first), rules, from, place.own,
-              self.lane_id);
+              sums, slopes, keys, value_rows, part, part + Blocks::block, numbers + (from - first), rules, from,
+              place.own, self.lane_id);
         }
       }
     }

@@ -161,7 +161,8 @@ bool is_stationary_product(const Primitive& primitive) {
   constexpr std::int64_t fewest_elements = 10'000'000;
   if (!why_another_kind(primitive).empty()) return false;
   const Sizes sizes(primitive);
-  return sizes.columns >= 2 * sizes.depth && sizes.columns >= 64 && numel(primitive.output.sizes) >= fewest_elements;
+  return sizes.columns >= 2 * sizes.depth && sizes.columns >= 64 && numel(primitive.output.sizes) >= fewest_elements &&
+         why_no_contraction(primitive).empty() && why_no_layout(primitive, describe_contraction(primitive)).empty();
 }
 
 Verdict judge_stationary_product(const Primitive& primitive, const GpuContext& context) {

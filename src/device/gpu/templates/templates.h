@@ -26,7 +26,8 @@ Verdict judge_depthwise(const compile::Primitive& primitive, const GpuContext& c
 bool is_stem(const compile::Primitive& primitive);
 /// Those, where neighbouring channels lie side by side and tensor cores multiply fragments.
 Verdict judge_stem(const compile::Primitive& primitive, const GpuContext& context);
-/// Whether judge_stationary_product() is faster than a library, if the operands lie well: for many rows and columns.
+/// Whether judge_stationary_product() takes a bare contraction, and is faster than a library: for many rows and
+/// columns.
 bool is_stationary_product(const compile::Primitive& primitive);
 /// Products, convolutions of single pixels and the gradients of their images, in 16 bits, of a depth of at most 128:
 /// memory is their limit. Where rows' elements lie side by side and tensor cores multiply fragments.
@@ -42,7 +43,7 @@ Verdict judge_indexing(const compile::Primitive& primitive, const GpuContext& co
 Verdict judge_sort(const compile::Primitive& primitive, const GpuContext& context);
 Verdict judge_scan(const compile::Primitive& primitive, const GpuContext& context);
 
-/// The three gradients of an attention by one kernel, as judge_attention_fragments(), over at most 256 keys.
+/// The three gradients of an attention by one kernel, as judge_attention_fragments(), over at most 208 keys.
 Verdict judge_attention_gradients_at_once(const compile::Primitive& primitive, const GpuContext& context);
 /// Attention and its gradients on tensor cores, for float16 and bfloat16 and heads of at most 64; in blocks, for heads
 /// of at most 128; and an element a thread, for all.
