@@ -72,6 +72,7 @@ TEST(Questions, AreNotOfProductsOfASmallDepthThatOurKernelTakes) {
   EXPECT_FALSE(gpu::is_stationary_product(other));
   EXPECT_FALSE(gpu::is_stationary_product(made({8, 4096, 64}, {8, 64, 4096}, {8, 4096, 4096})));  // batches
   EXPECT_FALSE(gpu::is_stationary_product(made({many, 256}, {256, 512}, {many, 512})));           // a large depth
+  EXPECT_FALSE(gpu::is_stationary_product(made({many, 0}, {0, 256}, {many, 256})));               // none
   EXPECT_FALSE(gpu::is_stationary_product(made({many, 64}, {64, 64}, {many, 64})));               // few columns
   EXPECT_FALSE(gpu::is_stationary_product(made({1000, 64}, {64, 256}, {1000, 256})));             // few rows
 }

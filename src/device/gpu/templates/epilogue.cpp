@@ -7,6 +7,7 @@
 #include "device/gpu/emitter/emit.h"
 #include "device/gpu/emitter/group_text.h"
 #include "device/gpu/templates/prologue.h"
+#include "device/gpu/templates/row_sums.h"
 #include "device/gpu/templates/text.h"
 
 namespace russet::gpu {
@@ -303,94 +304,6 @@ struct Visitor_@ {{
 }
 
 namespace {
-
-/// The sums of a visitor of rows: of each of a lane's columns, in members that end with sums_suffix.
-class RowSums {
- public:
-  RowSums(const EpilogueSums& sums, int width) : sums_(sums), width_(width) {}
-
-  /// Adds an element of row "ahead" of those that are shown.
-  void add(KernelText& kernel, const Reduction& reduction, const std::string& value) const {
-    const std::string_view lane = width_ > 1 ? "k" : "0";
-    if (reduction.has_blocks()) {
-      reduction.add_to_block(kernel, value, "is_first && ahead == 0u", suffix(lane));
-    } else {
-      reduction.add(kernel, value, "0u", suffix(lane));
-    }
-  }
-
-  std::string members() const {
-    std::string text = "  uint seen;\n";
-    for_each_array([&](std::string_view type, const std::string& name, std::string_view) {
-      text += fmt::format("  {} {}[{}];\n", type, name, width_);
-    });
-    return text;
-  }
-  std::string start() const {
-    std::string text = "    seen = 0u;\n";
-    for_each_array([&](std::string_view, const std::string& name, std::string_view identity) {
-      text += fmt::format("    for (uint k = 0u; k < {}u; ++k) {}[k] = {};\n", width_, name, identity);
-    });
-    return text;
-  }
-  std::string parameters() const {
-    std::string text = "bool is_first, ";
-    for_each_array([&](std::string_view type, const std::string& name, std::string_view) {
-      text += fmt::format("thread {}* {}, ", type, name);
-    });
-    return text;
-  }
-  std::string arguments() const {
-    std::string text = "seen == 0u, ";
-    for_each_array([&](std::string_view, const std::string& name, std::string_view) { text += name + ", "; });
-    return text;
-  }
-
-  /// end_block() and finish().
-  std::string methods(const Partials& partials) const {
-    KernelText block("block", 32);
-    for (const Reduction& reduction : sums_.reductions) {
-      if (reduction.has_blocks()) reduction.end_block(block, "float(seen)", "share", suffix("k"));
-    }
-    KernelText store("store", 32);
-    for (const Reduction& reduction : sums_.reductions) {
-      for (const Reduction::Part& part : reduction.parts()) {
-        store.line("{} {} = {};", part.type, reduction.variable(part), reduction.variable(part, suffix("k")));
-      }
-      reduction.across_lanes(store, 16, 32 / width_);
-    }
-    store.line("if (lane_id < {}u && own + k < end) {{", 32 / width_);
-    store.line("const ulong index = ulong(part) * ulong(values->product.columns) + ulong(own + k);");
-    partials.store(store, "index");
-    store.line("}");
-    return fmt::format(
-        "  void end_block() {{\n    if (seen == 0u) return;\n    const float share = 1.0f / float(seen);\n"
-        "    for (uint k = 0u; k < {0}u; ++k) {{\n{1}    }}\n  }}\n"
-        "  void finish(uint part, uint column, uint end, uint lane_id) {{\n"
-        "    const uint own = column + lane_id % {2}u * {0}u;\n    for (uint k = 0u; k < {0}u; ++k) {{\n{3}    }}\n  "
-        "}}\n",
-        width_, block.body(), 32 / width_, store.body());
-  }
-
- private:
-  static constexpr std::string_view sums_suffix = "_of_column";
-  static std::string suffix(std::string_view lane) { return fmt::format("{}[{}]", sums_suffix, lane); }
-
-  /// Calls visit(type, name, what it begins with) for each array that a visitor has.
-  template <class Visitor>
-  void for_each_array(const Visitor& visit) const {
-    for (const Reduction& reduction : sums_.reductions) {
-      for (const Reduction::Part& part : reduction.parts()) {
-        visit(part.type, reduction.variable(part, sums_suffix), part.identity);
-      }
-      if (!reduction.has_blocks()) continue;
-      for (const std::string& name : reduction.block_variables(sums_suffix)) visit("float", name, "0.0f");
-    }
-  }
-
-  const EpilogueSums& sums_;
-  int width_;
-};
 
 /// Of the lines `line`, `line` + step ... as many as are `live`. Where the columns are an axis, what all lines read
 /// there is read once. `add_up`: is called where the elements of a line are known.

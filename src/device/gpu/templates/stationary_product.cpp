@@ -10,7 +10,6 @@
 namespace russet::gpu {
 namespace {
 
-using compile::Operand;
 using compile::Primitive;
 using ops::Op;
 
@@ -151,7 +150,8 @@ std::string why_another_kind(const Primitive& primitive) {
   }
   constexpr std::int64_t deepest = 128;
   const Sizes sizes(primitive);
-  return sizes.depth % 8 != 0 || sizes.depth > deepest || sizes.columns % 8 != 0 ? "another depth" : "";
+  const bool fits = sizes.depth % 8 == 0 && sizes.depth > 0 && sizes.depth <= deepest && sizes.columns % 8 == 0;
+  return fits ? "" : "another depth";
 }
 
 }  // namespace
