@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 
 #include "graph/strided.h"
@@ -305,6 +306,12 @@ Access access_of(const Program& program, ValueId id, const std::vector<std::int3
   const auto affine = resolve_on(program, id, base);
   if (!affine) throw InternalError(fmt::format("emit: view %{} does not resolve", id));
   return {slot_of[static_cast<std::size_t>(base)], value.dtype, affine->offset, value.argument, affine->strides};
+}
+
+std::vector<std::int32_t> numbers_as_slots(const Program& program) {
+  std::vector<std::int32_t> slots(program.values.size());
+  std::iota(slots.begin(), slots.end(), 0);
+  return slots;
 }
 
 Group emit_group(const Program& program, const Cluster& cluster, const std::vector<std::int32_t>& slot_of) {

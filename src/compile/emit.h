@@ -6,6 +6,9 @@
 
 namespace russet::compile {
 
+/// While slots do not exist yet: a value's own number stands for its memory.
+std::vector<std::int32_t> numbers_as_slots(const Program& program);
+
 /// `slot_of`: the slot of each value in memory, -1 for others.
 Group emit_group(const Program& program, const Cluster& cluster, const std::vector<std::int32_t>& slot_of);
 

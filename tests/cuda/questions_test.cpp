@@ -8,6 +8,7 @@
 #include "compile/layouts.h"
 #include "device/gpu/cuda/pipeline.h"
 #include "device/gpu/cuda/planning/convolutions.h"
+#include "device/gpu/templates/contraction.h"
 #include "device/gpu/templates/templates.h"
 #include "runtime/engine.h"
 
@@ -175,9 +176,9 @@ TEST(Questions, TellProductsAmongConvolutions) {
   Primitive convolution;
   convolution.op = ops::Op::convolution_weight;
   convolution.attributes = ops::Window{};
-  EXPECT_TRUE(is_pointwise(convolution));
+  EXPECT_TRUE(gpu::is_pointwise(convolution));
   convolution.attributes = ops::Window{.stride = {2, 2}};
-  EXPECT_FALSE(is_pointwise(convolution));
+  EXPECT_FALSE(gpu::is_pointwise(convolution));
 }
 
 /// Is asked, and answers nothing.

@@ -175,7 +175,10 @@ void add_indexing(std::vector<Case>& cases, DType type, Layout layout) {
   }
 }
 
-void add_attentions(std::vector<Case>& cases, DType type, const AttentionShape& s, Layout layout) {
+namespace {
+
+/// An operator of attention, and what its kernel computes along.
+Case attention_of(DType type, const AttentionShape& s, Layout layout, Op op, const std::vector<Op>& companions) {
   const auto sized = [&](std::int64_t rows, std::int64_t columns) {
     Shape shape = s.batch;
     shape.push_back(rows);
@@ -191,46 +194,52 @@ void add_attentions(std::vector<Case>& cases, DType type, const AttentionShape& 
       default: return array(type, sized(s.columns, s.values), layout);
     }
   };
+  ops::Attention attributes{.scale = 0.8 / std::sqrt(static_cast<double>(s.width)),
+                            .dropout = op == Op::attention_logsumexp ? 0 : s.dropout,
+                            .causal = s.causal,
+                            .masked = s.mask.has_value()};
+  const ops::AttentionInputs at = ops::attention_inputs(op, attributes);
+  Case one;
+  one.op = op;
+  one.name = fmt::format("{}{} {} {} {}x{} of {} and {}{}{}{}", ops::row(op).name,
+                         companions.empty() ? "" : fmt::format(" and {} more", companions.size()), name_of(type),
+                         to_string(s.batch), s.rows, s.columns, s.width, s.values, s.causal ? " causal" : "",
+                         s.mask ? " masked" : "", s.dropout > 0 ? " dropout" : "");
+  one.attributes = attributes;
+  one.tolerance = tolerance(type);
+  one.inputs.resize(static_cast<std::size_t>(at.count));
+  const auto set = [&](int place, Array given) {
+    if (place >= 0) one.inputs[static_cast<std::size_t>(place)] = std::move(given);
+  };
+  set(at.query, array(type, sized(s.rows, s.width), layout));
+  set(at.key, array(type, sized(s.columns, s.width), layout));
+  set(at.value, array(type, sized(s.columns, s.values), layout));
+  set(at.gradient, array(type, sized(s.rows, s.values), layout));
+  set(at.logsumexp, {DType::float32, sized(s.rows, 1), layout, {2, 4}});
+  set(at.delta, array(DType::float32, sized(s.rows, 1), layout));
+  if (s.mask) set(at.mask, array(s.additive ? DType::float32 : DType::boolean, *s.mask, layout));
+  set(at.uniform, {DType::float32, sized(s.rows, s.columns), Layout::contiguous, {0, 1}});
+  if (s.draws && at.uniform >= 0) one.drawn = 5;
+  one.output = result_of(op);
+  for (const Op companion : companions) {
+    const bool statistics = companion == Op::attention_logsumexp;
+    std::vector<int> places{at.query, at.key};
+    if (companion == Op::attention_query_gradient) places.push_back(at.value);
+    if (!statistics) places.insert(places.end(), {at.gradient, at.logsumexp});
+    if (companion == Op::attention_query_gradient) places.push_back(at.delta);
+    if (at.mask >= 0) places.push_back(at.mask);
+    if (!statistics && at.uniform >= 0) places.push_back(at.uniform);
+    one.companions.push_back({companion, result_of(companion), {}});
+    for (const int place : places) one.companions.back().inputs.push_back(static_cast<std::size_t>(place));
+  }
+  return one;
+}
+
+}  // namespace
+
+void add_attentions(std::vector<Case>& cases, DType type, const AttentionShape& s, Layout layout) {
   const auto add = [&](Op op, const std::vector<Op>& companions) {
-    ops::Attention attributes{.scale = 0.8 / std::sqrt(static_cast<double>(s.width)),
-                              .dropout = op == Op::attention_logsumexp ? 0 : s.dropout,
-                              .causal = s.causal,
-                              .masked = s.mask.has_value()};
-    const ops::AttentionInputs at = ops::attention_inputs(op, attributes);
-    Case one;
-    one.op = op;
-    one.name = fmt::format("{}{} {} {} {}x{} of {} and {}{}{}{}", ops::row(op).name,
-                           companions.empty() ? "" : fmt::format(" and {} more", companions.size()), name_of(type),
-                           to_string(s.batch), s.rows, s.columns, s.width, s.values, s.causal ? " causal" : "",
-                           s.mask ? " masked" : "", s.dropout > 0 ? " dropout" : "");
-    one.attributes = attributes;
-    one.tolerance = tolerance(type);
-    one.inputs.resize(static_cast<std::size_t>(at.count));
-    const auto set = [&](int place, Array given) {
-      if (place >= 0) one.inputs[static_cast<std::size_t>(place)] = std::move(given);
-    };
-    set(at.query, array(type, sized(s.rows, s.width), layout));
-    set(at.key, array(type, sized(s.columns, s.width), layout));
-    set(at.value, array(type, sized(s.columns, s.values), layout));
-    set(at.gradient, array(type, sized(s.rows, s.values), layout));
-    set(at.logsumexp, {DType::float32, sized(s.rows, 1), layout, {2, 4}});
-    set(at.delta, array(DType::float32, sized(s.rows, 1), layout));
-    if (s.mask) set(at.mask, array(s.additive ? DType::float32 : DType::boolean, *s.mask, layout));
-    set(at.uniform, {DType::float32, sized(s.rows, s.columns), Layout::contiguous, {0, 1}});
-    if (s.draws && at.uniform >= 0) one.drawn = 5;
-    one.output = result_of(op);
-    for (const Op companion : companions) {
-      const bool statistics = companion == Op::attention_logsumexp;
-      std::vector<int> places{at.query, at.key};
-      if (companion == Op::attention_query_gradient) places.push_back(at.value);
-      if (!statistics) places.insert(places.end(), {at.gradient, at.logsumexp});
-      if (companion == Op::attention_query_gradient) places.push_back(at.delta);
-      if (at.mask >= 0) places.push_back(at.mask);
-      if (!statistics && at.uniform >= 0) places.push_back(at.uniform);
-      one.companions.push_back({companion, result_of(companion), {}});
-      for (const int place : places) one.companions.back().inputs.push_back(static_cast<std::size_t>(place));
-    }
-    cases.push_back(one);
+    cases.push_back(attention_of(type, s, layout, op, companions));
   };
   add(Op::attention, {});
   add(Op::attention_logsumexp, {});
@@ -239,7 +248,11 @@ void add_attentions(std::vector<Case>& cases, DType type, const AttentionShape& 
   add(Op::attention_key_gradient, {});
   add(Op::attention_value_gradient, {});
   add(Op::attention_key_gradient, {Op::attention_value_gradient});
-  if (s.at_once) add(Op::attention_key_gradient, {Op::attention_value_gradient, Op::attention_query_gradient});
+}
+
+Case attention_gradients_at_once(DType type, const AttentionShape& s) {
+  return attention_of(type, s, Layout::contiguous, Op::attention_key_gradient,
+                      {Op::attention_value_gradient, Op::attention_query_gradient});
 }
 
 Case along_axis(Op op, DType type, const Shape& x, int axis, Layout layout, bool descending, std::int64_t first) {
@@ -271,6 +284,15 @@ void set_margin(Case& one, std::int64_t margin) {
 void put_on_tensor_cores(Case& one) {
   one.fragments = true;
   one.tolerance *= 2;
+}
+
+void put_on_tensor_cores_in_vectors_too(std::vector<Case>& cases) {
+  for (Case& one : cases) put_on_tensor_cores(one);
+  const std::size_t count = cases.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    cases.push_back(cases[i]);
+    set_margin(cases.back(), 8);
+  }
 }
 
 void put_on_warpgroups(Case& one) {

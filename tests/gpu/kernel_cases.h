@@ -46,12 +46,14 @@ struct AttentionShape {
   std::optional<Shape> mask{};
   bool additive = false;
   double dropout = 0;
-  bool draws = true;     // the random numbers
-  bool at_once = false;  // the three gradients, too
+  bool draws = true;  // the random numbers
 };
 
-/// The five operators of attention, and what one kernel computes of them: both pairs, and the three gradients.
+/// The five operators of attention, and both pairs that one kernel computes.
 void add_attentions(std::vector<Case>& cases, DType type, const AttentionShape& s, Layout layout = Layout::contiguous);
+
+/// The three gradients by one kernel.
+Case attention_gradients_at_once(DType type, const AttentionShape& s);
 
 /// argsort or cumsum.
 Case along_axis(ops::Op op, DType type, const Shape& x, int axis, Layout layout, bool descending = false,
@@ -61,6 +63,8 @@ Case along_axis(ops::Op op, DType type, const Shape& x, int axis, Layout layout,
 void set_margin(Case& one, std::int64_t margin);
 /// Attention on a GPU that has tensor cores: probabilities and slopes are rounded, too.
 void put_on_tensor_cores(Case& one);
+/// All of them, and each once more with rows in whole vectors.
+void put_on_tensor_cores_in_vectors_too(std::vector<Case>& cases);
 /// float32 on a GPU that splits it for its tensor cores.
 void put_on_warpgroups(Case& one);
 

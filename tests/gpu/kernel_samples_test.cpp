@@ -111,12 +111,7 @@ TEST(KernelSamples, small_product) {
   }
   window.stride = {2, 2};
   add_convolutions(cases, DType::float32, {3, 3, 13, 9, 6, 2, 3, window}, Layout::channels_last);
-  const std::size_t count = cases.size();
-  for (std::size_t i = 0; i < count; ++i) {
-    put_on_tensor_cores(cases[i]);
-    cases.push_back(cases[i]);
-    set_margin(cases[i], 8);
-  }
+  put_on_tensor_cores_in_vectors_too(cases);
   expect_right(cases);
 }
 
@@ -173,21 +168,14 @@ TEST(KernelSamples, attention_fragments) {
   // Scores that grow by more than powers may, from one block to the next, and scores of which none is near zero.
   add_forward({{}, 4, 130, 8, 8, false, Shape{4, 130}, true}, mask, {-60, 60});
   add_forward({{}, 4, 5, 8, 8, false, Shape{4, 5}, true}, mask, {-400, -300});
-  const std::size_t count = cases.size();
-  for (std::size_t i = 0; i < count; ++i) {
-    put_on_tensor_cores(cases[i]);
-    cases.push_back(cases[i]);
-    set_margin(cases[i], 8);
-  }
+  put_on_tensor_cores_in_vectors_too(cases);
   expect_right(cases);
 }
 
 TEST(KernelSamples, attention_gradients_at_once) {
   std::vector<Case> cases;
-  const auto add = [&](AttentionShape shape) {
-    shape.at_once = true;
-    add_attentions(cases, DType::float16, shape);
-    cases.erase(cases.end() - 8, cases.end() - 1);  // those that other kernels compute
+  const auto add = [&](const AttentionShape& shape) {
+    cases.push_back(attention_gradients_at_once(DType::float16, shape));
   };
   add({{1, 2}, 37, 44, 20, 30, false, Shape{1, 2, 1, 44}, false, 0.3});
   add({{2}, 70, 67, 16, 7, true, {}, false, 0.3});
@@ -195,12 +183,7 @@ TEST(KernelSamples, attention_gradients_at_once) {
   add({{3}, 64, 16, 32, 32});
   add({{2}, 16, 80, 24, 8});
   add({{2}, 18, 20, 5, 7});  // an odd number of columns
-  const std::size_t count = cases.size();
-  for (std::size_t i = 0; i < count; ++i) {
-    put_on_tensor_cores(cases[i]);
-    cases.push_back(cases[i]);
-    set_margin(cases[i], 8);
-  }
+  put_on_tensor_cores_in_vectors_too(cases);
   expect_right(cases);
 }
 

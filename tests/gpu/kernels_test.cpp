@@ -326,12 +326,7 @@ TEST(Kernels, ProductsOfLittleWork) {
       add_convolutions(cases, type, {2, 8, 3, 2, 12, 1, 1, {.groups = 4}}, layout);
     }
   }
-  const std::size_t count = cases.size();
-  for (std::size_t i = 0; i < count; ++i) {
-    put_on_tensor_cores(cases[i]);
-    cases.push_back(cases[i]);
-    set_margin(cases[i], 8);
-  }
+  put_on_tensor_cores_in_vectors_too(cases);
   for (const Outcome& outcome : run(cases)) {
     EXPECT_EQ(outcome.kernel.find("small product"), 0U) << outcome.name << ": " << outcome.kernel;
     EXPECT_EQ(outcome.complaint, "") << outcome.name;
@@ -431,12 +426,7 @@ TEST(Kernels, AttentionOnTensorCores) {
     add_attentions(cases, type, {{}, 1, 1, 1, 1});
     add_attentions(cases, type, {{2}, 0, 5, 8, 8});
   }
-  const std::size_t count = cases.size();
-  for (std::size_t i = 0; i < count; ++i) {
-    put_on_tensor_cores(cases[i]);
-    cases.push_back(cases[i]);
-    set_margin(cases[i], 8);  // rows in whole vectors
-  }
+  put_on_tensor_cores_in_vectors_too(cases);
   for (const Outcome& outcome : run(cases)) {
     EXPECT_EQ(outcome.kernel.find("fragments"), 0U) << outcome.name;
     EXPECT_EQ(outcome.complaint, "") << outcome.name;
@@ -445,10 +435,8 @@ TEST(Kernels, AttentionOnTensorCores) {
 
 TEST(Kernels, GradientsOfAttentionAtOnce) {
   std::vector<Case> cases;
-  const auto add = [&](DType type, AttentionShape shape) {
-    shape.at_once = true;
-    add_attentions(cases, type, shape);
-    cases.erase(cases.end() - 8, cases.end() - 1);  // those that AttentionOnTensorCores has
+  const auto add = [&](DType type, const AttentionShape& shape) {
+    cases.push_back(attention_gradients_at_once(type, shape));
   };
   for (const DType type : {DType::float16, DType::bfloat16}) {
     add(type, {{2, 3}, 33, 40, 16, 16});
@@ -460,12 +448,7 @@ TEST(Kernels, GradientsOfAttentionAtOnce) {
     add(type, {{}, 1, 1, 1, 1});
     add(type, {{2}, 0, 5, 8, 8});
   }
-  const std::size_t count = cases.size();
-  for (std::size_t i = 0; i < count; ++i) {
-    put_on_tensor_cores(cases[i]);
-    cases.push_back(cases[i]);
-    set_margin(cases[i], 8);  // rows in whole vectors
-  }
+  put_on_tensor_cores_in_vectors_too(cases);
   for (const Outcome& outcome : run(cases)) {
     EXPECT_EQ(outcome.kernel.find("fragments at once"), 0U) << outcome.name;
     EXPECT_EQ(outcome.complaint, "") << outcome.name;

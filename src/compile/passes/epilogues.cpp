@@ -21,9 +21,10 @@ namespace {
 class Epilogues {
  public:
   Epilogues(Program& program, const Target& target)
-      : program_(program), target_(target), order_(std::make_unique<ClusterOrder>(program)) {
-    // Slots do not exist yet; a value's own number stands for its memory.
-    for (std::size_t id = 0; id < program.values.size(); ++id) places_.push_back(static_cast<std::int32_t>(id));
+      : program_(program),
+        target_(target),
+        order_(std::make_unique<ClusterOrder>(program)),
+        places_(numbers_as_slots(program)) {
     outputs_.assign(program.values.size(), false);
     for (const Output& output : program.outputs) outputs_[static_cast<std::size_t>(output.value)] = true;
   }

@@ -3,7 +3,6 @@
 //   the gradients of an attention for key and value            ->      one step, with that for the query where the
 //                                                                      device has a kernel for all three
 #include <algorithm>
-#include <numeric>
 
 #include "compile/cluster_order.h"
 #include "compile/clusters.h"
@@ -46,10 +45,8 @@ void merge(Program& program, std::int32_t whole, std::int32_t part) {
 
 class Pairs {
  public:
-  Pairs(Program& program, const Target& target) : program_(program), target_(target), order_(program) {
-    places_.resize(program.values.size());
-    std::iota(places_.begin(), places_.end(), 0);
-  }
+  Pairs(Program& program, const Target& target)
+      : program_(program), target_(target), order_(program), places_(numbers_as_slots(program)) {}
 
   void run() {
     join(Op::attention, Op::attention_logsumexp, false);
@@ -101,7 +98,7 @@ class Pairs {
   Program& program_;
   const Target& target_;
   ClusterOrder order_;
-  std::vector<std::int32_t> places_;  // slots do not exist yet: a value's own number stands for its memory
+  std::vector<std::int32_t> places_;
 };
 
 }  // namespace

@@ -4,7 +4,6 @@
 //   c = convolution(z, w)                           =>    c = convolution(z, w) with prologue (z = relu(...) of y)
 // What others read too is stored by the first contraction that reads each of its elements once: it saves the read.
 #include <algorithm>
-#include <numeric>
 
 #include "compile/cluster_order.h"
 #include "compile/clusters.h"
@@ -58,9 +57,7 @@ void drop_empty_prologues(Program& program) {
 class Storing {
  public:
   Storing(Program& program, const Target& target)
-      : program_(program), target_(target), order_(program), places_(program.values.size()) {
-    std::iota(places_.begin(), places_.end(), 0);  // slots do not exist yet
-  }
+      : program_(program), target_(target), order_(program), places_(numbers_as_slots(program)) {}
 
   void run() {
     for (std::size_t id = 0; id < program_.clusters.size(); ++id) {

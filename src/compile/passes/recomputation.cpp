@@ -1,7 +1,6 @@
 #include "compile/passes/recomputation.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "compile/emit.h"
 #include "ops/table.h"
@@ -43,8 +42,7 @@ Recomputation::Recomputation(Program& program, const Target& target, Scope scope
       target_(target),
       scope_(scope),
       reads_(program, Readers::Views::read),
-      places_(program.values.size()) {
-  std::iota(places_.begin(), places_.end(), 0);
+      places_(numbers_as_slots(program)) {
   in_memory_.assign(program.values.size(), false);
   pinned_.assign(program.values.size(), false);
   for (const Leaf& leaf : program.leaves) in_memory_[static_cast<std::size_t>(leaf.value)] = true;

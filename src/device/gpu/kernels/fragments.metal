@@ -30,6 +30,15 @@ inline uint pair_bits(bfloat first, bfloat second) { return as_type<uint>(make_b
 inline uint rounded_pair(half, float2 pair) { return as_type<uint>(make_half2(pair)); }
 inline uint rounded_pair(bfloat, float2 pair) { return as_type<uint>(make_bfloat2(pair)); }
 
+/// Stores sums of 16 rows and 32 columns to lines LINE apart.
+template <uint LINE>
+void store_fragments(threadgroup float* strip, thread const SumFragment* sums, uint lane_id) {
+  UNROLL for (uint i = 0; i < 16u; ++i) {
+    strip[fragment_row(lane_id, i % 4u) * LINE + i / 4u * 8u + fragment_column(lane_id, i % 4u)] =
+        sums[i / 4u].at[i % 4u];
+  }
+}
+
 /// Sums of 16 columns, rounded to T, as a left factor whose depth they are.
 template <class T>
 void round_to_left(thread LeftFragment& left, thread const SumFragment& first, thread const SumFragment& second) {

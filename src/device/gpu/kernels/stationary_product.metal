@@ -121,10 +121,7 @@ void stationary_product(thread const LeftSource& left, thread const RightSource&
       SumFragment sums[8];
       multiply_stationary<Shape>(sums, stages + turn * Shape::left, held, own_row + part, own_column, self.lane_id);
       UNROLL for (uint i = 0; i < 2u; ++i) {
-        UNROLL for (uint j = 0; j < 16u; ++j) {
-          strip[fragment_row(self.lane_id, j % 4u) * Shape::strip_line + j / 4u * 8u +
-                fragment_column(self.lane_id, j % 4u)] = sums[i * 4u + j / 4u].at[j % 4u];
-        }
+        store_fragments<Shape::strip_line>(strip, sums + i * 4u, self.lane_id);
         simdgroup_barrier(mem_flags::mem_threadgroup);
         show_strip<WIDTH>(own, strip, Shape::strip_line, first_row + part + i * 16u, values.rows,
                           first_column + own_column, end_column, self.lane_id);

@@ -200,10 +200,7 @@ void stem_convolution(thread const ImageSource& image, thread const WeightSource
         }
       }
       UNROLL for (uint column = 0; column < uint(Shape::columns); column += 32u) {
-        UNROLL for (uint i = 0; i < 16u; ++i) {
-          strip[fragment_row(lane_id, i % 4u) * stem_strip_line + i / 4u * 8u + fragment_column(lane_id, i % 4u)] =
-              products[column / 8u + i / 4u].at[i % 4u];
-        }
+        store_fragments<stem_strip_line>(strip, products + column / 8u, lane_id);
         simdgroup_barrier(mem_flags::mem_threadgroup);
         show_strip<WIDTH>(own, strip, stem_strip_line, tile.first + first, tile.first + tile.pixels, column,
                           min(column + 32u, values.columns), lane_id);

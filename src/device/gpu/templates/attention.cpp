@@ -145,8 +145,7 @@ class Writer {
                   {"float", "statistics", fmt::format("{}", statistics)}};
     const std::string body = fmt::format(
         "  typedef {} Blocks;\n{}  attention_gradients_at_once<Blocks>(at, rules, values, memory, statistics, "
-        "group_id.x, "
-        "self);\n",
+        "group_id.x, self);\n",
         blocks, own_thread);
     constexpr std::uint32_t threads_of_a_core = 512;  // of 128 registers
     const std::uint32_t resident = std::max(threads_of_a_core / threads, 1U);
@@ -356,23 +355,19 @@ std::string why_no_fragments(const Primitive& primitive, const GpuContext& conte
 }
 
 bool has_three_gradients(const Primitive& primitive) { return Operands(primitive).third != nullptr; }
-constexpr const char* not_at_once = "it does not compute the three gradients at once";
+constexpr const char* not_at_once = "fragments alone compute the three gradients at once";
 
 }  // namespace
 
-Verdict judge_attention_gradients_at_once(const Primitive& primitive, const GpuContext& context) {
-  if (!has_three_gradients(primitive)) return decline("there are not three gradients");
+Verdict judge_attention_fragments(const Primitive& primitive, const GpuContext& context) {
   if (std::string reason = why_no_fragments(primitive, context); !reason.empty()) return decline(reason);
+  if (!has_three_gradients(primitive)) {
+    return accept([&primitive, &context] { return Writer(primitive, context).fragments(); });
+  }
   constexpr std::int64_t most_keys = 208;  // of 64 columns: 95 KiB, of 99 that each of these GPUs grants
   const std::int64_t keys = Sizes(Operands(primitive)).columns;
   if (keys > most_keys) return decline(fmt::format("{} keys: a threadgroup holds at most {}", keys, most_keys));
   return accept([&primitive, &context] { return Writer(primitive, context).gradients_at_once(); });
-}
-
-Verdict judge_attention_fragments(const Primitive& primitive, const GpuContext& context) {
-  if (has_three_gradients(primitive)) return decline(not_at_once);
-  if (std::string reason = why_no_fragments(primitive, context); !reason.empty()) return decline(reason);
-  return accept([&primitive, &context] { return Writer(primitive, context).fragments(); });
 }
 
 Verdict judge_attention_blocks(const Primitive& primitive, const GpuContext& context) {

@@ -47,6 +47,8 @@ Contraction describe_windows(const compile::Primitive& primitive);
 /// pixels or taps lie apart otherwise.
 std::vector<Contraction> describe_remainders(const compile::Primitive& primitive);
 
+/// Whether a convolution, or a gradient of one, is a product of matrices where channels lie side by side.
+bool is_pointwise(const compile::Primitive& convolution);
 /// Of a factor: whether neighbours lie along its depth, else along its lines.
 bool is_along_depth(const ContractionAxis& step);
 /// Whether a factor's vectors of `width` neighbours, along the depth or along the lines, are aligned and whole.

@@ -324,6 +324,14 @@ std::vector<Contraction> describe_remainders(const Primitive& primitive) {
 
 bool is_along_depth(const ContractionAxis& step) { return step.strides[2] == 1; }
 
+bool is_pointwise(const Primitive& convolution) {
+  const auto& window = attribute<ops::Window>(convolution);
+  const std::array<std::int32_t, 2> ones{1, 1};
+  const std::array<std::int32_t, 2> zeros{0, 0};
+  return window.kernel == ones && window.stride == ones && window.padding == zeros && window.padding_after == zeros &&
+         window.groups == 1;
+}
+
 bool is_in_vectors(const Primitive& primitive, const Contraction& c, bool left, std::int64_t width) {
   const Operand& operand = primitive.inputs[static_cast<std::size_t>(left ? c.left_input : c.right_input)];
   const std::int64_t bytes = width * static_cast<std::int64_t>(size_of(operand.access.dtype));

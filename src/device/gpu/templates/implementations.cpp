@@ -20,8 +20,7 @@ constexpr Implementation linalgs[] = {{"lapack", [](const compile::Primitive&, c
                                          return compile::decline("factorisations are the CPU's LAPACK's");
                                        }}};
 
-constexpr Implementation attentions[] = {{"gradients at once", judge_attention_gradients_at_once},
-                                         {"fragments", judge_attention_fragments},
+constexpr Implementation attentions[] = {{"fragments", judge_attention_fragments},
                                          {"blocks", judge_attention_blocks},
                                          {"elements", judge_attention_elements}};
 

@@ -30,6 +30,11 @@ struct StationaryShape {
   }
   std::int64_t columns() const { return across * 32; }
   std::uint32_t threads() const { return static_cast<std::uint32_t>(across * down * 32); }
+  /// Threadgroups of a core.
+  std::uint32_t resident() const {
+    constexpr std::uint32_t threads_of_a_core = 512;  // of 128 registers
+    return std::max(threads_of_a_core / threads(), 1U);
+  }
   std::string text() const { return fmt::format("StationaryShape<{}, {}, {}, {}>", depth, across, down, right_along); }
   std::int64_t bytes() const {
     const std::int64_t right = right_along ? columns() * (depth + 8) : depth * (columns() + 8);
@@ -41,9 +46,8 @@ struct StationaryShape {
 /// device.
 std::int64_t sharers_of(const Contraction& c, const StationaryShape& shape) {
   constexpr std::int64_t cores = 132;
-  const std::int64_t resident = std::max<std::int64_t>(512 / shape.threads(), 1);
   const std::int64_t column_tiles = divide_up(c.columns, shape.columns());
-  const std::int64_t wanted = std::max<std::int64_t>(cores * resident / column_tiles, 1);
+  const std::int64_t wanted = std::max<std::int64_t>(cores * shape.resident() / column_tiles, 1);
   return std::min(divide_up(c.rows, StationaryShape::rows), wanted);
 }
 
@@ -73,14 +77,13 @@ class Writer {
     const bool is_large = shape_.bytes() > shared_.context().properties.group_memory;
     const Piece::Array memory{"uint4", "memory", fmt::format("({}::memory)", shape_.text()),
                               is_large ? static_cast<std::uint32_t>(shape_.bytes()) : 0};
-    constexpr std::uint32_t threads_of_a_core = 512;
     Call call = shared_.product_call({"stationary_product",
                                       shape_.threads(),
                                       body,
                                       {memory},
                                       sharers_ * division.column_tiles,
                                       "stationary_product.metal",
-                                      std::max(threads_of_a_core / shape_.threads(), 1U)},
+                                      shape_.resident()},
                                      rows.text, division);
     call.piece = nullptr;  // launches that share their threadgroups' memory would all have as much
     return call;
@@ -93,6 +96,8 @@ class Writer {
 };
 
 std::string why_no_layout(const Primitive& primitive, const Contraction& c) {
+  constexpr std::int64_t deepest = 128;  // that threadgroup memory holds
+  if (c.depth % 8 != 0 || c.depth == 0 || c.depth > deepest || c.columns % 8 != 0) return "another depth";
   if (!is_along_depth(c.left_step)) return "rows whose elements lie apart";
   if (!is_in_vectors(primitive, c, true, 8) || !is_in_vectors(primitive, c, false, 8)) {
     return "operands that are not read in vectors";
@@ -109,15 +114,6 @@ std::string why_no_layout(const Primitive& primitive, const Contraction& c) {
   return in_vectors ? "" : "a result that is not stored in vectors";
 }
 
-struct Sizes {
-  std::int64_t depth, columns;
-  explicit Sizes(const Primitive& primitive) {
-    const bool matrix = primitive.op == Op::matmul;
-    depth = matrix ? primitive.inputs[0].sizes.back() : primitive.inputs[0].sizes[1];
-    columns = matrix ? primitive.output.sizes.back() : primitive.output.sizes[1];
-  }
-};
-
 /// Whether an epilogue that adds up nothing reads another array of the result's size, as a sum of two convolutions
 /// does: libraries add a residual faster, if the other convolution takes it.
 bool reads_residual(const Primitive& primitive) {
@@ -132,26 +128,14 @@ bool reads_residual(const Primitive& primitive) {
   });
 }
 
-/// Whatever the strides: another operator, type or window, or a depth that threadgroup memory does not hold.
+/// Whatever the sizes and strides: another operator, type or window.
 std::string why_another_kind(const Primitive& primitive) {
   const bool is_convolution = primitive.op == Op::convolution || primitive.op == Op::convolution_input;
   if (primitive.op != Op::matmul && !is_convolution) return "no product of rows";
   const DType type = primitive.inputs[0].access.dtype;
   if (type != DType::float16 && type != DType::bfloat16) return "not of 16 bits";
   if (compile::has_prologue(primitive)) return "a prologue";
-  if (is_convolution) {
-    const auto& window = attribute<ops::Window>(primitive);
-    const std::array<std::int32_t, 2> ones{1, 1};
-    const std::array<std::int32_t, 2> zeros{0, 0};
-    if (window.kernel != ones || window.stride != ones || window.padding != zeros || window.padding_after != zeros ||
-        window.groups != 1) {
-      return "not of single pixels";
-    }
-  }
-  constexpr std::int64_t deepest = 128;
-  const Sizes sizes(primitive);
-  const bool fits = sizes.depth % 8 == 0 && sizes.depth > 0 && sizes.depth <= deepest && sizes.columns % 8 == 0;
-  return fits ? "" : "another depth";
+  return is_convolution && !is_pointwise(primitive) ? "not of single pixels" : why_no_contraction(primitive);
 }
 
 }  // namespace
@@ -160,15 +144,14 @@ std::string why_another_kind(const Primitive& primitive) {
 bool is_stationary_product(const Primitive& primitive) {
   constexpr std::int64_t fewest_elements = 10'000'000;
   if (!why_another_kind(primitive).empty()) return false;
-  const Sizes sizes(primitive);
-  return sizes.columns >= 2 * sizes.depth && sizes.columns >= 64 && numel(primitive.output.sizes) >= fewest_elements &&
-         why_no_contraction(primitive).empty() && why_no_layout(primitive, describe_contraction(primitive)).empty();
+  const Contraction c = describe_contraction(primitive);
+  return c.columns >= 2 * c.depth && c.columns >= 64 && c.rows * c.columns >= fewest_elements &&
+         why_no_layout(primitive, c).empty();
 }
 
 Verdict judge_stationary_product(const Primitive& primitive, const GpuContext& context) {
   if (!context.properties.has_fragments) return decline("tensor cores multiply no fragments here");
   if (std::string reason = why_another_kind(primitive); !reason.empty()) return decline(reason);
-  if (std::string reason = why_no_contraction(primitive); !reason.empty()) return decline(reason);
   const Contraction c = describe_contraction(primitive);
   if (std::string reason = why_no_layout(primitive, c); !reason.empty()) return decline(reason);
   if (sums_rows(primitive) && c.columns != primitive.epilogue.space[primitive.epilogue.space.rank() - 1]) {

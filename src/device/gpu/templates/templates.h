@@ -43,10 +43,9 @@ Verdict judge_indexing(const compile::Primitive& primitive, const GpuContext& co
 Verdict judge_sort(const compile::Primitive& primitive, const GpuContext& context);
 Verdict judge_scan(const compile::Primitive& primitive, const GpuContext& context);
 
-/// The three gradients of an attention by one kernel, as judge_attention_fragments(), over at most 208 keys.
-Verdict judge_attention_gradients_at_once(const compile::Primitive& primitive, const GpuContext& context);
 /// Attention and its gradients on tensor cores, for float16 and bfloat16 and heads of at most 64; in blocks, for heads
-/// of at most 128; and an element a thread, for all.
+/// of at most 128; and an element a thread, for all. Fragments alone compute the three gradients at once, over at most
+/// 208 keys.
 Verdict judge_attention_fragments(const compile::Primitive& primitive, const GpuContext& context);
 Verdict judge_attention_blocks(const compile::Primitive& primitive, const GpuContext& context);
 Verdict judge_attention_elements(const compile::Primitive& primitive, const GpuContext& context);

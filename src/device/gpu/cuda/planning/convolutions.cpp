@@ -5,6 +5,7 @@
 
 #include "compile/layouts.h"
 #include "device/gpu/cuda/planning/questions.h"
+#include "device/gpu/templates/contraction.h"
 #include "device/gpu/templates/templates.h"
 #include "device/gpu/templates/text.h"
 
@@ -47,7 +48,7 @@ std::string why_no_convolution(const compile::Primitive& primitive) {
   if (gpu::is_depthwise(primitive)) return "our own depthwise kernels are faster";
   if (gpu::is_stem(primitive)) return "our own kernels for images of few channels are faster";
   const bool is_float32 = primitive.inputs[0].access.dtype == DType::float32;
-  if (is_pointwise(primitive) && (is_float32 || has_single_pixels(primitive) || is_small(primitive))) {
+  if (gpu::is_pointwise(primitive) && (is_float32 || has_single_pixels(primitive) || is_small(primitive))) {
     return "a product is faster";
   }
   return "";
@@ -63,7 +64,7 @@ gpu::Verdict Convolutions::judge(const compile::Primitive& whole, const gpu::Gpu
   if (std::string reason = why_no_convolution(primitive); !reason.empty()) return gpu::decline(reason);
   if (!epilogue && gpu::is_stationary_product(primitive)) return gpu::decline(narrow_product);
   // 128 images of 56 x 56, from 64 channels to 256: 230 us by cuDNN on an H100, 120 as a product.
-  if (epilogue && epilogue->tail.residual && is_pointwise(primitive)) {
+  if (epilogue && epilogue->tail.residual && gpu::is_pointwise(primitive)) {
     return gpu::decline("a product adds the residual faster");
   }
   if (gpu::prefers_split_product(primitive, context.properties, float32_rate(primitive))) {
@@ -82,7 +83,7 @@ gpu::Verdict Convolutions::judge(const compile::Primitive& whole, const gpu::Gpu
 /// In 16 bits alone: float32 is mostly our own product's.
 bool Convolutions::adds_biases(const compile::Primitive& convolution) const {
   return convolution.op == ops::Op::convolution && size_of(convolution.inputs[0].access.dtype) == 2 &&
-         (why_no_convolution(convolution).empty() || (is_pointwise(convolution) && is_small(convolution)));
+         (why_no_convolution(convolution).empty() || (gpu::is_pointwise(convolution) && is_small(convolution)));
 }
 
 /// Of windows that are too large for our own kernel of such images: in bfloat16 on an H200 cuDNN took 329 us over

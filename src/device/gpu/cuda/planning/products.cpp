@@ -61,7 +61,7 @@ std::optional<Strides> Products::required_strides(const compile::Primitive& cont
   if (!why_not_asked(contraction).empty()) return std::nullopt;
   const compile::Operand& one = compile::operand_of(contraction, operand);
   if (contraction.op == ops::Op::matmul) return with_even_batches(one);
-  if (!is_pointwise(contraction)) return std::nullopt;
+  if (!gpu::is_pointwise(contraction)) return std::nullopt;
   return compile::is_weight(contraction, operand) ? contiguous_strides(one.sizes) : compile::channels_last(one.sizes);
 }
 

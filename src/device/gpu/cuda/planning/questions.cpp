@@ -40,14 +40,6 @@ compile::Primitive without_epilogue(const compile::Primitive& contraction) {
   return alone;
 }
 
-bool is_pointwise(const Primitive& convolution) {
-  const auto& window = gpu::attribute<ops::Window>(convolution);
-  const std::array<std::int32_t, 2> ones{1, 1};
-  const std::array<std::int32_t, 2> zeros{0, 0};
-  return window.kernel == ones && window.stride == ones && window.padding == zeros && window.padding_after == zeros &&
-         window.groups == 1;
-}
-
 std::uint32_t alignment_of(std::span<const gpu::Region> regions) {
   std::uint64_t bits = 16;
   for (const gpu::Region& region : regions) {

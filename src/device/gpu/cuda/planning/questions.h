@@ -23,8 +23,6 @@ bool is_asked_of(DType dtype);
 std::string why_not_asked(const compile::Primitive& primitive);
 /// The contraction without what comes after it; the result is stored as the epilogue stores it.
 compile::Primitive without_epilogue(const compile::Primitive& contraction);
-/// Whether a convolution, or a gradient of one, is a product of matrices where channels lie side by side.
-bool is_pointwise(const compile::Primitive& convolution);
 /// Of memory of ours, where each of these regions begins: a power of two, at most 16 bytes.
 std::uint32_t alignment_of(std::span<const gpu::Region> regions);
 /// The regions of the first two inputs and of the output; empty if an operand lies backwards.
