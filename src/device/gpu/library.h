@@ -54,7 +54,7 @@ class Library {
 
   /// The function of a source: a new one, or the one that exists with the same content.
   FunctionPtr add(Source source);
-  /// Builds those functions that have no pipeline, as at most 8 units compiled side by side.
+  /// Builds those functions that have no pipeline, as units that are compiled side by side (make_units).
   void build(std::span<const FunctionPtr> functions);
 
  private:
