@@ -1,7 +1,10 @@
 # The device cuda. Its driver (src/device/gpu/cuda) needs two headers of CUDA's toolkit when it is built, and NVIDIA's
 # libraries only where it runs: it loads them. Where a header is missing, russet is built without the device and says
 # why (`make cuda` loads the headers).
-file(GLOB russet_cuda_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/device/gpu/cuda/*.cpp)
+file(GLOB russet_cuda_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/device/gpu/cuda/*.cpp
+                                               ${PROJECT_SOURCE_DIR}/src/device/gpu/cuda/helper/*.cpp)
+set(russet_cuda_helper ${PROJECT_SOURCE_DIR}/src/device/gpu/cuda/helper/main.cpp)
+list(REMOVE_ITEM russet_cuda_sources ${russet_cuda_helper})
 set(russet_cuda_missing_source ${PROJECT_SOURCE_DIR}/src/device/gpu/cuda/missing/cuda.cpp)
 
 file(STRINGS ${PROJECT_SOURCE_DIR}/scripts/cuda_headers.txt russet_cuda_headers REGEX "^nvidia-cuda-runtime==")
@@ -43,4 +46,14 @@ else()
   target_sources(russet PRIVATE ${russet_cuda_sources})
   target_include_directories(russet SYSTEM PRIVATE ${RUSSET_CUDA_INCLUDE})
   target_link_libraries(russet PRIVATE ${CMAKE_DL_LIBS})
+
+  # The program whose processes compile kernels: in russet/ beside the library, which starts it.
+  get_target_property(russet_library_folder russet LIBRARY_OUTPUT_DIRECTORY)
+  add_executable(russet-compile-for-cuda ${russet_cuda_helper})
+  set_target_properties(russet-compile-for-cuda PROPERTIES OUTPUT_NAME compile-for-cuda INSTALL_RPATH ${russet_origin}/..
+                        RUNTIME_OUTPUT_DIRECTORY ${russet_library_folder}/russet)
+  russet_target(russet-compile-for-cuda)
+  target_include_directories(russet-compile-for-cuda PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(russet-compile-for-cuda PRIVATE russet)
+  install(TARGETS russet-compile-for-cuda RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/russet)
 endif()

@@ -11,7 +11,7 @@ build=$(realpath "${BUILD:-build}")
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 root=$folder/russet
-mkdir -p "$root/bin" "$root/lib" "$root/tests"
+mkdir -p "$root/bin" "$root/lib/russet" "$root/tests"
 cp "$build/bin/russet" "$root/bin/"
 for area in conformance models golden; do
   for program in "$build/tests/${area}"_*; do
@@ -19,6 +19,7 @@ for area in conformance models golden; do
   done
 done
 cp -L "$build"/lib/librusset.so.[0-9]* "$root/lib/"
+if [ -x "$build/lib/russet/compile-for-cuda" ]; then cp "$build/lib/russet/compile-for-cuda" "$root/lib/russet/"; fi
 # What the loader would take, but for the C library's own and russet's.
 ldd "$root/bin/russet" "$root"/tests/* "$build"/lib/librusset.so | sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | sort -u |
   grep -vE '/(lib(c|m|dl|rt|pthread|resolv)\.so|ld-linux|librusset)' | while read -r library; do

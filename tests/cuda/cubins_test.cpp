@@ -33,7 +33,7 @@ class CubinFiles : public testing::Test {
   ~CubinFiles() override { fs::remove_all(folder_); }
   void SetUp() override {
     try {
-      compiler_name(capability);
+      compilers_ = std::make_unique<Compilers>(capability);
     } catch (const DeviceError& error) {
       GTEST_SKIP() << error.what();
     }
@@ -49,17 +49,18 @@ class CubinFiles : public testing::Test {
   }
 
   fs::path folder_;
+  std::unique_ptr<Compilers> compilers_;
 };
 
 TEST_F(CubinFiles, AreReadInsteadOfCompiling) {
-  const Cubins cubins(folder_, capability);
+  const Cubins cubins(folder_, *compilers_);
   const std::string code = cubins.of(unit_of("y[thread_id] = 1.0f;"));
   EXPECT_TRUE(
       code.starts_with("\x7f"
                        "ELF"));
   // Sealed content of another kind shows where the answer comes from.
   const fs::path path = file();
-  const Cubins others(folder_ / "other", capability);
+  const Cubins others(folder_ / "other", *compilers_);
   const std::string other = others.of(unit_of("y[thread_id] = 2.0f;"));
   ASSERT_NE(other, code);
   fs::copy_file(fs::directory_iterator(folder_ / "other")->path(), path, fs::copy_options::overwrite_existing);
@@ -67,7 +68,7 @@ TEST_F(CubinFiles, AreReadInsteadOfCompiling) {
 }
 
 TEST_F(CubinFiles, AreMadeAnewIfDamaged) {
-  const Cubins cubins(folder_, capability);
+  const Cubins cubins(folder_, *compilers_);
   const gpu::CompilationUnit unit = unit_of("y[thread_id] = 1.0f;");
   const std::string code = cubins.of(unit);
   const fs::path path = file();
@@ -82,14 +83,14 @@ TEST_F(CubinFiles, AreMadeAnewIfDamaged) {
 }
 
 TEST_F(CubinFiles, AreNotKeptWithoutAFolder) {
-  const Cubins cubins({}, capability);
+  const Cubins cubins({}, *compilers_);
   EXPECT_FALSE(cubins.of(unit_of("y[thread_id] = 1.0f;")).empty());
   EXPECT_FALSE(fs::exists(folder_));
 }
 
 TEST_F(CubinFiles, AWrongKernelIsAnErrorWithTheCompilersWords) {
   try {
-    Cubins(folder_, capability).of(unit_of("y[thread_id] = nothing;"));
+    Cubins(folder_, *compilers_).of(unit_of("y[thread_id] = nothing;"));
     FAIL() << "it was compiled";
   } catch (const DeviceError& error) {
     const std::string words = error.what();

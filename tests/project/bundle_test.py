@@ -27,6 +27,11 @@ with tempfile.TemporaryDirectory() as folder:
         sys.exit("the command line knows no cpu")
     for test in ("conformance_conversions_test", "golden_schedules_test"):
         output_of(run, f"tests/{test}")
+    helper = root / "lib/russet/compile-for-cuda"
+    if helper.exists() and "russet starts this program" not in subprocess.run(
+            [run, "lib/russet/compile-for-cuda"], env=environment, stdin=subprocess.DEVNULL, capture_output=True,
+            text=True).stderr:
+        sys.exit("the compile helper does not start")
     # Nothing but the C library comes from elsewhere.
     for line in output_of("ldd", str(root / "bin/russet"), LD_LIBRARY_PATH=str(root / "lib")).splitlines():
         name, _, path = line.strip().partition(" => ")

@@ -14,6 +14,9 @@ namespace {
 /// More units compile side by side, more entries share a prelude.
 constexpr std::size_t entries_of_unit = 32;
 
+/// Half again as many as are compiled side by side: whose unit is a quick one takes another.
+std::size_t usual_units() { return compilations_at_once() * 3 / 2; }
+
 /// FNV-1a (Fowler, Noll and Vo), twice over with different starts: 128 bits, so that texts never meet by accident.
 std::string digest(const Source& source) {
   std::uint64_t low = 0xCBF29CE484222325ULL;
@@ -79,7 +82,7 @@ FunctionPtr Library::add(Source source) {
 
 std::vector<CompilationUnit> make_units(std::span<const FunctionPtr> functions) {
   const std::size_t least = (functions.size() + entries_of_unit - 1) / entries_of_unit;
-  const std::size_t count = std::max(least, std::min(functions.size(), compilations_at_once()));
+  const std::size_t count = std::max(least, std::min(functions.size(), usual_units()));
   std::vector<CompilationUnit> units(count);
   for (std::size_t i = 0; i < count; ++i) {
     const auto share = functions.subspan(i * functions.size() / count,

@@ -64,8 +64,8 @@ class Library {
   std::unordered_map<std::string, std::weak_ptr<Function>> functions_;  // by name
 };
 
-/// The functions as units: as many as are compiled side by side if there are so many functions, and more if a unit
-/// would have more than 32 entries.
+/// The functions as units: half again as many as are compiled side by side if there are so many functions, and more if
+/// a unit would have more than 32 entries.
 std::vector<CompilationUnit> make_units(std::span<const FunctionPtr> functions);
 /// Its entries, for messages.
 std::string names_of(const CompilationUnit& unit);

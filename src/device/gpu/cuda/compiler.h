@@ -46,15 +46,17 @@ class Kernel final : public Pipeline {
 class Compiler {
  public:
   /// Throws DeviceError if there is no NVRTC.
-  explicit Compiler(const Context& context) : context_(context), cubins_(cubin_folder(), context.capability()) {}
+  explicit Compiler(const Context& context)
+      : context_(context), compilers_(context.capability()), cubins_(cubin_folder(), compilers_) {}
 
   /// Pipelines of the unit's entries, in order. Throws DeviceError.
   std::vector<gpu::PipelinePtr> compile(const gpu::CompilationUnit& unit) const;
   /// What it compiles with: NVRTC's version and options.
-  const std::string& name() const { return cubins_.compiler(); }
+  const std::string& name() const { return compilers_.name(); }
 
  private:
   const Context& context_;
+  Compilers compilers_;
   Cubins cubins_;
 };
 

@@ -22,9 +22,9 @@ const base::Log& log() {
 /// What a file begins with: CUDA reads code without asking how long it is, so damaged code must not come to it.
 std::string seal_of(std::string_view code) { return base::digest_name(code, "cubin"); }
 
-std::string compiled(const gpu::CompilationUnit& unit, int capability) {
+std::string compiled(const gpu::CompilationUnit& unit, Compilers& compilers) {
   try {
-    return compile(source_of(unit), capability).code;
+    return compilers.compile(source_of(unit)).code;
   } catch (const CompileError& error) {
     throw DeviceError(fmt::format("cuda: NVRTC refuses the kernels {}: {}", gpu::names_of(unit), error.what()));
   }
@@ -37,15 +37,15 @@ std::filesystem::path cubin_folder() {
   return folder.empty() ? folder : folder / "cuda";
 }
 
-Cubins::Cubins(std::filesystem::path folder, int capability)
-    : files_(std::move(folder), most_bytes), capability_(capability), compiler_(compiler_name(capability)) {}
+Cubins::Cubins(std::filesystem::path folder, Compilers& compilers)
+    : files_(std::move(folder), most_bytes), compilers_(compilers) {}
 
 std::string Cubins::of(const gpu::CompilationUnit& unit) const {
-  if (!files_.keeps()) return compiled(unit, capability_);
-  const std::string name = base::digest_name(source_of(unit), compiler_) + ".cubin";
+  if (!files_.keeps()) return compiled(unit, compilers_);
+  const std::string name = base::digest_name(source_of(unit), compilers_.name()) + ".cubin";
   std::string code = known(name);
   if (!code.empty()) return code;
-  code = compiled(unit, capability_);
+  code = compiled(unit, compilers_);
   keep(name, code);
   return code;
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/disk_cache.h"
+#include "device/gpu/cuda/compilers.h"
 #include "device/gpu/launch.h"
 
 namespace russet::cuda {
@@ -11,12 +12,9 @@ namespace russet::cuda {
 /// A file a unit: text, GPU, NVRTC's version and its options make its name. What is damaged is made anew. Thread-safe.
 class Cubins {
  public:
-  /// `folder`: none is kept if it is empty. `capability`: compute capability, 90 is 9.0. Throws DeviceError if there is
-  /// no NVRTC.
-  Cubins(std::filesystem::path folder, int capability);
+  /// `folder`: none is kept if it is empty. `compilers` outlives it.
+  Cubins(std::filesystem::path folder, Compilers& compilers);
 
-  /// What, besides the text, the machine code depends on.
-  const std::string& compiler() const { return compiler_; }
   /// An ELF file. Throws DeviceError with the compiler's words.
   std::string of(const gpu::CompilationUnit& unit) const;
 
@@ -25,8 +23,7 @@ class Cubins {
   void keep(const std::string& name, const std::string& code) const;
 
   base::DiskCache files_;
-  int capability_;
-  std::string compiler_;
+  Compilers& compilers_;
 };
 
 /// Where machine code of this user lies; empty if there is no such folder.
