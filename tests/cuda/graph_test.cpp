@@ -100,6 +100,34 @@ TEST_F(Launches, AreTheSameButForWhatChanges) {
   EXPECT_EQ(list_of(0, one, two).changing()[0], std::byte{2});
 }
 
+TEST_F(Launches, TakeOtherRunTimeArgumentsInWhatChanges) {
+  LaunchList list;
+  add(list, {part(0, 10, true)}, std::vector<std::byte>(8, std::byte{7}), true);
+  const std::vector<std::byte> values(16, std::byte{1});
+  const gpu::Patch patches[] = {{8, 1, gpu::Patch::Form::bits}, {4, 0, gpu::Patch::Form::int32}};
+  const std::vector<gpu::Binding> buffers{part(0, 10, true)};
+  gpu::Launch launch;
+  launch.pipeline = pipeline_.get();
+  launch.buffers = buffers;
+  launch.parameters = values;
+  launch.parameters_change = true;
+  launch.patches = patches;
+  list.add(launch, blocks_);
+  EXPECT_TRUE(list.takes_other_arguments());
+  std::vector<std::byte> changing(list.changing().begin(), list.changing().end());
+  std::vector<std::byte> wanted = changing;
+  const std::size_t second = changing.size() - values.size();  // where its values begin
+  const std::uint64_t arguments[] = {0x0102, 0x0304050607080910};
+  std::memcpy(wanted.data() + second + 8, &arguments[1], 8);
+  const std::uint32_t word = 0x0102;
+  std::memcpy(wanted.data() + second + 4, &word, 4);
+  list.put_arguments(arguments, changing);
+  EXPECT_EQ(changing, wanted);
+  launch.buffers_move = true;
+  list.add(launch, blocks_);
+  EXPECT_FALSE(list.takes_other_arguments());
+}
+
 TEST_F(Launches, PointAtTheirArguments) {
   LaunchList list;
   add(list, {part(3, 1, true)}, std::vector<std::byte>(8, std::byte{7}));

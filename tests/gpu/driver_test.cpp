@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <russet/error.h>
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <map>
@@ -54,9 +55,11 @@ struct Talk {
   bool keeps_flushes_whole = false;
   bool takes_uploads = false;
   bool keeps_launches = false;
+  bool buffers_move = false;  // with arguments
   int repeats = 0;
-  int stagings = 0;  // that may still be granted
-  int waits = 0;     // for submissions
+  std::vector<std::uint64_t> arguments;  // of the last one
+  int stagings = 0;                      // that may still be granted
+  int waits = 0;                         // for submissions
 };
 
 struct Upload {
@@ -94,13 +97,16 @@ class Work final : public Submission {
 };
 
 struct Kept final : Encoded {
-  explicit Kept(std::vector<std::vector<Binding>> list) : launches(std::move(list)) {
+  Kept(std::vector<std::vector<Binding>> list, bool takes_others)
+      : launches(std::move(list)), takes_others(takes_others) {
     for (const std::vector<Binding>& buffers : launches) all.insert(all.end(), buffers.begin(), buffers.end());
   }
   std::span<const Binding> bindings() const override { return all; }
+  bool takes_other_arguments() const override { return takes_others; }
 
   std::vector<std::vector<Binding>> launches;
   std::vector<Binding> all;
+  bool takes_others;
 };
 
 class LazyQueue final : public Queue {
@@ -111,10 +117,13 @@ class LazyQueue final : public Queue {
   void encode(const Launch& launch) override { launches_.emplace_back(launch.buffers.begin(), launch.buffers.end()); }
   void barrier() override { ++talk_.barriers; }
   bool keeps_launches() const override { return talk_.keeps_launches; }
-  std::shared_ptr<const Encoded> encoded() const override { return std::make_shared<const Kept>(launches_); }
-  void repeat(std::shared_ptr<const Encoded> encoded) override {
+  std::shared_ptr<const Encoded> encoded() const override {
+    return std::make_shared<const Kept>(launches_, !talk_.buffers_move);
+  }
+  void repeat(std::shared_ptr<const Encoded> encoded, std::span<const std::uint64_t> arguments) override {
     EXPECT_TRUE(launches_.empty());
     ++talk_.repeats;
+    talk_.arguments.assign(arguments.begin(), arguments.end());
     launches_ = dynamic_cast<const Kept&>(*encoded).launches;
   }
   bool upload(std::byte* target, std::span<const std::byte> source) override {
@@ -306,7 +315,7 @@ TEST_F(GpuDriver, AFlushIsOneSubmissionWhereTheQueueWantsIt) {
 }
 
 TEST_F(GpuDriver, ARunThatBindsTheSameAgainIsRepeated) {
-  talk_.keeps_flushes_whole = talk_.keeps_launches = talk_.takes_uploads = true;
+  talk_.keeps_flushes_whole = talk_.keeps_launches = talk_.takes_uploads = talk_.buffers_move = true;
   std::byte* const x = bytes_of(0);
   std::byte* const y = bytes_of(0);
   std::byte* const z = bytes_of(0);
@@ -353,6 +362,36 @@ TEST_F(GpuDriver, ARunThatBindsTheSameAgainIsRepeated) {
   EXPECT_NE(error_of([&] { driver_->synchronize(); }), "");
   expect_known(false, y, plan);
   expect_known(true, y, plan);
+}
+
+TEST_F(GpuDriver, ARunWithOtherArgumentsIsRepeatedIfTheyMoveNoBuffer) {
+  talk_.keeps_flushes_whole = talk_.keeps_launches = true;
+  std::byte* const x = bytes_of(1);
+  std::byte* const y = bytes_of(0);
+  std::byte* const slots[] = {x, y};
+  // How many of five runs with these arguments are repeated.
+  const auto repeated = [&](std::array<std::uint64_t, 5> arguments) {
+    const auto plan = std::make_shared<int>();
+    int count = 0;
+    for (const std::uint64_t argument : arguments) {
+      const runtime::PlanRun bound{plan, slots, nullptr, {&argument, 1}};
+      if (driver_->repeat(bound)) {
+        EXPECT_EQ(talk_.arguments, std::vector{argument});
+        ++count;
+      } else {
+        add_one(x, y);
+        driver_->remember(bound);
+      }
+      driver_->commit();
+      EXPECT_EQ(read(y), 2);
+    }
+    return count;
+  };
+  EXPECT_EQ(repeated({1, 2, 3, 4, 4}), 3);
+  talk_.buffers_move = true;
+  EXPECT_EQ(repeated({1, 2, 3, 4, 5}), 0);
+  EXPECT_EQ(repeated({1, 1, 1, 1, 1}), 3);
+  EXPECT_EQ(repeated({1, 1, 2, 1, 2}), 1);
 }
 
 TEST_F(GpuDriver, WhatIsNotAllOfASubmissionIsNotKept) {

@@ -4,7 +4,6 @@
 #include <russet/error.h>
 
 #include <algorithm>
-#include <bit>
 
 #include "compile/indices.h"
 #include "device/gpu/host_view.h"
@@ -63,18 +62,6 @@ void GpuKernel::model(double seconds, const GpuContext& context) {
   calls_ = sliced(std::move(calls_), context);
 }
 
-void apply(const Patch& patch, std::uint64_t argument, std::byte* values) {
-  const auto put = [&](auto value) { std::memcpy(values + patch.at, &value, sizeof(value)); };
-  const auto single = static_cast<float>(std::bit_cast<double>(argument));
-  switch (patch.form) {
-    case Patch::Form::bits: return put(argument);
-    case Patch::Form::int32: return put(static_cast<std::uint32_t>(argument));
-    case Patch::Form::float32: return put(single);
-    case Patch::Form::float16: return put(static_cast<float>(float16(single)));
-    case Patch::Form::bfloat16: return put(static_cast<float>(bfloat16(single)));
-  }
-}
-
 Binding bound(const Region& region, const compile::Bindings& bindings) {
   std::byte* base = region.slot == Region::scratch ? bindings.scratch : bindings.slots[region.slot];
   std::int64_t offset = region.offset;
@@ -83,7 +70,11 @@ Binding bound(const Region& region, const compile::Bindings& bindings) {
 }
 
 void FilledCall::fill(const Call& call, const compile::Bindings& bindings) {
-  for (std::size_t i = 0; i < call.regions.size(); ++i) buffers_[i] = bound(call.regions[i], bindings);
+  launch_.buffers_move = false;
+  for (std::size_t i = 0; i < call.regions.size(); ++i) {
+    buffers_[i] = bound(call.regions[i], bindings);
+    launch_.buffers_move |= call.regions[i].argument >= 0;
+  }
   const std::size_t size = call.values.bytes.size();
   std::copy_n(call.values.bytes.begin(), size, values_.begin());
   for (const Patch& patch : call.values.patches) apply(patch, bindings.arguments[patch.argument], values_.data());
@@ -93,6 +84,7 @@ void FilledCall::fill(const Call& call, const compile::Bindings& bindings) {
   launch_.buffers = std::span(buffers_).first(call.regions.size());
   launch_.parameters = std::span<const std::byte>(values_).first(size);
   launch_.parameters_change = !call.values.patches.empty();
+  launch_.patches = call.values.patches;
   launch_.seconds = call.seconds;
 }
 

@@ -53,23 +53,6 @@ inline Placed place(const compile::Operand& operand, bool writes) {
 /// Where a region lies in a run.
 Binding bound(const Region& region, const compile::Bindings& bindings);
 
-/// A run-time argument that goes into the values at `at`.
-struct Patch {
-  enum class Form : std::uint8_t {
-    bits,      // 8 bytes as they are (long, ulong)
-    int32,     // an int64 as int, wrapped
-    float32,   // a double rounded to float
-    float16,   // a double rounded to float, then to float16, as float
-    bfloat16,  // likewise
-  };
-  std::uint32_t at = 0;
-  std::int32_t argument = -1;
-  Form form = Form::bits;
-};
-
-/// Puts an argument's value into values.
-void apply(const Patch& patch, std::uint64_t argument, std::byte* values);
-
 /// The inline bytes of a launch, member by member in the order of its VALUES struct: 8-byte members first.
 class Values {
  public:

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "device/gpu/patch.h"
 #include "runtime/device.h"
 
 namespace russet::gpu {
@@ -69,7 +70,9 @@ struct Launch {
   /// the highest byte is the number of the buffer's base, the others its offset from there.
   std::span<const std::uint32_t> places{};
   std::uint32_t bases = 0;
-  double seconds = 0;  // that it takes at least, by the model of the chip
+  std::span<const Patch> patches{};  // of the parameters, if they change
+  bool buffers_move = false;         // a run-time argument says where one of them begins
+  double seconds = 0;                // that it takes at least, by the model of the chip
 };
 
 /// Limits and parameters that kernels are chosen by.

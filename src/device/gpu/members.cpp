@@ -102,6 +102,8 @@ struct Filling {
   std::vector<Binding> buffers;
   std::vector<std::uint32_t> places;
   std::vector<std::byte> table;
+  std::vector<Patch> patches;
+  bool buffers_move = false;
   std::vector<const void*> blocks;
   std::uint32_t groups = 0;
   std::uint32_t members = 0;
@@ -129,10 +131,13 @@ class Filler {
     filling_.table.insert(filling_.table.end(), member.entry.bytes.begin(), member.entry.bytes.end());
     for (const Patch& patch : member.entry.patches) {
       apply(patch, bindings_.arguments[patch.argument], filling_.table.data() + at);
+      filling_.patches.push_back(patch);
+      filling_.patches.back().at += static_cast<std::uint32_t>(at);
     }
     put(at + call_.table->directory(), filling_.groups - member.first);  // wraps below 0
     for (std::size_t i = 0; i < buffers.size(); ++i) {
       filling_.buffers.push_back(buffers[i]);
+      filling_.buffers_move |= member.regions[i].argument >= 0;
       filling_.places.push_back(static_cast<std::uint32_t>(at + i * 8));
     }
     filling_.groups += member.groups;
@@ -154,6 +159,8 @@ class Filler {
     launch.parameters_change = true;
     launch.bases = call_.table->bases();
     launch.places = filling_.places;
+    launch.patches = filling_.patches;
+    launch.buffers_move = filling_.buffers_move;
     launch.seconds = filling_.seconds;
     stream_.launch(launch);
     clear();
@@ -173,6 +180,8 @@ class Filler {
     filling_.buffers.clear();
     filling_.places.clear();
     filling_.table.clear();
+    filling_.patches.clear();
+    filling_.buffers_move = false;
     filling_.blocks.clear();
     filling_.groups = filling_.members = 0;
     filling_.seconds = 0;

@@ -51,6 +51,8 @@ void LaunchList::clear() {
   bindings_.clear();
   values_.clear();
   changing_.clear();
+  patches_.clear();
+  buffers_move_ = false;
 }
 
 void LaunchList::add(const gpu::Launch& launch, const gpu::MemoryBlocks& blocks) {
@@ -61,9 +63,14 @@ void LaunchList::add(const gpu::Launch& launch, const gpu::MemoryBlocks& blocks)
   item.bindings = bindings_.size();
   item.values = values_.size();
   bindings_.insert(bindings_.end(), launch.buffers.begin(), launch.buffers.end());
+  buffers_move_ |= launch.buffers_move;
   if (launch.parameters_change) {
     const std::span<std::byte> changing = add_changing(launch.parameters);
     item.changes = changing.data() - changing_.data();
+    for (gpu::Patch patch : launch.patches) {
+      patch.at += static_cast<std::uint32_t>(item.changes);
+      patches_.push_back(patch);
+    }
     launch.places.empty() ? add_buffers(launch, blocks) : add_places(launch, blocks, changing);
   } else {
     add_buffers(launch, blocks);
@@ -96,6 +103,12 @@ void LaunchList::add_places(const gpu::Launch& launch, const gpu::MemoryBlocks& 
     std::memcpy(table.data() + launch.places[i], &binding.address, sizeof(binding.address));
     const std::byte* const block = blocks.find(binding.address, binding.bytes).begin();
     if (reached_.empty() || reached_.back() != block) reached_.push_back(block);
+  }
+}
+
+void LaunchList::put_arguments(std::span<const std::uint64_t> arguments, std::span<std::byte> changing) const {
+  for (const gpu::Patch& patch : patches_) {
+    gpu::apply(patch, arguments[static_cast<std::size_t>(patch.argument)], changing.data());
   }
 }
 

@@ -35,6 +35,10 @@ class LaunchList final : public gpu::Encoded {
   std::span<const gpu::Binding> bindings_of(std::size_t item) const;
   /// Values and tables that change: they lie in the GPU's memory when the launches run.
   std::span<const std::byte> changing() const { return changing_; }
+  bool takes_other_arguments() const override { return !buffers_move_; }
+  /// Puts a plan's run-time arguments into what changes, given as it is with others.
+  void put_arguments(std::span<const std::uint64_t> arguments, std::span<std::byte> changing) const;
+  void set_changing(std::span<const std::byte> changing) { changing_.assign(changing.begin(), changing.end()); }
   /// Pointers to an item's arguments, as CUDA takes them. `changing`: where the GPU finds what changes.
   std::vector<void*> arguments_of(std::size_t item, const std::byte* changing) const;
 
@@ -54,6 +58,8 @@ class LaunchList final : public gpu::Encoded {
   std::vector<gpu::Binding> bindings_;
   std::vector<std::byte> values_;
   std::vector<std::byte> changing_;
+  std::vector<gpu::Patch> patches_;  // of what changes
+  bool buffers_move_ = false;
   mutable const std::byte* changing_argument_ = nullptr;  // what arguments_of() pointed at last
 };
 

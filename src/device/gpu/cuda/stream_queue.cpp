@@ -122,7 +122,10 @@ void StreamQueue::begin() {
 }
 
 void StreamQueue::encode(const gpu::Launch& launch) {
-  if (repeated_) launches_ = *std::exchange(repeated_, nullptr);
+  if (repeated_) {
+    launches_ = *std::exchange(repeated_, nullptr);
+    launches_.set_changing(repeated_changing_);
+  }
   launches_.add(launch, blocks_);
 }
 
@@ -130,8 +133,10 @@ std::shared_ptr<const gpu::Encoded> StreamQueue::encoded() const {
   return repeated_ ? repeated_ : std::make_shared<const LaunchList>(launches_);
 }
 
-void StreamQueue::repeat(std::shared_ptr<const gpu::Encoded> encoded) {
+void StreamQueue::repeat(std::shared_ptr<const gpu::Encoded> encoded, std::span<const std::uint64_t> arguments) {
   repeated_ = std::static_pointer_cast<const LaunchList>(std::move(encoded));
+  repeated_changing_.assign(repeated_->changing().begin(), repeated_->changing().end());
+  if (repeated_->takes_other_arguments()) repeated_->put_arguments(arguments, repeated_changing_);
 }
 
 void StreamQueue::drop() {
@@ -162,15 +167,15 @@ std::unique_ptr<gpu::Submission> StreamQueue::submit() {
 
 void StreamQueue::start(std::vector<gpu::Chunk>& pinned, std::vector<gpu::Chunk>& memory) {
   if (Graph* const graph = graphs_.find(launches(), stream_)) {
-    if (graph->wants(launches().changing())) send(graph->changing(), pinned);
+    if (graph->wants(changing())) send(graph->changing(), pinned);
     return note(graph->launch(stream_));
   }
-  std::byte* changing = nullptr;
-  if (!launches().changing().empty()) {
-    changing = memory_.take(launches().changing().size(), memory);
-    send(changing, pinned);
+  std::byte* target = nullptr;
+  if (!changing().empty()) {
+    target = memory_.take(changing().size(), memory);
+    send(target, pinned);
   }
-  start_one_by_one(changing);
+  start_one_by_one(target);
 }
 
 void StreamQueue::start_one_by_one(const std::byte* changing) {
@@ -186,10 +191,9 @@ void StreamQueue::start_one_by_one(const std::byte* changing) {
 }
 
 void StreamQueue::send(std::byte* target, std::vector<gpu::Chunk>& pinned) {
-  const std::span<const std::byte> changing = launches().changing();
-  std::byte* const source = pinned_.take(changing.size(), pinned);
-  std::ranges::copy(changing, source);
-  copy({target, source, changing.size()});
+  std::byte* const source = pinned_.take(changing().size(), pinned);
+  std::ranges::copy(changing(), source);
+  copy({target, source, changing().size()});
 }
 
 void StreamQueue::copy(const Upload& upload) {

@@ -27,7 +27,7 @@ class StreamQueue final : public gpu::Queue {
   void barrier() override {}
   bool keeps_launches() const override { return true; }
   std::shared_ptr<const gpu::Encoded> encoded() const override;
-  void repeat(std::shared_ptr<const gpu::Encoded> encoded) override;
+  void repeat(std::shared_ptr<const gpu::Encoded> encoded, std::span<const std::uint64_t> arguments) override;
   std::unique_ptr<gpu::Submission> submit() override;
   void drop() override;
   /// CUDA gives up on all of a process' work after a fault. Throws DeviceError that says so.
@@ -41,6 +41,7 @@ class StreamQueue final : public gpu::Queue {
   };
 
   const LaunchList& launches() const { return repeated_ ? *repeated_ : launches_; }
+  std::span<const std::byte> changing() const { return repeated_ ? repeated_changing_ : launches_.changing(); }
   void start(std::vector<gpu::Chunk>& pinned, std::vector<gpu::Chunk>& memory);
   void start_one_by_one(const std::byte* changing);
   /// Copies what changes, by way of memory that the GPU reads at full speed.
@@ -58,6 +59,7 @@ class StreamQueue final : public gpu::Queue {
   // Of the submission that is being written.
   LaunchList launches_;
   std::shared_ptr<const LaunchList> repeated_;  // instead, if there are any
+  std::vector<std::byte> repeated_changing_;    // and instead of what changes in them
   std::vector<Upload> uploads_;
   std::vector<gpu::Chunk> staged_;
   std::vector<graph::StagingMemory> sources_;  // of uploads

@@ -168,7 +168,7 @@ class BackendDriver final : public Driver {
     const std::lock_guard lock(mutex_);
     if (!timeline_->keeps_launches()) return false;
     const Recording* const recording = runs_.find(run);
-    if (recording == nullptr || !timeline_->repeat(*recording)) {
+    if (recording == nullptr || !timeline_->repeat(*recording, run.arguments)) {
       timeline_->start_recording();
       return false;
     }

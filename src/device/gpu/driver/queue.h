@@ -27,6 +27,8 @@ class Encoded {
  public:
   virtual ~Encoded() = default;
   virtual std::span<const Binding> bindings() const = 0;
+  /// Whether a plan's run-time arguments are in parameters alone, and not in where buffers begin.
+  virtual bool takes_other_arguments() const = 0;
 };
 
 /// Work is encoded between begin() and submit() and runs later, each submission after the one before. Within one,
@@ -43,8 +45,8 @@ class Queue {
   virtual bool keeps_launches() const { return false; }
   /// The launches that were encoded since begin(), of a queue that keeps them.
   virtual std::shared_ptr<const Encoded> encoded() const { return nullptr; }
-  /// Encodes these, first of all since begin().
-  virtual void repeat(std::shared_ptr<const Encoded> /*encoded*/) {}
+  /// Encodes these, first of all since begin(), with these run-time arguments, if they take others.
+  virtual void repeat(std::shared_ptr<const Encoded> /*encoded*/, std::span<const std::uint64_t> /*arguments*/) {}
   /// Copies to the GPU's memory after the submissions so far, before the launches of this one; `source` is free at
   /// once. Says whether it will: not while too much is under way.
   virtual bool upload(std::byte* /*target*/, std::span<const std::byte> /*source*/) { return false; }

@@ -11,21 +11,27 @@ constexpr std::size_t most_runs = 16;
 }  // namespace
 
 /// A plan that is gone is no other one: what stands for it in the weak pointer is not reused while that is there.
-bool RecordedRuns::Known::is_of(const runtime::PlanRun& run) const {
+bool RecordedRuns::Known::binds_same_memory(const runtime::PlanRun& run) const {
   return !plan.owner_before(run.plan) && !run.plan.owner_before(plan) && arena == run.arena &&
-         std::ranges::equal(slots, run.slots) && std::ranges::equal(arguments, run.arguments);
+         std::ranges::equal(slots, run.slots);
 }
 
-RecordedRuns::Known* RecordedRuns::use(const runtime::PlanRun& run) {
-  const auto known = std::ranges::find_if(runs_, [&](const Known& one) { return one.is_of(run); });
+bool RecordedRuns::Known::is_of(const runtime::PlanRun& run) const {
+  const bool takes_other_arguments = !is_recorded() || recording.encoded->takes_other_arguments();
+  return binds_same_memory(run) && (takes_other_arguments || std::ranges::equal(arguments, run.arguments));
+}
+
+RecordedRuns::Known* RecordedRuns::use(const runtime::PlanRun& run, bool recorded) {
+  const auto known =
+      std::ranges::find_if(runs_, [&](const Known& one) { return one.is_of(run) && (one.is_recorded() || !recorded); });
   if (known == runs_.end()) return nullptr;
   runs_.splice(runs_.begin(), runs_, known);
   return &runs_.front();
 }
 
 const Recording* RecordedRuns::find(const runtime::PlanRun& run) {
-  const Known* const known = use(run);
-  return known != nullptr && known->recording.encoded != nullptr ? &known->recording : nullptr;
+  const Known* const known = use(run, true);
+  return known != nullptr ? &known->recording : nullptr;
 }
 
 bool RecordedRuns::note(const runtime::PlanRun& run) {
@@ -38,7 +44,13 @@ bool RecordedRuns::note(const runtime::PlanRun& run) {
 }
 
 void RecordedRuns::keep(const runtime::PlanRun& run, Recording recording) {
-  if (Known* const known = use(run)) known->recording = std::move(recording);
+  Known* const known = use(run);
+  if (known == nullptr) return;
+  // What was launched with arguments that have not come twice will hardly come again.
+  const bool comes_again =
+      recording.encoded->takes_other_arguments() || std::ranges::equal(known->arguments, run.arguments);
+  known->arguments.assign(run.arguments.begin(), run.arguments.end());
+  if (comes_again) known->recording = std::move(recording);
 }
 
 }  // namespace russet::gpu

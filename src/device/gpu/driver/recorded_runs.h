@@ -1,5 +1,6 @@
 #pragma once
-// RecordedRuns: what runs of plans launched lately, so that a run that binds the same again need not put it together.
+// RecordedRuns: what runs of plans launched lately, so that a run that binds the same memory again need not put it
+// together.
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -13,7 +14,8 @@ namespace russet::gpu {
 /// Not thread-safe.
 class RecordedRuns {
  public:
-  /// What the run launched when it last came; nullptr if that is not known.
+  /// What the run launched when it last came, with these arguments or others, if it takes others; nullptr if that is
+  /// not known.
   const Recording* find(const runtime::PlanRun& run);
   /// Whether the run came before, lately: then what it launches is worth keeping.
   bool note(const runtime::PlanRun& run);
@@ -28,11 +30,14 @@ class RecordedRuns {
     std::vector<std::uint64_t> arguments;
     Recording recording{};  // of nothing, as long as it came once
 
+    bool is_recorded() const { return recording.encoded != nullptr; }
+    bool binds_same_memory(const runtime::PlanRun& run) const;
+    /// With other arguments, too, if it takes others, or as long as nobody knows whether it does.
     bool is_of(const runtime::PlanRun& run) const;
   };
 
   /// Makes the run the first of the list, if it is there.
-  Known* use(const runtime::PlanRun& run);
+  Known* use(const runtime::PlanRun& run, bool recorded = false);
 
   std::list<Known> runs_;  // the last one that was used first
 };

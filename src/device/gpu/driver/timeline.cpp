@@ -46,11 +46,11 @@ void Timeline::launch(const Launch& launch) {
   if (open_->launches >= length_ || open_->modelled >= wanted_seconds) submit();
 }
 
-bool Timeline::repeat(const Recording& recording) {
+bool Timeline::repeat(const Recording& recording, std::span<const std::uint64_t> arguments) {
   if (open_ && open_->launches > 0) return false;
   if (!open_) begin();
   if (!lost_.empty()) return false;
-  queue_->repeat(recording.encoded);
+  queue_->repeat(recording.encoded, arguments);
   for (const base::ByteRange range : recording.reads) open_->reads.add(range);
   for (const base::ByteRange range : recording.writes) open_->writes.add(range);
   open_->launches = recording.launches;

@@ -42,8 +42,9 @@ class Timeline {
   void barrier();
   /// Whether launches can be repeated.
   bool keeps_launches() const { return queue_->keeps_launches(); }
-  /// Launches all of that. Says whether it did: not while launches wait to be submitted, or something is lost.
-  bool repeat(const Recording& recording);
+  /// Launches all of that, with these run-time arguments of its plan. Says whether it did: not while launches wait to
+  /// be submitted, or something is lost.
+  bool repeat(const Recording& recording, std::span<const std::uint64_t> arguments);
   /// What is launched from now on is for recording().
   void start_recording();
   /// What was launched since then, if all of it is what the next submission launches.
