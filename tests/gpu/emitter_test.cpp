@@ -262,7 +262,7 @@ TEST(EmittedText, LoadsARowOnce) {
   EXPECT_EQ(text.find("float4*)(a0", first + 1), std::string::npos) << text;
 }
 
-TEST(EmittedText, UnitsAreAtMostEight) {
+TEST(EmittedText, UnitsAreHalfAgainAsManyAsAreCompiledAtOnce) {
   MachineDriver driver;
   std::vector<std::unique_ptr<compile::Kernel>> kernels;
   for (const Op op : {Op::neg, Op::abs, Op::exp, Op::log, Op::sqrt, Op::sin, Op::cos, Op::tan, Op::floor, Op::ceil}) {
@@ -272,9 +272,10 @@ TEST(EmittedText, UnitsAreAtMostEight) {
     kernels.push_back(driver.target().compile(b.group));
   }
   driver.target().prepare(kernels);
-  EXPECT_EQ(driver.units_built, 8);
+  const int units = static_cast<int>(std::min(kernels.size(), gpu::compilations_at_once() * 3 / 2));
+  EXPECT_EQ(driver.units_built, units);
   driver.target().prepare(kernels);
-  EXPECT_EQ(driver.units_built, 8);  // known by now
+  EXPECT_EQ(driver.units_built, units);  // known by now
 }
 
 /// Reductions whose result lies outside of what GroupFuzz makes: over no element, and over single ones.

@@ -20,7 +20,7 @@ TEST_P(EmittedGroups, EqualTheReference) {
     ASSERT_EQ(kernels.back()->fallback_reason(), "");
   }
   driver.target().prepare(kernels);
-  EXPECT_LE(driver.units_built, 8);
+  EXPECT_LE(driver.units_built, static_cast<int>(gpu::compilations_at_once() * 3 / 2));
   for (unsigned i = 0; i < groups_a_seed; ++i) {
     Builder& b = builders[i];
     Memory wanted = b.memory;
