@@ -11,14 +11,11 @@ constexpr std::size_t most_runs = 16;
 }  // namespace
 
 /// A plan that is gone is no other one: what stands for it in the weak pointer is not reused while that is there.
-bool RecordedRuns::Known::binds_same_memory(const runtime::PlanRun& run) const {
-  return !plan.owner_before(run.plan) && !run.plan.owner_before(plan) && arena == run.arena &&
-         std::ranges::equal(slots, run.slots);
-}
-
 bool RecordedRuns::Known::is_of(const runtime::PlanRun& run) const {
   const bool takes_other_arguments = !is_recorded() || recording.encoded->takes_other_arguments();
-  return binds_same_memory(run) && (takes_other_arguments || std::ranges::equal(arguments, run.arguments));
+  return !plan.owner_before(run.plan) && !run.plan.owner_before(plan) && arena == run.arena &&
+         std::ranges::equal(slots, run.slots) &&
+         (takes_other_arguments || std::ranges::equal(arguments, run.arguments));
 }
 
 RecordedRuns::Known* RecordedRuns::use(const runtime::PlanRun& run, bool recorded) {

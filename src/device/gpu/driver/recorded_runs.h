@@ -31,7 +31,6 @@ class RecordedRuns {
     Recording recording{};  // of nothing, as long as it came once
 
     bool is_recorded() const { return recording.encoded != nullptr; }
-    bool binds_same_memory(const runtime::PlanRun& run) const;
     /// With other arguments, too, if it takes others, or as long as nobody knows whether it does.
     bool is_of(const runtime::PlanRun& run) const;
   };
