@@ -35,4 +35,18 @@ class Stream {
   CUstream stream_ = nullptr;
 };
 
+/// A point of a stream, and when it was reached.
+class Event {
+ public:
+  Event() { check(api().event_create(&event_, CU_EVENT_DEFAULT), "making an event"); }
+  ~Event() { api().event_destroy(event_); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  CUevent get() const { return event_; }
+
+ private:
+  CUevent event_ = nullptr;
+};
+
 }  // namespace russet::cuda

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "device/gpu/cuda/proposals.h"
 #include "device/gpu/cuda/vendor_libraries.h"
 
 namespace russet::cuda {
@@ -30,9 +31,11 @@ CublasLt::CublasLt(const Context& context) : context_(context) {
 
 gpu::Verdict CublasLt::answer(const MatmulQuestion& question, std::vector<gpu::Region> regions,
                               const gpu::GpuContext& context) const {
-  const Answer<MatmulCall> answer = answers_.find(to_string(question), [&] {
+  const std::string text = to_string(question);
+  const Answer<MatmulCall> answer = answers_.find(text, [&] {
     context_.enter();
-    return std::make_shared<const MatmulCall>(handle_, question);
+    return choose(context_, {name(), version(), context_.capability()}, text, regions,
+                  [&](std::size_t proposal) { return std::make_shared<const MatmulCall>(handle_, question, proposal); });
   });
   return verdict_of(answer, *this, std::move(regions), context);
 }

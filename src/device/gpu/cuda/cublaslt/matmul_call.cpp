@@ -2,6 +2,8 @@
 
 #include <russet/error.h>
 
+#include <vector>
+
 namespace russet::cuda {
 namespace {
 
@@ -62,7 +64,7 @@ MatmulCall::Layout MatmulCall::layout_of(const StoredMatrix& matrix, DType dtype
   return layout;
 }
 
-MatmulCall::MatmulCall(cublasLtHandle_t handle, const MatmulQuestion& question)
+MatmulCall::MatmulCall(cublasLtHandle_t handle, const MatmulQuestion& question, std::size_t proposal)
     : handle_(handle),
       first_(layout_of(question.product.first, question.factors, question.product.batches)),
       second_(layout_of(question.product.second, question.factors, question.product.batches)),
@@ -78,14 +80,15 @@ MatmulCall::MatmulCall(cublasLtHandle_t handle, const MatmulQuestion& question)
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, question.tail.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS);
     set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type_of(question.result));
   }
-  cublasLtMatmulHeuristicResult_t found{};
+  std::vector<cublasLtMatmulHeuristicResult_t> found(proposal + 1);
   int count = 0;
   check(cublaslt().matmul_algo_get_heuristic(handle_, made, first_.get(), second_.get(), result_.get(), result_.get(),
-                                             preference_of(question.alignment).get(), 1, &found, &count),
+                                             preference_of(question.alignment).get(), static_cast<int>(found.size()),
+                                             found.data(), &count),
         "looking for an algorithm");
-  if (count == 0) throw DeviceError("cuBLASLt has no algorithm for the product");
-  algorithm_ = found.algo;
-  workspace_bytes_ = found.workspaceSize;
+  if (static_cast<std::size_t>(count) <= proposal) throw DeviceError("cuBLASLt has no algorithm for the product");
+  algorithm_ = found[proposal].algo;
+  workspace_bytes_ = found[proposal].workspaceSize;
 }
 
 template <class T>

@@ -12,9 +12,9 @@ namespace russet::cuda {
 /// thread at a time enqueues it.
 class MatmulCall final : public LibraryCall {
  public:
-  /// Takes the algorithm that cuBLASLt's heuristic thinks best of those that add up in float32. Throws DeviceError if
-  /// it knows none.
-  MatmulCall(cublasLtHandle_t handle, const MatmulQuestion& question);
+  /// Takes an algorithm of those that add up in float32: the first (0) is what cuBLASLt's heuristic thinks best. Throws
+  /// DeviceError if it does not know as many.
+  MatmulCall(cublasLtHandle_t handle, const MatmulQuestion& question, std::size_t proposal);
 
   std::size_t workspace_bytes() const { return workspace_bytes_; }
 

@@ -210,7 +210,8 @@ bool is_sound(const CudnnDescriptor& proposal, DType factors) {
 
 }  // namespace
 
-ConvolutionCall::ConvolutionCall(cudnnHandle_t handle, cudnnHandle_t running, const ConvolutionQuestion& question)
+ConvolutionCall::ConvolutionCall(cudnnHandle_t handle, cudnnHandle_t running, const ConvolutionQuestion& question,
+                                 std::size_t proposal)
     : running_(running), ids_(operand_ids.begin(), operand_ids.end()) {
   if (question.tail.bias) ids_.push_back(bias_id);
   if (question.tail.residual) ids_.push_back(residual_id);
@@ -218,17 +219,18 @@ ConvolutionCall::ConvolutionCall(cudnnHandle_t handle, cudnnHandle_t running, co
   CudnnDescriptor graph = graph_of(handle, operations);
   std::ranges::move(operations, std::back_inserter(parts_));
   parts_.push_back(std::move(graph));
-  for (CudnnDescriptor& proposal : proposals(parts_.back())) {
-    if (!is_sound(proposal, question.convolution.inputs[0].access.dtype)) continue;
+  for (CudnnDescriptor& proposed : proposals(parts_.back())) {
+    if (!is_sound(proposed, question.convolution.inputs[0].access.dtype)) continue;
     CudnnDescriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-    plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, proposal);
+    plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, proposed);
     plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, handle);
     if (!plan.try_finalize()) continue;
     const std::int64_t workspace = plan.all<std::int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, 1).at(0);
     if (workspace > most_workspace) continue;
+    if (proposal-- > 0) continue;
     workspace_bytes_ = static_cast<std::size_t>(workspace);
     plan_ = std::move(plan);
-    parts_.push_back(std::move(proposal));
+    parts_.push_back(std::move(proposed));
     return;
   }
   throw DeviceError("cuDNN has no plan that always gives the same bits");

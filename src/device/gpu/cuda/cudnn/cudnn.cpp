@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "device/gpu/cuda/proposals.h"
 #include "device/gpu/cuda/vendor_libraries.h"
 #include "device/gpu/templates/text.h"
 
@@ -31,9 +32,13 @@ Cudnn::Cudnn(const Context& context) : context_(context), warm_up_(context) {
 
 gpu::Verdict Cudnn::answer(const ConvolutionQuestion& question, std::vector<gpu::Region> regions,
                            const gpu::GpuContext& context) const {
-  const Answer<ConvolutionCall> answer = answers_.find(text_of(question), [&] {
+  const std::string text = text_of(question);
+  const Answer<ConvolutionCall> answer = answers_.find(text, [&] {
     context_.enter();
-    auto call = std::make_shared<const ConvolutionCall>(handle_, running_, question);
+    auto call = choose(context_, {name(), version(), context_.capability()}, text, regions,
+                       [&](std::size_t proposal) {
+                         return std::make_shared<const ConvolutionCall>(handle_, running_, question, proposal);
+                       });
     warm_up_.add(call);
     return call;
   });
