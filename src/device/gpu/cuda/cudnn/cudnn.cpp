@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "compile/layouts.h"
 #include "device/gpu/cuda/proposals.h"
 #include "device/gpu/cuda/vendor_libraries.h"
 #include "device/gpu/templates/text.h"
@@ -22,12 +23,36 @@ std::string text_of(const ConvolutionQuestion& question) {
                      question.tail.residual ? ", residual" : "", question.tail.relu ? ", relu" : "");
 }
 
+/// A small convolution of images to images, in 16 bits.
+Primitive any_convolution() {
+  const auto operand = [](std::int32_t slot, const Shape& sizes) {
+    return compile::Operand{{slot, DType::bfloat16, 0, -1, compile::channels_last(sizes)}, sizes};
+  };
+  Primitive convolution;
+  convolution.op = ops::Op::convolution;
+  convolution.attributes = ops::Window{.kernel = {3, 3}, .padding = {1, 1}, .padding_after = {1, 1}};
+  convolution.inputs = {operand(0, {1, 64, 8, 8}), operand(1, {64, 64, 3, 3})};
+  convolution.output = operand(2, {1, 64, 8, 8});
+  return convolution;
+}
+
 }  // namespace
 
 Cudnn::Cudnn(const Context& context) : context_(context), warm_up_(context) {
   context_.enter();
   check(cudnn().create(&handle_), "starting cuDNN");
   check(cudnn().create(&running_), "starting cuDNN");
+  load_engines();
+}
+
+/// cuDNN loads the libraries of its engines and of its heuristics with the first plan.
+void Cudnn::load_engines() const {
+  try {
+    const ConvolutionCall call(handle_, running_, {any_convolution(), {}, 16}, 0);
+  } catch (const DeviceError&) {
+    // Questions will be answered with the reason.
+    return;
+  }
 }
 
 gpu::Verdict Cudnn::answer(const ConvolutionQuestion& question, std::vector<gpu::Region> regions,

@@ -18,6 +18,7 @@ class Cudnn final : public Convolutions {
   std::string version() const override { return version_text(cudnn().get_version()); }
 
  private:
+  void load_engines() const;
   gpu::Verdict answer(const ConvolutionQuestion& question, std::vector<gpu::Region> regions,
                       const gpu::GpuContext& context) const override;
 
