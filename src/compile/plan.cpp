@@ -64,6 +64,7 @@ constexpr Pass fused[] = {
     {"subsample", "takes strides off convolutions of single pixels where the device prefers that", passes::subsample},
     {"pieces", "writes sums of disjoint pieces as one array", passes::pieces},
     {"simplify", "replaces values by cheaper ones with the same bits", passes::simplify},
+    {"maxima", "lets what pools choose through before it is spread over what they choose of", passes::maxima},
     {"share", "computes common subexpressions once", passes::share},
     {"prune", "drops what no output needs", passes::prune},
     {"fold", "lets weights scale what convolutions give, where biases cost nothing", passes::fold},

@@ -10,6 +10,7 @@ void space_to_depth(Program& program, const Target& target);
 void subsample(Program& program, const Target& target);
 void pieces(Program& program, const Target& target);
 void simplify(Program& program, const Target& target);
+void maxima(Program& program, const Target& target);
 void share(Program& program, const Target& target);
 void prune(Program& program, const Target& target);
 void join(Program& program, const Target& target);
