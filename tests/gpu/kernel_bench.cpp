@@ -20,6 +20,7 @@
 #include "device/reference/target.h"
 #include "gpu/epilogues.h"
 #include "gpu/machine_driver.h"
+#include "gpu/pool_reference.h"
 #include "ops/table.h"
 
 namespace russet::gputest {
@@ -219,6 +220,8 @@ struct Setup {
       primitive.output = primitive.inputs[0];
       return;
     }
+    // A pool that stores where its maxima were takes them from where it looks for them.
+    if (one.op == ops::Op::max_pool && !one.companions.empty()) primitive.inputs[1] = primitive.inputs[0];
     std::int64_t elements = 0;
     primitive.output = lay_out(one.output, static_cast<std::int32_t>(one.inputs.size()), elements);
     memory.emplace_back(static_cast<std::size_t>(elements) * size_of(one.output.dtype), std::byte{0x7b});
@@ -355,6 +358,15 @@ void stray(Setup& setup, std::int64_t even, std::int64_t odd) {
   });
 }
 
+/// Whether the step is a gradient whose pool stored where its maxima were.
+bool knows_positions(const Case& one) {
+  return one.op == ops::Op::max_unpool && one.inputs[0].sizes != one.output.sizes;
+}
+
+std::vector<double> numbers_of_input(const Setup& setup, std::size_t input) {
+  return numbers(setup.primitive.inputs[input], setup.memory[input]);
+}
+
 /// The same step by the reference device, floating results in float64. Stray indices name a row more, of zeros.
 std::vector<double> expected(const Case& one) {
   Case exact = one;
@@ -366,6 +378,10 @@ std::vector<double> expected(const Case& one) {
   }
   if (is_floating(exact.output.dtype)) exact.output.dtype = DType::float64;
   Setup setup(exact);
+  if (knows_positions(one)) {
+    return spread(std::get<ops::Window>(one.attributes), one.output.sizes, one.inputs[1].sizes,
+                  numbers_of_input(setup, 0), numbers_of_input(setup, 1));
+  }
   if (one.stray_indices) {
     stray(setup, rows, rows);
     Operand last = setup.primitive.inputs[0];
@@ -468,8 +484,13 @@ std::vector<Besides> results_besides(const Setup& setup, const Case& one, const 
   }
   for (std::size_t i = 0; i < one.companions.size(); ++i) {
     const Case alone = case_of(one.companions[i], one);
-    results.push_back(
-        {std::string(ops::row(alone.op).name), setup.primitive.companions[i].output, expected(alone), alone});
+    const bool is_pool = one.op == ops::Op::max_pool;
+    results.push_back({is_pool ? "positions" : std::string(ops::row(alone.op).name),
+                       setup.primitive.companions[i].output,
+                       is_pool ? positions_of_maxima(std::get<ops::Window>(one.attributes), one.inputs[0].sizes,
+                                                     one.output.sizes, numbers_of_input(Setup(one), 0))
+                               : expected(alone),
+                       alone});
   }
   if (one.updates) {
     std::vector<double> state = wanted;

@@ -96,14 +96,51 @@ void add_storing(std::vector<Case>& cases, DType type) {
   for (std::size_t i = first; i < cases.size(); ++i) cases[i].prologues = cases[i].storing = true;
 }
 
-void add_pools(std::vector<Case>& cases, DType type, const Shape& x, const Window& window, Layout layout,
-               bool maxima_only) {
+namespace {
+
+Shape pooled(const Shape& x, const Window& window) {
   Shape y = x;
   for (int axis = 0; axis < 2; ++axis) {
     const auto i = static_cast<std::size_t>(axis);
     y[2 + axis] = ops::window_output(x[2 + axis], window.kernel[i], window.stride[i], window.padding[i],
                                      window.padding_after[i], window.dilation[i]);
   }
+  return y;
+}
+
+}  // namespace
+
+void add_pools_with_positions(std::vector<Case>& cases, DType type, const Shape& x, const Window& window,
+                              Layout layout) {
+  const Shape y = pooled(x, window);
+  Case one;
+  one.attributes = window;
+  one.tolerance = tolerance(type);
+  Array image = array(type, x, layout);
+  image.fill.whole = true;
+  image.fill.nan_share = 0.1;
+  const double taps = static_cast<double>(window.kernel[0]) * window.kernel[1];
+  const Array positions{DType::uint8, y, layout, {0, taps - 1, true}};
+  one.op = Op::max_pool;
+  one.name = fmt::format("max_pool with positions {} {} {}", name_of(type), to_string(x), name_of(layout));
+  one.inputs = {image, image};
+  one.output = array(type, y, layout);
+  one.companions = {{Op::argmax, positions, {0}}};
+  cases.push_back(one);
+  set_margin(cases.back(), 8);
+  cases.back().companions[0].output.margin = 8;
+  one.op = Op::max_unpool;
+  one.name = fmt::format("max_unpool by positions {} {} {}", name_of(type), to_string(x), name_of(layout));
+  one.companions.clear();
+  one.inputs = {positions, array(type, y, layout)};
+  one.output = array(type, x, layout);
+  cases.push_back(one);
+  set_margin(cases.back(), 8);
+}
+
+void add_pools(std::vector<Case>& cases, DType type, const Shape& x, const Window& window, Layout layout,
+               bool maxima_only) {
+  const Shape y = pooled(x, window);
   Case one;
   one.attributes = window;
   one.tolerance = tolerance(type);

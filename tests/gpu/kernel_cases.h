@@ -25,6 +25,10 @@ void add_convolutions(std::vector<Case>& cases, DType type, const ConvolutionSha
 void add_pools(std::vector<Case>& cases, DType type, const Shape& x, const ops::Window& window, Layout layout,
                bool maxima_only);
 
+/// max_pool that stores where its maxima were, and max_unpool that reads it.
+void add_pools_with_positions(std::vector<Case>& cases, DType type, const Shape& x, const ops::Window& window,
+                              Layout layout);
+
 /// take or put, with index tensors of these sizes.
 Case by_index(ops::Op op, DType type, const Shape& x, const ops::Indexing& indexing, const std::vector<Shape>& index,
               Layout layout, DType index_type = DType::int64);

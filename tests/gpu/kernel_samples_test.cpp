@@ -79,6 +79,24 @@ TEST(KernelSamples, pool) {
   expect_right(cases);
 }
 
+TEST(KernelSamples, pool_with_positions) {
+  std::vector<Case> cases;
+  const ops::Window overlapping{
+      .kernel = {3, 2}, .stride = {2, 1}, .padding = {1, 1}, .padding_after = {1, 0}, .dilation = {1, 2}};
+  const ops::Window apart{.kernel = {2, 2}, .stride = {2, 2}};
+  for (const std::int64_t channels : {3, 4, 6}) {
+    for (const Layout layout : {Layout::channels_last, Layout::contiguous}) {
+      add_pools_with_positions(cases, DType::float32, {2, channels, 7, 6}, overlapping, layout);
+      add_pools_with_positions(cases, DType::bfloat16, {2, channels, 5, 7}, apart, layout);
+    }
+  }
+  // Windows of padding alone.
+  add_pools_with_positions(cases, DType::float32, {1, 4, 2, 3},
+                           {.kernel = {2, 2}, .stride = {2, 2}, .padding = {2, 2}, .padding_after = {3, 2}},
+                           Layout::channels_last);
+  expect_right(cases);
+}
+
 TEST(KernelSamples, depthwise) {
   std::vector<Case> cases;
   ops::Window window{.padding = {1, 1}, .padding_after = {1, 1}, .groups = 6};

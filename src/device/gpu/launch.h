@@ -91,6 +91,8 @@ struct Properties {
   double cost_of_operations = 0.1;
   /// Whether contractions and pools compute what they read: less memory moves, but an element may be computed often.
   bool takes_prologues = true;
+  /// Whether pools store where their maxima were for their gradients.
+  bool keeps_positions = false;
   /// Whether fragments of matrices (kernels/fragments.metal) are multiplied by tensor cores.
   bool has_fragments = false;
   /// Whether groups of four simdgroups multiply what lies in threadgroup memory by tensor cores, and threadgroups may

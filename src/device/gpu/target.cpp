@@ -231,6 +231,10 @@ class Target final : public compile::Target {
     return numel(batch) >= fewest && judge(key_gradient, false).accepted();
   }
 
+  bool keeps_positions(const Primitive& pool) const override {
+    return context().properties.keeps_positions && judge(pool, false).accepted();
+  }
+
   bool integers_divide_by_zero() const override { return true; }
 
   int max_accesses() const override { return max_buffers - 8; }

@@ -249,6 +249,34 @@ void max_pool(thread const Source& large, device U* small, constant PoolValues& 
   write_lanes<LANES>(small, pixel_offset<Offset>(values.small_start, values.small_strides, pixel), largest);
 }
 
+/// Where the tap of a window's maximum lies.
+template <class Offset>
+Offset tap_offset(thread const Pixel& pixel, int y, int x, constant PoolValues& values) {
+  const Offset channels = Offset(values.small_sizes[1]);
+  const Offset height = Offset(values.small_sizes[2]);
+  const Offset width = Offset(values.small_sizes[3]);
+  return values.taps_channels_last != 0
+             ? ((Offset(pixel.image) * height + Offset(y)) * width + Offset(x)) * channels + Offset(pixel.channel)
+             : ((Offset(pixel.image) * channels + Offset(pixel.channel)) * height + Offset(y)) * width + Offset(x);
+}
+
+/// Likewise, with the tap of each maximum, or -1.
+template <class Window, uint LANES, class Offset, class Source, class U, class Tap>
+void max_pool_and_taps(thread const Source& large, device U* small, device Tap* taps, constant PoolValues& values,
+                       ulong position) {
+  Pixel pixel;
+  find_pixel<LANES>(pixel, values, position);
+  if (!pixel.inside) return;
+  typename Source::Key largest[LANES];
+  int found[LANES];
+  find_maximum<Window, LANES, Offset>(largest, found, large,
+                                      plane_offset<Offset>(values.large_start, values.large_strides, pixel), pixel,
+                                      values);
+  write_lanes<LANES>(small, pixel_offset<Offset>(values.small_start, values.small_strides, pixel), largest);
+  const Offset to = tap_offset<Offset>(pixel, pixel.y, pixel.x, values);
+  for (uint lane = 0; lane < LANES; ++lane) taps[to + Offset(lane)] = Tap(found[lane]);
+}
+
 /// What `chosen` holds where `large` has the first maximum of each window; 0 for windows of padding alone.
 template <class Window, class Offset, class Large, class Chosen, class U>
 void max_pool_chosen(thread const Large& large, thread const Chosen& chosen, device U* small,
@@ -270,17 +298,6 @@ void max_pool_chosen(thread const Large& large, thread const Chosen& chosen, dev
   write_element(small, long(to),
                 chosen.at(plane_offset<Offset>(values.value_start, values.value_strides, pixel) +
                           Offset(y) * Offset(values.value_strides[2]) + Offset(x) * Offset(values.value_strides[3])));
-}
-
-/// Where the tap of a window's maximum lies.
-template <class Offset>
-Offset tap_offset(thread const Pixel& pixel, int y, int x, constant PoolValues& values) {
-  const Offset channels = Offset(values.small_sizes[1]);
-  const Offset height = Offset(values.small_sizes[2]);
-  const Offset width = Offset(values.small_sizes[3]);
-  return values.taps_channels_last != 0
-             ? ((Offset(pixel.image) * height + Offset(y)) * width + Offset(x)) * channels + Offset(pixel.channel)
-             : ((Offset(pixel.image) * channels + Offset(pixel.channel)) * height + Offset(y)) * width + Offset(x);
 }
 
 /// The tap of each window's first maximum, or -1.

@@ -160,23 +160,36 @@ class Writer {
   Call max_pool() const {
     const Operand& chosen = primitive_.inputs[1];
     const Bound small{{type_of(output()), "small", true}, output_region()};
-    const Order order{is_channels_last(output()), false};
+    const bool last = is_channels_last(output());
     if (first() == chosen && primitive_.prologues[0] == primitive_.prologues[1]) {
       const int lanes = this->lanes({&first(), &output()});
-      return sourced_call({first(), output(), chosen}, order, lanes,
-                          {source_of(primitive_, 0, "large", offset(), 0, lanes > 1)}, small,
-                          fmt::format("max_pool<{}, {}, {}>(large_source, small", window(), lanes, offset()));
+      std::vector<Bound> results{small};
+      for (const compile::Companion& positions : primitive_.companions) {
+        results.push_back({{type_of(positions.output), "taps", true}, place(positions.output, true).region});
+      }
+      const bool stores_taps = results.size() > 1;
+      return sourced_call({first(), output(), chosen}, {last, last && stores_taps}, lanes,
+                          {source_of(primitive_, 0, "large", offset(), 0, lanes > 1)}, results,
+                          fmt::format("{}<{}, {}, {}>(large_source, small{}",
+                                      stores_taps ? "max_pool_and_taps" : "max_pool", window(), lanes, offset(),
+                                      stores_taps ? ", taps" : ""));
     }
     std::vector<SourceText> sources{source_of(primitive_, 0, "large", offset(), 0)};
     sources.push_back(source_of(primitive_, 1, "chosen", offset(), sources[0].regions.size()));
-    return sourced_call({first(), output(), chosen}, order, 1, sources, small,
+    return sourced_call({first(), output(), chosen}, {last, false}, 1, sources, {small},
                         fmt::format("max_pool_chosen<{}, {}>(large_source, chosen_source, small", window(), offset()));
   }
 
-  /// The first launch finds the tap of each window's maximum, the second one adds up what each position receives.
+  /// The first launch finds the tap of each window's maximum, unless the pool stored it; the second one adds up what
+  /// each position receives. Returns the bytes between them.
   std::size_t max_unpool(std::vector<Call>& calls) const {
-    const Operand& large = first();
     const Operand& small = primitive_.inputs[1];
+    if (first().sizes == small.sizes && first().sizes != output().sizes) {
+      const bool last = is_channels_last(first());
+      calls.push_back(max_unpool("uchar", place(first(), false).region, last, last ? lanes({&small, &output()}) : 1));
+      return 0;
+    }
+    const Operand& large = first();
     const bool narrow = has_narrow_taps();
     const std::size_t bytes = static_cast<std::size_t>(numel(small.sizes)) * (narrow ? 1 : sizeof(std::int32_t));
     const Piece::Argument taps{narrow ? "uchar" : "int", "taps", true};
@@ -184,9 +197,15 @@ class Writer {
     const int read = lanes({&large, &small});
     calls.push_back(sourced_call({large, small, small}, {last, last}, read,
                                  {source_of(primitive_, 0, "large", offset(), 0, read > 1)},
-                                 {taps, scratch_region(0, bytes, true)},
+                                 {{taps, scratch_region(0, bytes, true)}},
                                  fmt::format("find_maxima<{}, {}, {}>(large_source, taps", window(), read, offset())));
-    const int written = lanes({&small, &output()});
+    calls.push_back(max_unpool(taps.type, scratch_region(0, bytes, false), last, lanes({&small, &output()})));
+    return bytes;
+  }
+
+  /// The launch that reads taps, whose channels lie side by side or not, with so many channels a thread.
+  Call max_unpool(const std::string& tap, const Region& taps, bool last, int written) const {
+    const Operand& small = primitive_.inputs[1];
     const std::array<std::int64_t, 2> extent = unpooled_extent();
     Shape grid = grid_of(output(), written);
     for (int axis = 0; axis < 2; ++axis) {
@@ -197,11 +216,9 @@ class Writer {
     Piece piece = this->piece();
     piece.body += fmt::format("  max_unpool<{}, {}, {}, {}, {}>(taps, small, result, values, position);\n", window(),
                               written, extent[0], extent[1], offset());
-    piece.arguments = {{taps.type, "taps"}, {type_of(small), "small"}, {type_of(output()), "result", true}};
-    calls.push_back(call(std::move(piece), numel(grid),
-                         {scratch_region(0, bytes, false), place(small, false).region, output_region()},
-                         values_of({output(), small, small}, grid, {is_channels_last(output()), last})));
-    return bytes;
+    piece.arguments = {{tap, "taps"}, {type_of(small), "small"}, {type_of(output()), "result", true}};
+    return call(std::move(piece), numel(grid), {taps, place(small, false).region, output_region()},
+                values_of({output(), small, small}, grid, {is_channels_last(output()), last}));
   }
 
   /// Rows and columns of the large array that a thread of max_unpool has: as many as windows move by, unless these are
@@ -214,7 +231,7 @@ class Writer {
 
   /// A thread for so many elements of the small array, of what sources give.
   Call sourced_call(const Pool& pool, const Order& order, int lanes, const std::vector<SourceText>& sources,
-                    const Bound& result, std::string_view body) const {
+                    const std::vector<Bound>& results, std::string_view body) const {
     const bool computed = compile::has_prologue(primitive_);
     Piece piece = this->piece();
     std::vector<Region> regions;
@@ -224,8 +241,10 @@ class Writer {
       regions.insert(regions.end(), source.regions.begin(), source.regions.end());
     }
     piece.body += fmt::format("  {}, values{}, position);\n", body, computed ? ".rest" : "");
-    piece.arguments.push_back(result.argument);
-    regions.push_back(result.region);
+    for (const Bound& result : results) {
+      piece.arguments.push_back(result.argument);
+      regions.push_back(result.region);
+    }
     const Shape grid = grid_of(pool.small, lanes);
     Values values = values_of(pool, grid, order);
     if (computed) {
