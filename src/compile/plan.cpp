@@ -80,6 +80,7 @@ constexpr Pass fused[] = {
     {"schedule", "orders the clusters", passes::schedule},
     {"lower", "turns clusters into steps over slots", passes::lower},
     {"rematerialise", "computes again what there is no room for", passes::rematerialise},
+    {"updates", "changes arrays that nobody needs as they were in their place", passes::updates},
     {"positions", "keeps where pools found their maxima for their gradients", passes::positions},
     {"column_sums", "lets row groups add up the columns of what they read and compute", passes::column_sums},
     {"stages", "makes the two launches of a step two steps", passes::stages},

@@ -5,7 +5,8 @@
 namespace russet::gputest {
 namespace {
 
-/// Calls `visit(window, plane, y, x)` for each window, of which plane of images and channels it is, and where it begins.
+/// Calls `visit(window, plane, y, x)` for each window, of which plane of images and channels it is, and where it
+/// begins.
 template <class Visit>
 void for_each_window(const ops::Window& window, const Shape& small, const Visit& visit) {
   std::size_t at = 0;

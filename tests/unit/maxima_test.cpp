@@ -52,9 +52,7 @@ class Gradient {
     }
     small.output(small.add(Op::sum, DType::float32, result, {through}, ops::Axes{.mask = axes}));
   }
-  void add_product() {
-    small.output(small.add(Op::mul, DType::float32, shape_, {through, through}));
-  }
+  void add_product() { small.output(small.add(Op::mul, DType::float32, shape_, {through, through})); }
 
   std::vector<Values> leaves() const {
     std::vector<Values> leaves;
@@ -105,9 +103,8 @@ TEST(Maxima, KeepResults) {
   EXPECT_TRUE(moves(of_a_layer({})));
   EXPECT_TRUE(moves(of_a_layer({.asks = Op::lt})));
   // Windows that overlap, with margins, and ones with gaps between them.
-  EXPECT_TRUE(moves(of_a_layer({{.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}, .padding_after = {1, 1}},
-                                {2, 3, 7, 5},
-                                {2, 3, 4, 3}})));
+  EXPECT_TRUE(moves(of_a_layer(
+      {{.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}, .padding_after = {1, 1}}, {2, 3, 7, 5}, {2, 3, 4, 3}})));
   EXPECT_TRUE(moves(of_a_layer({{.kernel = {2, 1}, .stride = {3, 2}}, {1, 2, 5, 3}, {1, 2, 2, 2}})));
 }
 

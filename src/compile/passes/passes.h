@@ -26,6 +26,7 @@ void place(Program& program, const Target& target);
 void schedule(Program& program, const Target& target);
 void lower(Program& program, const Target& target);
 void rematerialise(Program& program, const Target& target);
+void updates(Program& program, const Target& target);
 void positions(Program& program, const Target& target);
 void column_sums(Program& program, const Target& target);
 void stages(Program& program, const Target& target);

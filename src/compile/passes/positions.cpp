@@ -33,9 +33,8 @@ class Positions {
       auto* const pool = std::get_if<Primitive>(&program_.steps[before]);
       if (pool != nullptr && finds_the_same(*pool, gradient)) return pool;
       bool is_overwritten = false;
-      for_each_access(program_.steps[before], [&](std::int32_t slot, bool writes) {
-        is_overwritten |= writes && slot == image;
-      });
+      for_each_access(program_.steps[before],
+                      [&](std::int32_t slot, bool writes) { is_overwritten |= writes && slot == image; });
       if (is_overwritten) return nullptr;
     }
     return nullptr;

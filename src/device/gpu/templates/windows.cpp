@@ -168,11 +168,11 @@ class Writer {
         results.push_back({{type_of(positions.output), "taps", true}, place(positions.output, true).region});
       }
       const bool stores_taps = results.size() > 1;
-      return sourced_call({first(), output(), chosen}, {last, last && stores_taps}, lanes,
-                          {source_of(primitive_, 0, "large", offset(), 0, lanes > 1)}, results,
-                          fmt::format("{}<{}, {}, {}>(large_source, small{}",
-                                      stores_taps ? "max_pool_and_taps" : "max_pool", window(), lanes, offset(),
-                                      stores_taps ? ", taps" : ""));
+      return sourced_call(
+          {first(), output(), chosen}, {last, last && stores_taps}, lanes,
+          {source_of(primitive_, 0, "large", offset(), 0, lanes > 1)}, results,
+          fmt::format("{}<{}, {}, {}>(large_source, small{}", stores_taps ? "max_pool_and_taps" : "max_pool", window(),
+                      lanes, offset(), stores_taps ? ", taps" : ""));
     }
     std::vector<SourceText> sources{source_of(primitive_, 0, "large", offset(), 0)};
     sources.push_back(source_of(primitive_, 1, "chosen", offset(), sources[0].regions.size()));

@@ -34,8 +34,9 @@ gpu::Verdict CublasLt::answer(const MatmulQuestion& question, std::vector<gpu::R
   const std::string text = to_string(question);
   const Answer<MatmulCall> answer = answers_.find(text, [&] {
     context_.enter();
-    return choose(context_, {name(), version(), context_.capability()}, text, regions,
-                  [&](std::size_t proposal) { return std::make_shared<const MatmulCall>(handle_, question, proposal); });
+    return choose(context_, {name(), version(), context_.capability()}, text, regions, [&](std::size_t proposal) {
+      return std::make_shared<const MatmulCall>(handle_, question, proposal);
+    });
   });
   return verdict_of(answer, *this, std::move(regions), context);
 }

@@ -14,9 +14,9 @@ namespace russet::cuda {
 /// it has one.
 class ConvolutionCall final : public LibraryCall {
  public:
-  /// Takes one of the plans of cuDNN's heuristic, the best of which is the first (0), of those that always give the same
-  /// bits and multiply in the inputs' type. `handle`: of the thread that makes it; `running`: of the one that runs it.
-  /// Throws DeviceError if cuDNN does not have as many.
+  /// Takes one of the plans of cuDNN's heuristic, the best of which is the first (0), of those that always give the
+  /// same bits and multiply in the inputs' type. `handle`: of the thread that makes it; `running`: of the one that runs
+  /// it. Throws DeviceError if cuDNN does not have as many.
   ConvolutionCall(cudnnHandle_t handle, cudnnHandle_t running, const ConvolutionQuestion& question,
                   std::size_t proposal);
 

@@ -60,10 +60,9 @@ gpu::Verdict Cudnn::answer(const ConvolutionQuestion& question, std::vector<gpu:
   const std::string text = text_of(question);
   const Answer<ConvolutionCall> answer = answers_.find(text, [&] {
     context_.enter();
-    auto call = choose(context_, {name(), version(), context_.capability()}, text, regions,
-                       [&](std::size_t proposal) {
-                         return std::make_shared<const ConvolutionCall>(handle_, running_, question, proposal);
-                       });
+    auto call = choose(context_, {name(), version(), context_.capability()}, text, regions, [&](std::size_t proposal) {
+      return std::make_shared<const ConvolutionCall>(handle_, running_, question, proposal);
+    });
     warm_up_.add(call);
     return call;
   });
