@@ -15,6 +15,19 @@ namespace russet::cuda {
 std::size_t fastest_known(std::span<const MeasuredProposal> table, const LibraryVersion& library,
                           std::string_view question);
 
+/// A library's proposal, or the first if fewer are proposed here. `make` as for choose().
+template <class Make>
+auto proposed(std::size_t number, const Make& make) {
+  if (number > 0) {
+    try {
+      return make(number);
+    } catch (const DeviceError&) {
+      return make(0);
+    }
+  }
+  return make(0);
+}
+
 /// The call for a question; `make(n)` makes the library's proposal n, from 0, or throws DeviceError if there is none.
 /// `regions`: the call's operands.
 template <class Make>
@@ -34,15 +47,7 @@ auto choose(const Context& context, const LibraryVersion& library, const std::st
     }
     return calls[fastest_of(context, library, question, regions, proposals)];
   }
-  if (const std::size_t known = fastest_known(measured_proposals(), library, question); known > 0) {
-    try {
-      return make(known);
-    } catch (const DeviceError&) {
-      // Fewer are proposed here.
-      return make(0);
-    }
-  }
-  return make(0);
+  return proposed(fastest_known(measured_proposals(), library, question), make);
 }
 
 }  // namespace russet::cuda

@@ -624,6 +624,17 @@ void GroupText::run_reduced(const std::vector<int>& instructions) {
   }
 }
 
+void GroupText::declare_reduced(const std::vector<int>& instructions) {
+  for (const int position : instructions) {
+    const std::string_view type = register_type(at(position).dtype);
+    kernel_.line("{0} {1} = {0}(0);", type, names_[index_of(position)]);
+  }
+}
+
+void GroupText::assign_reduced(const std::vector<int>& instructions) {
+  for (const int position : instructions) kernel_.line("{} = {};", names_[index_of(position)], compute(position));
+}
+
 void GroupText::store_reduced(int store) {
   const Instruction& in = at(store);
   kernel_.line("{}[{}] = {};", pointers_[index_of(in.access)], offset_of(in.access, rows_are_inside_),

@@ -74,6 +74,9 @@ class GroupText {
   void end_ahead();
   /// Runs instructions on reduced values, once.
   void run_reduced(const std::vector<int>& instructions);
+  /// Likewise where a condition decides: names before it, and what they get behind it.
+  void declare_reduced(const std::vector<int>& instructions);
+  void assign_reduced(const std::vector<int>& instructions);
   void store_reduced(int store);
 
   /// The name of an instruction's value.

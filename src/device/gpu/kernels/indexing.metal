@@ -28,12 +28,30 @@ struct TakeValues {
   ulong piece_size;
 };
 
-/// x at what entry i names: the element at `position` of the result. T only says how many bytes an element has.
+/// A thread takes so many elements of a piece, as far from each other as there are threads for it: their addresses are
+/// found once, and their loads do not wait for each other.
+enum : uint { elements_at_once = 4 };
+
+template <class Index>
+Index threads_of_piece(ulong piece_size) {
+  return (Index(piece_size) + Index(elements_at_once - 1)) / Index(elements_at_once);
+}
+
+/// x at what entry i names: elements `first`, first + `threads`, ... of its piece. T only says how many bytes an element
+/// has.
 template <class T, class Index>
-void take_element(device const T* x, device T* result, constant TakeValues& values, long at, bool inside, Index i,
-                  Index j) {
-  const long to = locate(values.to, i) + locate(values.to_piece, j);
-  result[to] = inside ? x[at + locate(values.piece, j)] : T(0);
+void take_elements(device const T* x, device T* result, constant TakeValues& values, long at, bool inside, Index i,
+                   Index first, Index threads) {
+  T elements[elements_at_once];
+  UNROLL for (uint k = 0u; k < elements_at_once; ++k) {
+    const Index j = first + Index(k) * threads;
+    elements[k] = inside && ulong(j) < values.piece_size ? x[at + locate(values.piece, j)] : T(0);
+  }
+  const long to = locate(values.to, i);
+  UNROLL for (uint k = 0u; k < elements_at_once; ++k) {
+    const Index j = first + Index(k) * threads;
+    if (ulong(j) < values.piece_size) result[to + locate(values.to_piece, j)] = elements[k];
+  }
 }
 
 struct KeyValues {
@@ -64,31 +82,47 @@ void copy_pieces(device const T* base, device T* result, constant PutValues& val
 }
 
 /// Puts pieces where the keys say: numbers of places, one an entry. `order` sorts them, equal ones in their order, so
-/// that all entries of a place are neighbours: the thread of a place's first entry adds up all of them in that order, or
-/// the thread of the last one writes it. A thread an (entry, element of a piece); `position` is the thread's.
+/// that all entries of a place are neighbours: the threads of a place's first entry add up all of them in that order, or
+/// those of the last one write it. `position` is the thread's, of threads_of_piece() for each entry.
 template <class T, class K, bool ACCUMULATES>
 void put_pieces(device const uint* order, device const K* keys, device const T* x, device T* result,
                 constant PutValues& values, ulong position) {
   typedef typename SumOf<T>::type Sum;
-  const ulong entry = position / values.piece_size;
+  const ulong threads = threads_of_piece<ulong>(values.piece_size);
+  const ulong entry = position / threads;
   if (entry >= values.count) return;
-  const uint j = uint(position - entry * values.piece_size);
+  const ulong first = position - entry * threads;
   const long place = long(keys[locate(values.keys, order[entry])]);
   if (place < 0 || place >= long(values.place_count)) return;
   const ulong neighbour = ACCUMULATES ? entry - 1 : entry + 1;
   const bool has_neighbour = ACCUMULATES ? entry > 0 : neighbour < values.count;
   if (has_neighbour && long(keys[locate(values.keys, order[neighbour])]) == place) return;
-  const long to = locate(values.places, ulong(place)) + locate(values.piece, j);
-  const long from = locate(values.from_piece, j);
+  const long to = locate(values.places, ulong(place));
+  const uint count = uint((values.piece_size - first + threads - 1ul) / threads);  // of the thread's elements
+  long to_element[elements_at_once];
+  long from_element[elements_at_once];
+  UNROLL for (uint k = 0u; k < elements_at_once; ++k) {
+    const ulong j = first + ulong(k) * threads;
+    const uint own = uint(k < count ? j : first);
+    to_element[k] = to + locate(values.piece, own);
+    from_element[k] = locate(values.from_piece, own);
+  }
   if constexpr (ACCUMULATES) {
-    Sum sum = read_element<Sum>(result, to);
+    Sum sums[elements_at_once];
+    UNROLL for (uint k = 0u; k < elements_at_once; ++k) {
+      sums[k] = k < count ? read_element<Sum>(result, to_element[k]) : Sum(0);
+    }
     for (ulong next = entry; next < values.count; ++next) {
       const uint i = order[next];
       if (long(keys[locate(values.keys, i)]) != place) break;
-      sum += read_element<Sum>(x, locate(values.from, i) + from);
+      const long from = locate(values.from, i);
+      UNROLL for (uint k = 0u; k < elements_at_once; ++k) sums[k] += read_element<Sum>(x, from + from_element[k]);
     }
-    write_element(result, to, sum);
+    UNROLL for (uint k = 0u; k < elements_at_once; ++k) {
+      if (k < count) write_element(result, to_element[k], sums[k]);
+    }
   } else {
-    result[to] = x[locate(values.from, order[entry]) + from];
+    const long from = locate(values.from, order[entry]);
+    for (uint k = 0u; k < count; ++k) result[to_element[k]] = x[from + from_element[k]];
   }
 }

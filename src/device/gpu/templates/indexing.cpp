@@ -12,6 +12,12 @@ using compile::Operand;
 using compile::Primitive;
 using ops::Op;
 
+/// threads_of_piece of indexing.metal.
+std::int64_t threads_of_piece(std::int64_t piece_size) {
+  constexpr std::int64_t elements_at_once = 4;
+  return (piece_size + elements_at_once - 1) / elements_at_once;
+}
+
 /// An index tensor and the axis of the array whose positions it gives.
 struct IndexTensor {
   DType type;
@@ -111,15 +117,15 @@ class Writer {
     add_index(piece, regions, values, index, "TakeValues");
     const std::string_view number = fits_uint(index.count * piece_size) ? "uint" : "ulong";
     piece.body = fmt::format(
-        "  const ulong position = ulong(group_id.x) * 256u + thread_id;\n"
-        "  if (position >= values.fixed.count * values.fixed.piece_size) return;\n"
-        "  const {0} entry = {0}(position) / {0}(values.fixed.piece_size);\n{1}"
-        "  take_element(x, result, values.fixed, sum, inside, entry, "
-        "{0}(position) - entry * {0}(values.fixed.piece_size));\n",
+        "  const {0} position = {0}(ulong(group_id.x) * 256u + thread_id);\n"
+        "  const {0} threads = threads_of_piece<{0}>(values.fixed.piece_size);\n"
+        "  if (position >= {0}(values.fixed.count) * threads) return;\n"
+        "  const {0} entry = position / threads;\n{1}"
+        "  take_elements(x, result, values.fixed, sum, inside, entry, position - entry * threads, threads);\n",
         number, index.sum_text("entry"));
     std::vector<Call> calls;
-    calls.push_back(make_call(std::move(piece), {groups_for(index.count * piece_size), 1, 1}, std::move(regions),
-                              std::move(values), context_));
+    calls.push_back(make_call(std::move(piece), {groups_for(index.count * threads_of_piece(piece_size)), 1, 1},
+                              std::move(regions), std::move(values), context_));
     return std::make_unique<GpuKernel>(context_, "pieces", std::move(calls));
   }
 
@@ -274,7 +280,7 @@ class Writer {
                     type, key_type, adds);
     Region key_region = keys.region;
     order.writes = key_region.writes = false;
-    return make_call(std::move(piece), {groups_for(count * piece_size_of(result)), 1, 1},
+    return make_call(std::move(piece), {groups_for(count * threads_of_piece(piece_size_of(result))), 1, 1},
                      {order, key_region, place(primitive_.inputs[1], false).region, place(result, true).region},
                      put_values(count, keys), context_);
   }
