@@ -140,6 +140,12 @@ TEST(KernelSamples, indexing) {
     cases.push_back(rows_by_index(Op::put, DType::float32, {7, 5}, {4, 10}, layout, false));
     cases.push_back(rows_by_index(Op::put, DType::float32, {7, 5}, {4, 10}, layout, true));
   }
+  // As many elements as threads take at once, and one more.
+  for (const std::int64_t width : {8, 9}) {
+    cases.push_back(rows_by_index(Op::take, DType::float32, {7, width}, {3, 4}, Layout::contiguous, false));
+    cases.push_back(rows_by_index(Op::put, DType::float32, {7, width}, {4, 10}, Layout::contiguous, false));
+    cases.push_back(rows_by_index(Op::put, DType::float32, {7, width}, {4, 10}, Layout::contiguous, true));
+  }
   for (Case one : std::vector<Case>(cases)) {
     // Indices that are out of range: rows of zeros are read, nothing is written.
     one.name += " out of range";
