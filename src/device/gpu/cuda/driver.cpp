@@ -4,13 +4,11 @@
 #include <russet/error.h>
 
 #include <algorithm>
-#include <exception>
 #include <mutex>
-#include <system_error>
-#include <thread>
 
 #include "base/log.h"
 #include "device/gpu/cuda/compiler.h"
+#include "device/gpu/cuda/loading_thread.h"
 #include "device/gpu/cuda/memory.h"
 #include "device/gpu/cuda/planning/properties.h"
 #include "device/gpu/cuda/stream_queue.h"
@@ -22,10 +20,7 @@ namespace {
 
 class Cuda final : public gpu::Backend {
  public:
-  Cuda() : memory_(context_), compiler_(context_) { load_libraries_ahead(); }
-  ~Cuda() override {
-    if (loads_libraries_.joinable()) loads_libraries_.join();
-  }
+  Cuda() : memory_(context_), compiler_(context_) {}
 
   DeviceType type() const override { return DeviceType::cuda; }
 
@@ -87,22 +82,6 @@ class Cuda final : public gpu::Backend {
   }
 
  private:
-  /// Loading them takes 0.1 s, and 0.6 when they come from a disk: meanwhile a program makes its weights.
-  void load_libraries_ahead() {
-    try {
-      loads_libraries_ = std::thread([this] {
-        try {
-          vendor_libraries();
-        } catch (const std::exception&) {
-          return;  // whoever asks for them next tries again
-        }
-      });
-    } catch (const std::system_error&) {
-      // There is no thread: they are loaded when they are asked for.
-      return;
-    }
-  }
-
   /// Without it, our own kernels do the work.
   void add_library(const char* name, std::unique_ptr<const gpu::VendorLibrary> (*make)(const Context&)) const {
     try {
@@ -138,7 +117,8 @@ class Cuda final : public gpu::Backend {
   mutable std::once_flag asked_for_libraries_;
   mutable std::vector<std::unique_ptr<const gpu::VendorLibrary>> libraries_;
   mutable std::vector<LibraryInfo> library_infos_;
-  std::thread loads_libraries_;
+  /// Loading them takes 0.1 s, and 0.6 when they come from a disk: meanwhile a program makes its weights.
+  LoadingThread loads_libraries_{[this] { vendor_libraries(); }};
 };
 
 }  // namespace

@@ -1,14 +1,14 @@
 #pragma once
 // WarmUp: cuDNN loads a call's kernels when it is first enqueued, 2 to 18 ms each; a thread of its own has it do so
 // while the plan is still being made.
-#include <condition_variable>
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <thread>
+#include <optional>
 
 #include "device/gpu/cuda/context.h"
 #include "device/gpu/cuda/cudnn/convolution_call.h"
+#include "device/gpu/cuda/loading_thread.h"
 
 namespace russet::cuda {
 
@@ -25,17 +25,17 @@ class WarmUp {
   void add(std::shared_ptr<const ConvolutionCall> call);
 
  private:
+  /// Loads what waits, until nothing does.
   void run();
-  static void load(const ConvolutionCall& call, cudnnHandle_t handle);
-  /// The next call; nullptr when there will be none.
+  /// The next call; nullptr when there is none, and the thread ends.
   std::shared_ptr<const ConvolutionCall> next();
 
   const Context& context_;
+  cudnnHandle_t handle_ = nullptr;  // the thread's, for the rest of the process
   std::mutex mutex_;
-  std::condition_variable changed_;
   std::deque<std::shared_ptr<const ConvolutionCall>> calls_;
-  bool ends_ = false;
-  std::thread thread_;  // begins with the first call
+  bool runs_ = false;
+  std::optional<LoadingThread> thread_;
 };
 
 }  // namespace russet::cuda
