@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Writes src/device/gpu/cuda/proposals_table.cpp: which of a library's proposals was measured to be the fastest.
 
-  scripts/proposals_table.py LOG...
+  scripts/proposals_table.py [--table FILE] LOG...
 
-LOG: what russet wrote to standard error with RUSSET_PROPOSALS=measure (docs/devices/cuda.md). Times of a question that
+FILE: in place of that one. LOG: what russet wrote to standard error with RUSSET_PROPOSALS=measure (docs/devices/cuda.md). Times of a question that
 several lines tell of are added up; lines of the table that are of other versions of a library or other GPUs stay."""
+import argparse
 import collections
 import pathlib
 import re
-import sys
 
 TABLE = pathlib.Path(__file__).resolve().parent.parent / "src/device/gpu/cuda/proposals_table.cpp"
 LINE = re.compile(r"russet kernels: proposals of (\S+ \S+ \S+): (.*) \[([0-9. ]+) us\]$")
@@ -45,11 +45,11 @@ def measured(paths):
     return {key: [sum(column) / len(lists) for column in zip(*lists)] for key, lists in times.items()}
 
 
-def main(paths):
+def main(table, paths):
     times = measured(paths)
     libraries = {library for library, _ in times}
     entries = {}
-    for line in TABLE.read_text().splitlines():
+    for line in table.read_text().splitlines():
         if (match := ENTRY.match(line)) and match[1] not in libraries:
             entries[match[1], match[3]] = int(match[2])
     before = after = 0
@@ -61,14 +61,16 @@ def main(paths):
             before += of_proposals[0]
             after += of_proposals[best]
     lines = [f'    {{"{library}", {best}, "{question}"}},\n' for (library, question), best in sorted(entries.items())]
-    part = TABLE.with_suffix(".part")
+    part = table.with_suffix(".part")
     part.write_text(HEAD + "".join(lines) + TAIL)
-    part.replace(TABLE)
+    part.replace(table)
     print(f"{len(entries)} entries; of {len(times)} questions that were measured the changed ones take {after:.0f} us"
           f" instead of {before:.0f}")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    main(sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--table", type=pathlib.Path, default=TABLE)
+    parser.add_argument("logs", nargs="+", metavar="LOG")
+    arguments = parser.parse_args()
+    main(arguments.table, arguments.logs)

@@ -108,6 +108,13 @@ TEST(Maxima, KeepResults) {
   EXPECT_TRUE(moves(of_a_layer({{.kernel = {2, 1}, .stride = {3, 2}}, {1, 2, 5, 3}, {1, 2, 2, 2}})));
 }
 
+TEST(Maxima, StayWhereAWindowChoosesNothing) {
+  EXPECT_FALSE(moves(of_a_layer(
+      {{.kernel = {2, 2}, .stride = {2, 2}, .padding = {2, 0}, .padding_after = {2, 0}}, {2, 3, 4, 6}, {2, 3, 4, 3}})));
+  EXPECT_FALSE(moves(of_a_layer(
+      {{.kernel = {2, 2}, .stride = {2, 2}, .padding = {0, 0}, .padding_after = {0, 2}}, {2, 3, 4, 6}, {2, 3, 2, 4}})));
+}
+
 TEST(Maxima, MayBeNoNumbers) {
   const Gradient gradient = of_a_layer({});
   std::vector<Values> leaves = gradient.leaves();

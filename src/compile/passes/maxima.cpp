@@ -54,9 +54,32 @@ class Maxima {
       const Value& unpool = at(value.inputs[static_cast<std::size_t>(kept)]);
       const bool is_alone = uses_[static_cast<std::size_t>(value.inputs[static_cast<std::size_t>(kept)])] == 1;
       if (unpool.op == Op::max_unpool && is_alone && unpool.shape == value.shape &&
-          is_zero(value.inputs[static_cast<std::size_t>(3 - kept)]) && asks_for(value.inputs[0], unpool.inputs[0])) {
+          is_zero(value.inputs[static_cast<std::size_t>(3 - kept)]) && asks_for(value.inputs[0], unpool.inputs[0]) &&
+          each_window_chooses(unpool)) {
         return true;
       }
+    }
+    return false;
+  }
+
+  /// Whether no window lies in the padding alone: such a one has a result, but its gradient goes nowhere.
+  bool each_window_chooses(const Value& unpool) const {
+    const auto& window = std::get<ops::Window>(unpool.attributes);
+    const Shape& results = at(unpool.inputs[1]).shape;
+    for (int axis = 0; axis < 2; ++axis) {
+      for (std::int64_t i = 0; i < results[2 + axis]; ++i) {
+        if (!has_elements(window, static_cast<std::size_t>(axis), i, unpool.shape[2 + axis])) return false;
+      }
+    }
+    return true;
+  }
+
+  /// Of the window number `which` along an axis of so many elements.
+  static bool has_elements(const ops::Window& window, std::size_t axis, std::int64_t which, std::int64_t size) {
+    const std::int64_t begin = which * window.stride[axis] - window.padding[axis];
+    for (std::int32_t tap = 0; tap < window.kernel[axis]; ++tap) {
+      const std::int64_t place = begin + std::int64_t{tap} * window.dilation[axis];
+      if (place >= 0 && place < size) return true;
     }
     return false;
   }

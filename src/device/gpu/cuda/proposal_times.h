@@ -32,9 +32,8 @@ struct Proposal {
   std::size_t workspace_bytes = 0;
 };
 
-/// Runs the calls in turn on memory of their own, of the regions' sizes, and logs what they take, among what is logged
-/// of kernels. Returns the fastest: the first, unless another one is faster by what noise does not explain. Throws
-/// DeviceError.
+/// Runs the calls in turn on memory of their own, of the regions' sizes, and logs what they take. Returns the fastest:
+/// the first, unless another one is faster by what noise does not explain. Throws DeviceError.
 std::size_t fastest_of(const Context& context, const LibraryVersion& library, std::string_view question,
                        std::span<const gpu::Region> regions, std::span<const Proposal> proposals);
 

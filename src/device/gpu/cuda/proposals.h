@@ -45,7 +45,11 @@ auto choose(const Context& context, const LibraryVersion& library, const std::st
     } catch (const DeviceError&) {  // no more
       if (calls.empty()) throw;
     }
-    return calls[fastest_of(context, library, question, regions, proposals)];
+    try {
+      return calls[fastest_of(context, library, question, regions, proposals)];
+    } catch (const DeviceError&) {  // no memory to measure in
+      return calls.front();
+    }
   }
   return proposed(fastest_known(measured_proposals(), library, question), make);
 }
