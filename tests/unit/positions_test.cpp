@@ -120,6 +120,31 @@ TEST(Positions, AreOfTheSamePool) {
   EXPECT_FALSE(hands_over(overwritten));
 }
 
+// Where memory is limited, they need room if the image stays for others, as it does after the last gradient that reads
+// it.
+TEST(Positions, FitTheRoomThatThereIs) {
+  const auto limited = [](bool image_stays, std::size_t room) {
+    Steps steps;
+    steps.program.slots[image].bytes = 288;
+    steps.program.slots[result].bytes = 288;
+    for (const Place small : {maxima, gradient, other}) steps.program.slots[small].bytes = 72;
+    if (image_stays) {
+      Primitive later = steps.between();
+      later.inputs = {steps.unpool().inputs[0]};
+      steps.program.steps.emplace_back(later);
+    }
+    steps.program.room = room;
+    return steps;
+  };
+  // While the gradient runs, there are the image, the pool's gradient, the result, and what lies between.
+  Steps gone = limited(false, 0);
+  EXPECT_TRUE(hands_over(gone));
+  Steps stays = limited(true, 720);
+  EXPECT_FALSE(hands_over(stays));
+  Steps fits = limited(true, 1000);
+  EXPECT_TRUE(hands_over(fits));
+}
+
 TEST(Positions, AreBytesAndToldFromImages) {
   Steps large({.kernel = {16, 16}, .stride = {2, 2}}, {1, 3, 16, 18}, {1, 3, 1, 2});
   EXPECT_FALSE(hands_over(large));

@@ -2,7 +2,10 @@
 // were found in need not be kept for that. Before:                   After:
 //   max_pool: read y, store its maxima                                max_pool: ..., store where they were
 //   max_unpool: read y, find its maxima; read g, store the gradient   max_unpool: read where they were; read g, ...
+#include <algorithm>
+
 #include "compile/layouts.h"
+#include "compile/passes/lives.h"
 #include "compile/passes/passes.h"
 
 namespace russet::compile::passes {
@@ -15,29 +18,45 @@ constexpr int most_taps = 255;
 
 class Positions {
  public:
-  Positions(Program& program, const Target& target) : program_(program), target_(target) {}
+  Positions(Program& program, const Target& target) : program_(program), target_(target), lives_(lives_of(program)) {}
 
   void run() {
     for (std::size_t step = 0; step < program_.steps.size(); ++step) {
       auto* const gradient = std::get_if<Primitive>(&program_.steps[step]);
       if (gradient == nullptr || gradient->op != Op::max_unpool || has_prologue(*gradient)) continue;
-      if (Primitive* const pool = pool_of(*gradient, step)) hand_over(*pool, *gradient);
+      const std::optional<std::size_t> pool = pool_of(*gradient, step);
+      if (pool && has_room(*pool, step)) hand_over(std::get<Primitive>(program_.steps[*pool]), *gradient);
     }
   }
 
  private:
   /// The last step before that looks for the same maxima, if nothing has overwritten since what it finds them in.
-  Primitive* pool_of(const Primitive& gradient, std::size_t before) {
+  std::optional<std::size_t> pool_of(const Primitive& gradient, std::size_t before) const {
     const std::int32_t image = gradient.inputs[0].access.slot;
     while (before-- > 0) {
-      auto* const pool = std::get_if<Primitive>(&program_.steps[before]);
-      if (pool != nullptr && finds_the_same(*pool, gradient)) return pool;
+      const auto* const pool = std::get_if<Primitive>(&program_.steps[before]);
+      if (pool != nullptr && finds_the_same(*pool, gradient)) return before;
       bool is_overwritten = false;
       for_each_access(program_.steps[before],
                       [&](std::int32_t slot, bool writes) { is_overwritten |= writes && slot == image; });
-      if (is_overwritten) return nullptr;
+      if (is_overwritten) return std::nullopt;
     }
-    return nullptr;
+    return std::nullopt;
+  }
+
+  /// Whether positions may live from the one step to the other: where memory is limited, the image must be gone earlier
+  /// for them, or there must be room.
+  bool has_room(std::size_t pool, std::size_t gradient) const {
+    if (!program_.room) return true;
+    const auto& step = std::get<Primitive>(program_.steps[gradient]);
+    const auto image = static_cast<std::size_t>(step.inputs[0].access.slot);
+    const bool is_last = lives_.last[image] == static_cast<std::int32_t>(gradient);
+    if (is_last && program_.slots[image].kind == Slot::Kind::temporary) return true;
+    const auto more = static_cast<std::size_t>(numel(step.inputs[1].sizes));
+    const auto begin = lives_.bytes.begin();
+    const std::size_t most =
+        *std::max_element(begin + static_cast<std::ptrdiff_t>(pool), begin + static_cast<std::ptrdiff_t>(gradient) + 1);
+    return most + more <= *program_.room;
   }
 
   static bool finds_the_same(const Primitive& pool, const Primitive& gradient) {
@@ -76,6 +95,7 @@ class Positions {
 
   Program& program_;
   const Target& target_;
+  Lives lives_;
 };
 
 }  // namespace
