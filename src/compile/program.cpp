@@ -14,6 +14,20 @@ std::size_t byte_size(const Value& value) {
   return static_cast<std::size_t>(numel(value.shape)) * size_of(value.dtype);
 }
 
+bool is_constant(const Value& value, int number) {
+  if (value.op != ops::Op::constant) return false;
+  const auto& constant = std::get<ops::Number>(value.attributes);
+  return is_floating(value.dtype) ? constant.real == number : constant.integer == number;
+}
+
+std::int32_t add_temporary(Program& program, std::size_t bytes) {
+  Slot slot;
+  slot.kind = Slot::Kind::temporary;
+  slot.bytes = bytes;
+  program.slots.push_back(slot);
+  return static_cast<std::int32_t>(program.slots.size() - 1);
+}
+
 std::vector<std::int32_t> count_uses(const Program& program) {
   std::vector<std::int32_t> uses(program.values.size(), 0);
   for (const Value& value : program.values) {

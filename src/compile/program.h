@@ -116,6 +116,10 @@ std::string to_string(const Program& program);
 
 const Value& value_at(const Program& program, ValueId id);
 std::size_t byte_size(const Value& value);
+/// Whether the value is a constant of that number.
+bool is_constant(const Value& value, int number);
+/// Another temporary of so many bytes; returns its slot.
+std::int32_t add_temporary(Program& program, std::size_t bytes);
 /// How many values and outputs read each value.
 std::vector<std::int32_t> count_uses(const Program& program);
 

@@ -50,16 +50,16 @@ class Maxima {
 
   bool is_condition_on_maxima(const Value& value) const {
     if (value.op != Op::where || value.shape.rank() != 4) return false;
-    for (const int kept : {1, 2}) {
-      const Value& unpool = at(value.inputs[static_cast<std::size_t>(kept)]);
-      const bool is_alone = uses_[static_cast<std::size_t>(value.inputs[static_cast<std::size_t>(kept)])] == 1;
-      if (unpool.op == Op::max_unpool && is_alone && unpool.shape == value.shape &&
-          is_zero(value.inputs[static_cast<std::size_t>(3 - kept)]) && asks_for(value.inputs[0], unpool.inputs[0]) &&
-          each_window_chooses(unpool)) {
-        return true;
-      }
-    }
-    return false;
+    return lets_through(value, value.inputs[1], value.inputs[2]) ||
+           lets_through(value, value.inputs[2], value.inputs[1]);
+  }
+
+  /// Whether the one is a pool's gradient, for which the value's condition asks, and the other zero.
+  bool lets_through(const Value& value, ValueId gradient, ValueId zero) const {
+    const Value& unpool = at(gradient);
+    const bool is_alone = uses_[static_cast<std::size_t>(gradient)] == 1;
+    return unpool.op == Op::max_unpool && is_alone && unpool.shape == value.shape && is_constant(at(zero), 0) &&
+           asks_for(value.inputs[0], unpool.inputs[0]) && each_window_chooses(unpool);
   }
 
   /// Whether no window lies in the padding alone: such a one has a result, but its gradient goes nowhere.
@@ -82,13 +82,6 @@ class Maxima {
       if (place >= 0 && place < size) return true;
     }
     return false;
-  }
-
-  bool is_zero(ValueId id) const {
-    const Value& value = at(id);
-    if (value.op != Op::constant) return false;
-    const auto& number = std::get<ops::Number>(value.attributes);
-    return is_floating(value.dtype) ? number.real == 0 : number.integer == 0;
   }
 
   /// Whether the condition is an operator's of elements of `image` and numbers.

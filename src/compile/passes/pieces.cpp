@@ -41,15 +41,9 @@ class Pieces {
   const ops::View& view_of(ValueId overwrite) const { return std::get<ops::View>(old(overwrite).attributes); }
   const Shape& sizes_of(ValueId overwrite) const { return old(old(overwrite).inputs[1]).shape; }
 
-  bool is_zero(ValueId id) const {
-    if (old(id).op != Op::constant) return false;
-    const auto& number = std::get<ops::Number>(old(id).attributes);
-    return is_floating(old(id).dtype) ? number.real == 0.0 : number.integer == 0;
-  }
-
   void find(ValueId id) {
     const Value& value = old(id);
-    if (value.op == Op::overwrite && !view_of(id).dynamic && is_zero(value.inputs[0])) sums_[id] = {id};
+    if (value.op == Op::overwrite && !view_of(id).dynamic && is_constant(old(value.inputs[0]), 0)) sums_[id] = {id};
     if (value.op != Op::add) return;
     const auto first = sums_.find(value.inputs[0]);
     const auto second = sums_.find(value.inputs[1]);

@@ -18,7 +18,9 @@ constexpr int most_taps = 255;
 
 class Positions {
  public:
-  Positions(Program& program, const Target& target) : program_(program), target_(target), lives_(lives_of(program)) {}
+  Positions(Program& program, const Target& target) : program_(program), target_(target) {
+    if (program.room) lives_ = lives_of(program);
+  }
 
   void run() {
     for (std::size_t step = 0; step < program_.steps.size(); ++step) {
@@ -73,7 +75,8 @@ class Positions {
       Primitive with_positions = pool;
       with_positions.companions.push_back({Op::argmax, positions_of(pool.output)});
       if (!target_.keeps_positions(with_positions)) return;
-      with_positions.companions[0].output.access.slot = add_slot(numel(pool.output.sizes));
+      with_positions.companions[0].output.access.slot =
+          add_temporary(program_, static_cast<std::size_t>(numel(pool.output.sizes)));
       pool = std::move(with_positions);
     }
     gradient.inputs[0] = pool.companions[0].output;
@@ -86,16 +89,9 @@ class Positions {
     return positions;
   }
 
-  std::int32_t add_slot(std::int64_t bytes) {
-    Slot slot;
-    slot.bytes = static_cast<std::size_t>(bytes);
-    program_.slots.push_back(slot);
-    return static_cast<std::int32_t>(program_.slots.size() - 1);
-  }
-
   Program& program_;
   const Target& target_;
-  Lives lives_;
+  Lives lives_;  // where memory is limited
 };
 
 }  // namespace

@@ -60,9 +60,9 @@ class Simplifier {
     if (value.op == Op::cast) return cast(std::move(value));
     if (value.op == Op::overwrite) return overwrite(std::move(value));
     if (is_reduction(value)) return reduction(std::move(value));
-    if ((value.op == Op::mul || value.op == Op::div) && is_one(value.inputs[1]) && keeps(value, 0))
+    if ((value.op == Op::mul || value.op == Op::div) && is_constant(at(value.inputs[1]), 1) && keeps(value, 0))
       return value.inputs[0];
-    if (value.op == Op::mul && is_one(value.inputs[0]) && keeps(value, 1)) return value.inputs[1];
+    if (value.op == Op::mul && is_constant(at(value.inputs[0]), 1) && keeps(value, 1)) return value.inputs[1];
     return add(std::move(value));
   }
 
@@ -98,13 +98,6 @@ class Simplifier {
 
   bool keeps(const Value& value, std::size_t input) const {
     return at(value.inputs[input]).shape == value.shape && at(value.inputs[input]).dtype == value.dtype;
-  }
-
-  bool is_one(ValueId id) const {
-    const Value& value = at(id);
-    if (value.op != Op::constant) return false;
-    const auto& number = std::get<ops::Number>(value.attributes);
-    return is_floating(value.dtype) ? number.real == 1.0 : number.integer == 1;
   }
 
   ValueId overwrite(Value value) {

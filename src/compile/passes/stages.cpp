@@ -43,7 +43,7 @@ class Divider {
     Stage stage;
     if (auto* group = std::get_if<Group>(&step)) stage.whole = std::move(*group);
     if (auto* primitive = std::get_if<Primitive>(&step)) stage.whole = std::move(*primitive);
-    stage.parts = add_parts(stages->parts_bytes);
+    stage.parts = add_temporary(program_, stages->parts_bytes);
     stage.reads = std::move(stages->reads[0]);
     stage.writes = std::move(stages->writes[0]);
     steps_.emplace_back(stage);
@@ -52,14 +52,6 @@ class Divider {
     stage.writes = std::move(stages->writes[1]);
     late_.push_back({std::move(stage), stages->parts_bytes});
     held_ += stages->parts_bytes;
-  }
-
-  std::int32_t add_parts(std::size_t bytes) {
-    Slot slot;
-    slot.kind = Slot::Kind::temporary;
-    slot.bytes = bytes;
-    program_.slots.push_back(slot);
-    return static_cast<std::int32_t>(program_.slots.size() - 1);
   }
 
   /// Inserts, before the step, waiting second stages whose results it reads, whose inputs it overwrites, or whose

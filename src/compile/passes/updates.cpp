@@ -10,6 +10,12 @@
 namespace russet::compile::passes {
 namespace {
 
+/// nullptr: it is none.
+const Primitive* put_of(const Step& step) {
+  const auto* const primitive = std::get_if<Primitive>(&step);
+  return primitive != nullptr && primitive->op == ops::Op::put ? primitive : nullptr;
+}
+
 class Updates {
  public:
   explicit Updates(Program& program) : program_(program), last_(lives_of(program).last) {}
@@ -18,8 +24,8 @@ class Updates {
     std::vector<std::int32_t> memory(program_.slots.size());
     for (std::size_t slot = 0; slot < memory.size(); ++slot) memory[slot] = static_cast<std::int32_t>(slot);
     for (std::size_t step = 0; step < program_.steps.size(); ++step) {
-      const auto* const put = std::get_if<Primitive>(&program_.steps[step]);
-      if (put == nullptr || put->op != ops::Op::put || !may_change(*put, step)) continue;
+      const Primitive* const put = put_of(program_.steps[step]);
+      if (put == nullptr || !may_change(*put, step)) continue;
       const std::int32_t base = put->inputs[0].access.slot;
       const std::int32_t result = put->output.access.slot;
       memory[static_cast<std::size_t>(result)] = memory[static_cast<std::size_t>(base)];
@@ -53,6 +59,9 @@ class Updates {
 
 }  // namespace
 
-void updates(Program& program, const Target&) { Updates(program).run(); }
+void updates(Program& program, const Target&) {
+  const bool has_puts = std::ranges::any_of(program.steps, [](const Step& step) { return put_of(step) != nullptr; });
+  if (has_puts) Updates(program).run();
+}
 
 }  // namespace russet::compile::passes

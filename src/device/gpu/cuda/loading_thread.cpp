@@ -1,47 +1,62 @@
 #include "device/gpu/cuda/loading_thread.h"
 
 #include <exception>
-#include <future>
+#include <mutex>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
 namespace russet::cuda {
-namespace {
 
-/// The jobs that a thread has begun. Objects of threads end before all others do.
-struct Jobs {
-  ~Jobs() {
-    for (const std::future<void>& job : ends) job.wait();
+struct LoadingThread::Job {
+  void finish() {
+    std::call_once(finished, [this] { thread.join(); });
   }
-  std::vector<std::future<void>> ends;
+
+  std::thread thread;
+  std::once_flag finished;
 };
 
-thread_local Jobs jobs;
+/// Those that a thread has begun and that nobody has waited for. Objects of threads end before all others do.
+struct LoadingThread::JobsOfThread {
+  ~JobsOfThread() {
+    for (const std::weak_ptr<Job>& begun : jobs) {
+      if (const std::shared_ptr<Job> job = begun.lock()) job->finish();
+    }
+  }
+  void add(const std::shared_ptr<Job>& job) {
+    std::erase_if(jobs, [](const std::weak_ptr<Job>& begun) { return begun.expired(); });
+    jobs.push_back(job);
+  }
 
-}  // namespace
+  std::vector<std::weak_ptr<Job>> jobs;
+};
+
+LoadingThread::JobsOfThread& LoadingThread::jobs_of_thread() {
+  thread_local JobsOfThread jobs;
+  return jobs;
+}
 
 LoadingThread::LoadingThread(std::function<void()> job) {
-  std::promise<void> end;
-  std::future<void> ends = end.get_future();
+  auto begun = std::make_shared<Job>();
   try {
-    thread_ = std::thread([job = std::move(job), end = std::move(end)]() mutable {
+    begun->thread = std::thread([job = std::move(job)] {
       try {
         job();
       } catch (const std::exception&) {
-        end.set_value();
         return;
       }
-      end.set_value();
     });
   } catch (const std::system_error&) {
     return;  // no thread
   }
-  jobs.ends.push_back(std::move(ends));
+  job_ = std::move(begun);
+  jobs_of_thread().add(job_);
 }
 
 LoadingThread::~LoadingThread() {
-  if (thread_.joinable()) thread_.join();
+  if (job_) job_->finish();
 }
 
 }  // namespace russet::cuda

@@ -1,7 +1,7 @@
 #pragma once
 // LoadingThread: loads NVIDIA's libraries while the program does something else, and is waited for when it ends.
 #include <functional>
-#include <thread>
+#include <memory>
 
 namespace russet::cuda {
 
@@ -18,7 +18,11 @@ class LoadingThread {
   LoadingThread& operator=(const LoadingThread&) = delete;
 
  private:
-  std::thread thread_;
+  struct Job;
+  struct JobsOfThread;
+  static JobsOfThread& jobs_of_thread();
+
+  std::shared_ptr<Job> job_;
 };
 
 }  // namespace russet::cuda

@@ -18,14 +18,12 @@ std::size_t fastest_known(std::span<const MeasuredProposal> table, const Library
 /// A library's proposal, or the first if fewer are proposed here. `make` as for choose().
 template <class Make>
 auto proposed(std::size_t number, const Make& make) {
-  if (number > 0) {
-    try {
-      return make(number);
-    } catch (const DeviceError&) {
-      return make(0);
-    }
+  if (number == 0) return make(0);
+  try {
+    return make(number);
+  } catch (const DeviceError&) {
+    return make(0);
   }
-  return make(0);
 }
 
 /// The call for a question; `make(n)` makes the library's proposal n, from 0, or throws DeviceError if there is none.

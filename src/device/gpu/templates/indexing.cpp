@@ -1,6 +1,7 @@
 // Launches of elements by index.
 #include <algorithm>
 
+#include "device/gpu/emitter/emit.h"
 #include "device/gpu/templates/sort.h"
 #include "device/gpu/templates/templates.h"
 #include "graph/strided.h"
@@ -15,7 +16,7 @@ using ops::Op;
 /// threads_of_piece of indexing.metal.
 std::int64_t threads_of_piece(std::int64_t piece_size) {
   constexpr std::int64_t elements_at_once = 4;
-  return (piece_size + elements_at_once - 1) / elements_at_once;
+  return divide_up(piece_size, elements_at_once);
 }
 
 /// An index tensor and the axis of the array whose positions it gives.

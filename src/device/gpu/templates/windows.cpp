@@ -184,7 +184,8 @@ class Writer {
   /// each position receives. Returns the bytes between them.
   std::size_t max_unpool(std::vector<Call>& calls) const {
     const Operand& small = primitive_.inputs[1];
-    if (first().sizes == small.sizes && first().sizes != output().sizes) {
+    const bool knows_positions = first().sizes != output().sizes;  // see the pass `positions`
+    if (knows_positions) {
       const bool last = is_channels_last(first());
       calls.push_back(max_unpool("uchar", place(first(), false).region, last, last ? lanes({&small, &output()}) : 1));
       return 0;

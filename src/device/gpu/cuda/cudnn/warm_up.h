@@ -21,7 +21,7 @@ class WarmUp {
   WarmUp(const WarmUp&) = delete;
   WarmUp& operator=(const WarmUp&) = delete;
 
-  /// Loads its kernels soon. A call that fails says so when it runs.
+  /// Loads its kernels soon, or, without a thread or a handle, when it runs. A call that fails says so then.
   void add(std::shared_ptr<const ConvolutionCall> call);
 
  private:
