@@ -313,7 +313,7 @@ class ColumnEmitter {
 
   /// A threadgroup for a few neighbouring columns, whose threads take every 32nd chunk of one, or every 64th: what this
   /// launch takes is the time of a thread that reads one chunk after the other. Of 512 chunks of sums and deviations it
-  /// takes 7.3 us with 64, 8.4 with 32, of 128 chunks 7.0 and 6.5 (H100, by ncu).
+  /// takes 7.3 us with 64 and load_ahead(), 8.4 with 32 and without; of 128 chunks 7.0 and 6.5 (H100, by ncu).
   Call finish() {
     const Group group = column_results_of(group_);
     const Phases phases = make_phases(group, false);
