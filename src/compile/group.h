@@ -20,6 +20,8 @@ struct Access {
   std::int64_t offset = 0;
   std::int32_t offset_argument = -1;
   Strides strides;  // elements; one for each axis of the index space; 0 broadcasts; may be negative
+  /// Booleans, four neighbours in a byte, the first in its lowest bit: see the pass `masks`.
+  bool packed = false;
   bool operator==(const Access&) const = default;
 };
 

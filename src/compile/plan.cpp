@@ -82,6 +82,7 @@ constexpr Pass fused[] = {
     {"rematerialise", "computes again what there is no room for", passes::rematerialise},
     {"updates", "changes arrays that nobody needs as they were in their place", passes::updates},
     {"positions", "keeps where pools found their maxima for their gradients", passes::positions},
+    {"masks", "stores large masks four elements to a byte", passes::masks},
     {"column_sums", "lets row groups add up the columns of what they read and compute", passes::column_sums},
     {"stages", "makes the two launches of a step two steps", passes::stages},
     {"bundle", "runs steps together that do not need each other", passes::bundle},
@@ -209,7 +210,7 @@ std::size_t bytes_through(const Access& access, const Shape& sizes) {
   for (int axis = 0; axis < sizes.rank(); ++axis) {
     if (access.strides[axis] != 0 || sizes[axis] == 0) count *= static_cast<std::size_t>(sizes[axis]);
   }
-  return count;
+  return access.packed ? count / 4 : count;
 }
 
 std::size_t bytes_of_group(const Group& group) {

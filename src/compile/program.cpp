@@ -63,7 +63,7 @@ std::string code_of(const Group& group) {
   };
   add(group.kind, group.space.rank(), group.split, group.accesses.size());
   for (const Access& access : group.accesses) {
-    add(access.dtype, access.offset_argument >= 0);
+    add(access.dtype, access.offset_argument >= 0, access.packed);
     for (const std::int64_t stride : access.strides) add(stride == 0, stride == 1);
   }
   for (const Instruction& in : group.code) {
@@ -91,7 +91,8 @@ std::string to_string(const Group& group) {
     if (in.kind == Instruction::Kind::constant) text += fmt::format(" {}/{}", in.number.real, in.number.integer);
     if (in.access >= 0) {
       const Access& access = group.accesses[static_cast<std::size_t>(in.access)];
-      text += fmt::format(" slot {} + {} {}", access.slot, access.offset, russet::to_string(access.strides));
+      text += fmt::format(" slot {} + {} {}{}", access.slot, access.offset, russet::to_string(access.strides),
+                          access.packed ? " packed" : "");
     }
     text += '\n';
   }

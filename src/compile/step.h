@@ -188,6 +188,8 @@ class Target {
   virtual bool prefers_subsampling(const Primitive& /*convolution*/) const { return false; }
   /// Whether the kernel of a max_pool also stores where its maxima were, and that of its gradient reads it.
   virtual bool keeps_positions(const Primitive& /*pool, with them as a companion*/) const { return false; }
+  /// Whether the device runs a group that stores masks four elements to a byte, or reads such.
+  virtual bool packs_masks(const Group& /*with packed accesses*/) const { return false; }
   /// Whether a contraction or a pool takes this epilogue, and these prologues.
   virtual bool accepts_epilogue(const Primitive& /*with epilogue*/) const { return false; }
   /// Whether an epilogue may store an element where it has read one.

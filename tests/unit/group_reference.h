@@ -232,6 +232,18 @@ class GroupReference {
   std::byte* element(const compile::Access& access, const Dims& index) const {
     return slots_[access.slot] + address(access, index) * static_cast<std::int64_t>(size_of(access.dtype));
   }
+  /// Of four neighbours in a byte.
+  Number packed_element(const compile::Access& access, const Dims& index) const {
+    const std::int64_t at = address(access, index);
+    return {0, std::to_integer<int>(slots_[access.slot][at / 4] >> at % 4) & 1};
+  }
+  void store_packed(const compile::Access& access, const Dims& index, const Number& value) const {
+    const std::int64_t at = address(access, index);
+    const std::byte bit = std::byte{1} << at % 4;
+    std::byte& four = slots_[access.slot][at / 4];
+    // The byte's other bits are zeros.
+    four = ((value.integer != 0 ? four | bit : four & ~bit)) & std::byte{15};
+  }
   Number input(std::int16_t id, const Dims& index, std::int64_t point, bool reduced) const {
     const compile::Instruction& source = group_.code[static_cast<std::size_t>(id)];
     if (source.kind == Kind::scalar || source.kind == Kind::constant) return evaluate(source, 0, true);
@@ -249,10 +261,16 @@ class GroupReference {
       return group_.accesses[static_cast<std::size_t>(instruction.access)];
     };
     switch (instruction.kind) {
-      case Kind::load: return load_number(access().dtype, element(access(), index));
+      case Kind::load:
+        if (access().packed) return packed_element(access(), index);
+        return load_number(access().dtype, element(access(), index));
       case Kind::store: {
         const Number value = in(0);
-        store_number(access().dtype, value, element(access(), index));
+        if (access().packed) {
+          store_packed(access(), index, value);
+        } else {
+          store_number(access().dtype, value, element(access(), index));
+        }
         return value;
       }
       case Kind::index: {

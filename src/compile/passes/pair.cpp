@@ -9,6 +9,7 @@
 #include "compile/emit.h"
 #include "compile/passes/passes.h"
 #include "ops/attention.h"
+#include "ops/table.h"
 
 namespace russet::compile::passes {
 namespace {

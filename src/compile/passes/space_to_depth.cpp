@@ -21,7 +21,7 @@ constexpr std::int64_t most_channels = 4;
 std::int64_t channel_unit(DType dtype) { return size_of(dtype) < 4 ? 8 : 4; }
 
 /// Along one axis of the image.
-struct Extent {
+struct PlaneSize {
   std::int64_t size, kernel, stride, padding, result;
 
   std::int64_t kernel_blocks() const { return (kernel + stride - 1) / stride; }
@@ -33,7 +33,7 @@ struct Extent {
 struct Strided {
   std::int64_t images, channels, features;
   std::int64_t unit;  // of channels of a block
-  Extent down, across;
+  PlaneSize down, across;
 
   std::int64_t block() const { return down.stride * across.stride; }
   /// Of a pixel, zeros included.
@@ -55,11 +55,11 @@ std::optional<Strided> strided_of(const Program& program, const Value& value) {
   const auto& window = std::get<ops::Window>(value.attributes);
   const auto extent = [&](std::size_t axis) {
     const int at = static_cast<int>(axis) + 2;
-    return Extent{image[at], weight[at], window.stride[axis], window.padding[axis], result[at]};
+    return PlaneSize{image[at], weight[at], window.stride[axis], window.padding[axis], result[at]};
   };
   const std::int64_t unit = channel_unit(value_at(program, value.inputs[0]).dtype);
   const Strided strided{image[0], image[1], weight[0], unit, extent(0), extent(1)};
-  for (const Extent& one : {strided.down, strided.across}) {
+  for (const PlaneSize& one : {strided.down, strided.across}) {
     if (one.kernel <= one.stride || one.seen() < 1) return std::nullopt;
   }
   if (strided.block() == 1 && strided.all_channels() == strided.channels) return std::nullopt;
@@ -94,8 +94,8 @@ class Blocks {
 
  private:
   ValueId of_image(ValueId image) {
-    const Extent& down = strided_.down;
-    const Extent& across = strided_.across;
+    const PlaneSize& down = strided_.down;
+    const PlaneSize& across = strided_.across;
     const Shape seen{strided_.images, strided_.channels, down.seen(), across.seen()};
     return blocks(padded(image, seen, down.blocks(), across.blocks(), down.padding, across.padding), down.blocks(),
                   across.blocks());

@@ -25,8 +25,9 @@ Placed place(const compile::Access& access, const Shape& sizes, bool writes) {
   placed.region.argument = access.offset_argument;
   placed.region.scale = access.offset_argument < 0 ? 0 : size;
   if (empty) return placed;
-  placed.region.offset = (access.offset + low) * size;
-  placed.region.bytes = static_cast<std::size_t>((high - low + 1) * size);
+  const std::int64_t in_a_byte = access.packed ? 4 : 1;
+  placed.region.offset = (access.offset + low) * size / in_a_byte;
+  placed.region.bytes = static_cast<std::size_t>(((high - low) / in_a_byte + 1) * size);
   placed.first = -low;
   return placed;
 }

@@ -93,6 +93,8 @@ struct Properties {
   bool takes_prologues = true;
   /// Whether pools store where their maxima were for their gradients.
   bool keeps_positions = false;
+  /// Whether groups store masks four elements to a byte.
+  bool packs_masks = false;
   /// Whether fragments of matrices (kernels/fragments.metal) are multiplied by tensor cores.
   bool has_fragments = false;
   /// Whether groups of four simdgroups multiply what lies in threadgroup memory by tensor cores, and threadgroups may

@@ -235,6 +235,10 @@ class Target final : public compile::Target {
     return context().properties.keeps_positions && judge(pool, false).accepted();
   }
 
+  bool packs_masks(const Group& group) const override {
+    return context().properties.packs_masks && why_not_emitted(group).empty() && stores_whole_bytes(prepared(group));
+  }
+
   bool integers_divide_by_zero() const override { return true; }
 
   int max_accesses() const override { return max_buffers - 8; }

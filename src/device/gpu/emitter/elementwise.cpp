@@ -1,4 +1,6 @@
 // Elementwise groups: a thread an item, an item a vector of elements where memory allows it.
+#include <algorithm>
+
 #include "device/gpu/emitter/emit.h"
 #include "device/gpu/emitter/group_text.h"
 
@@ -32,6 +34,14 @@ void write_item(const Group& group, KernelText& kernel) {
 }
 
 }  // namespace
+
+bool stores_whole_bytes(const Group& group) {
+  const bool is_whole = group.kind == Group::Kind::elementwise && walk_of(group).width == 4;
+  return is_whole || std::ranges::none_of(group.code, [&](const compile::Instruction& in) {
+           return in.kind == compile::Instruction::Kind::store &&
+                  group.accesses[static_cast<std::size_t>(in.access)].packed;
+         });
+}
 
 EmittedCalls emit_elementwise(const Group& group, const GpuContext& context) {
   KernelText kernel("elementwise", usual_threads);

@@ -19,6 +19,9 @@ std::string why_not_emitted(const compile::Group& group);
 /// leave that to a column group.
 bool should_add_up_columns(const compile::Group& group, const GpuContext& context);
 
+/// Whether a thread has all four elements of each byte of packed masks that the group stores.
+bool stores_whole_bytes(const compile::Group& group);
+
 /// The launches that run a group. Its axes must be merged already (compile::merge_axes).
 EmittedCalls emit(const compile::Group& group, const GpuContext& context);
 

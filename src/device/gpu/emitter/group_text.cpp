@@ -400,11 +400,14 @@ std::string GroupText::load(int position) const {
                                  : rounded(in.dtype, fmt::format("{}({})", register_type(in.dtype), sum));
   }
   const std::string& pointer = pointers_[index_of(in.access)];
-  if (!is_full(in)) return loaded(in.dtype, fmt::format("{}[{}]", pointer, offset_of(in.access, rows_are_inside_)));
-  const std::string offset = offset_of(in.access, true);
-  if (is_vector(in.access)) return fmt::format("x{}[k]", position);
-  if (loads_ahead_ && walk_.width == 1) return loaded(in.dtype, fmt::format("l{}[ahead]", position));
-  return loaded(in.dtype, fmt::format("{}[{}]", pointer, offset));
+  const std::string offset = offset_of(in.access, !is_full(in) ? rows_are_inside_ : true);
+  const auto element = [&](const std::string& stored) {
+    return loaded(in.dtype,
+                  is_packed(in.access) ? fmt::format("({} >> (uint({}) & 3u) & 1u)", stored, offset) : stored);
+  };
+  if (is_full(in) && is_vector(in.access)) return fmt::format("x{}[k]", position);
+  if (is_full(in) && loads_ahead_ && walk_.width == 1) return element(fmt::format("l{}[ahead]", position));
+  return element(fmt::format("{}[{}{}]", pointer, offset, is_packed(in.access) ? " >> 2" : ""));
 }
 
 std::string GroupText::compute(int position) const {
@@ -469,15 +472,18 @@ std::vector<int> GroupText::loads_of_items(const Phase& phase) const {
   return positions;
 }
 
+bool GroupText::is_packed(int access) const { return group_.accesses[index_of(access)].packed; }
+
 std::string GroupText::vector_type(int position) const {
   const std::string_view element = stored_type(at(position).dtype);
-  return walk_.width > 1 ? fmt::format("{}{}", element, walk_.width) : std::string(element);
+  return walk_.width > 1 && !is_packed(at(position).access) ? fmt::format("{}{}", element, walk_.width)
+                                                            : std::string(element);
 }
 
 std::string GroupText::vector_at(int position, bool inner) const {
   const int access = at(position).access;
   return fmt::format("*(device const {}*)({} + {})", vector_type(position), pointers_[index_of(access)],
-                     offset_of(access, inner));
+                     is_packed(access) ? fmt::format("({} >> 2)", offset_of(access, inner)) : offset_of(access, inner));
 }
 
 template <class TextOf>
@@ -489,6 +495,11 @@ std::string GroupText::listed(const TextOf& text_of) const {
 
 void GroupText::define_elements(int position, std::string_view vector) {
   const DType dtype = at(position).dtype;
+  if (is_packed(at(position).access)) {
+    kernel_.line("const {0} x{1}[4] = {{{2}({3} & 1u), {2}({3} >> 1 & 1u), {2}({3} >> 2 & 1u), {2}({3} >> 3 & 1u)}};",
+                 register_type(dtype), position, register_type(dtype), vector);
+    return;
+  }
   if (is_floating(dtype) && stored_type(dtype) != register_type(dtype)) {
     const std::string floats = fmt::format("f{}", position);
     kernel_.line("const float{0} {1} = make_float{0}({2});", walk_.width, floats, vector);
@@ -604,6 +615,11 @@ void GroupText::close_lanes(const Phase& phase) {
     }
     if (!is_vector(in.access)) {  // every element of the item is the same place
       kernel_.line("*({}) = {};", target, stored(in.dtype, fmt::format("y{}[{}]", store, walk_.width - 1)));
+      continue;
+    }
+    if (is_packed(in.access)) {
+      kernel_.line("*({0} + ({1} >> 2)) = uchar(y{2}[0] | y{2}[1] << 1 | y{2}[2] << 2 | y{2}[3] << 3);",
+                   pointers_[index_of(in.access)], offset_of(in.access, true), store);
       continue;
     }
     const bool rounds = is_half(in.dtype);  // neighbours at once

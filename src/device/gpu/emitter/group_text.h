@@ -128,6 +128,7 @@ class GroupText {
   /// The stride of an access along the walk's inner axis.
   std::int64_t inner_stride(int access) const;
   bool is_vector(int access) const;
+  bool is_packed(int access) const;
   std::string stride_member(std::size_t place, int axis);
   std::string_view type_of(const Offset& place) const {
     return place.position ? std::string_view("long") : index_type();
