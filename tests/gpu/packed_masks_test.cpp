@@ -1,6 +1,7 @@
 // Masks of four elements a byte: groups and epilogues that store and read them.
 #include <russet/chips.h>
 
+#include "device/gpu/gpu_kernel.h"
 #include "run_group.h"
 #include "works.h"
 
@@ -161,6 +162,12 @@ TEST(PackedMasks, AreReadByEpilogues) {
   expect_the_same_product(plain, 36, "tiles");
   FragmentsDriver fragments;
   expect_the_same_product(fragments, 36, "split product");  // four columns at once
+}
+
+TEST(PackedMasks, TakeAQuarterOfTheBytes) {
+  const gpu::Region region = gpu::place({0, DType::boolean, 0, -1, {columns, 1}, true}, {rows, columns}, false).region;
+  EXPECT_EQ(region.offset, 0);
+  EXPECT_EQ(region.bytes, elements / 4);
 }
 
 TEST(PackedMasks, AreTakenWhereTheDeviceStoresThem) {

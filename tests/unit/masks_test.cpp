@@ -77,6 +77,10 @@ TEST(Masks, AreStoredFourToAByte) {
   EXPECT_FALSE(std::get<Group>(steps.program.steps[0]).accesses[0].packed);
   EXPECT_FALSE(std::get<Group>(steps.program.steps[1]).accesses[1].packed);
   EXPECT_EQ(steps.program.slots[x].bytes, rows * columns * 4);
+  EXPECT_EQ(compile::bytes_of(steps.program.steps[0]), rows * columns * 4 + rows * columns / 4);
+  Steps plain;
+  EXPECT_NE(compile::code_of(std::get<Group>(steps.program.steps[0])),
+            compile::code_of(std::get<Group>(plain.program.steps[0])));
 }
 
 /// As the gradient of a sum is chosen where a convolution ends.
@@ -166,6 +170,10 @@ TEST(Masks, AreStoredWhole) {
   Steps part;
   std::get<Group>(part.program.steps[0]).space = {rows / 2, columns};
   EXPECT_FALSE(packs(part));
+  Steps ends;
+  std::get<Group>(ends.program.steps[0]).space = {2, columns};
+  ends.written().strides = {(rows - 1) * columns, 1};
+  EXPECT_FALSE(packs(ends));
   Steps repeated;
   repeated.written().strides = {0, 1};
   EXPECT_FALSE(packs(repeated));
