@@ -172,7 +172,8 @@ class Target {
   virtual bool prefers_attention(const Primitive& attention) const {
     return has_attention(attention.inputs[0].access.dtype);
   }
-  /// Whether one kernel computes the three gradients of an attention: asked of the key's, with the others along.
+  /// Whether one kernel computes the three gradients of an attention: asked of the key's, with the others along. Its
+  /// delta may be the attention's result, of which the kernel then makes deltas.
   virtual bool computes_gradients_at_once(const Primitive& /*with companions*/) const { return false; }
   /// Whether a convolution that is a product, once its patches are copied, is to be one. Asked of gradients, too.
   virtual bool prefers_products(const Primitive& /*convolution*/) const { return false; }

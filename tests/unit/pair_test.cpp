@@ -3,6 +3,7 @@
 
 #include "compile/plan.h"
 #include "nothing.h"
+#include "small_program.h"
 
 namespace russet {
 namespace {
@@ -112,6 +113,77 @@ TEST(Pair, GradientsThatReadOtherNumbersStayApart) {
   const ComputesGradientsAtOnce target;
   EXPECT_EQ(steps_of(compile::make_plan(gradients(true), target)).size(), 2U);
   EXPECT_TRUE(target.asked_.empty());
+}
+
+/// The three gradients of an attention whose delta is made of leaves in the program: the sums of one leaf times
+/// another.
+struct OfSums {
+  explicit OfSums(std::uint32_t axes = 4, bool of_gradient = true) {
+    const auto leaf = [&](DType dtype, const Shape& shape) { return small.leaf(dtype, shape); };
+    const ops::Attention attributes{.scale = 0.125};
+    const auto query = leaf(DType::bfloat16, matrices);
+    const auto key = leaf(DType::bfloat16, matrices);
+    const auto value = leaf(DType::bfloat16, matrices);
+    gradient = leaf(DType::bfloat16, matrices);
+    result = leaf(DType::bfloat16, matrices);
+    const auto logsumexp = leaf(DType::float32, rows);
+    const auto left = small.add(Op::cast, DType::float32, matrices, {of_gradient ? gradient : query});
+    const auto right = small.add(Op::cast, DType::float32, matrices, {result});
+    const auto product = small.add(Op::mul, DType::float32, matrices, {left, right});
+    const Shape sums = axes == 4 ? rows : Shape{batch, 1, width};
+    delta = small.add(Op::sum, DType::float32, sums, {product}, ops::Axes{axes});
+    const auto read = axes == 4 ? delta : leaf(DType::float32, rows);
+    if (axes != 4) small.output(delta);
+    small.output(small.add(Op::attention_query_gradient, DType::bfloat16, matrices,
+                           {query, key, value, gradient, logsumexp, read}, attributes));
+    small.output(small.add(Op::attention_key_gradient, DType::bfloat16, matrices,
+                           {query, key, value, gradient, logsumexp, read}, attributes));
+    small.output(small.add(Op::attention_value_gradient, DType::bfloat16, matrices, {query, key, gradient, logsumexp},
+                           attributes));
+  }
+
+  testing::SmallProgram small;
+  compile::ValueId gradient = -1, result = -1, delta = -1;
+};
+
+/// What the step of the three gradients reads as delta, and how many steps there are.
+std::pair<compile::Operand, std::size_t> delta_in(const OfSums& program, const compile::Target& target) {
+  const compile::Plan plan = compile::make_plan(program.small.program, target);
+  for (const compile::Step& step : plan.program.steps) {
+    const auto* const primitive = std::get_if<compile::Primitive>(&step);
+    if (primitive != nullptr && primitive->op == Op::attention_key_gradient) {
+      return {primitive->inputs[5], plan.program.steps.size()};
+    }
+  }
+  return {};
+}
+
+TEST(Pair, ThreeGradientsReadTheResultInsteadOfDelta) {
+  const ComputesGradientsAtOnce target;
+  const auto [operand, steps] = delta_in(OfSums(), target);
+  EXPECT_EQ(operand.sizes, matrices);
+  EXPECT_EQ(operand.access.dtype, DType::bfloat16);
+  EXPECT_EQ(steps, 1U);
+  ASSERT_EQ(target.asked_.size(), 1U);
+  EXPECT_EQ(target.asked_[0].inputs[5].sizes, matrices);
+}
+
+TEST(Pair, DeltaIsReadWhereItIsNotThat) {
+  EXPECT_EQ(delta_in(OfSums(), HasAttention()).first.sizes, rows);  // another device
+  const ComputesGradientsAtOnce target;
+  EXPECT_EQ(delta_in(OfSums(4, false), target).first.sizes, rows);  // of something else
+  EXPECT_EQ(delta_in(OfSums(2), target).first.sizes, rows);         // a leaf
+}
+
+TEST(Pair, DeltaIsStillComputedForOthers) {
+  OfSums program;
+  program.small.output(program.delta);
+  const auto [operand, steps] = delta_in(program, ComputesGradientsAtOnce());
+  EXPECT_EQ(operand.sizes, matrices);
+  EXPECT_EQ(steps, 2U);
+  OfSums read;
+  read.small.output(read.small.add(Op::exp, DType::float32, rows, {read.delta}));
+  EXPECT_EQ(delta_in(read, ComputesGradientsAtOnce()).second, 2U);
 }
 
 }  // namespace

@@ -1,8 +1,13 @@
 // Pairs: results of an attention that read the same are computed by one kernel.
 //   y = attention(q, k, v); l = attention_logsumexp(q, k)      ->      y, l = one step
 //   the gradients of an attention for key and value            ->      one step, with that for the query where the
-//                                                                      device has a kernel for all three
+//                                                                      device has a kernel for all three; that reads
+//                                                                      the attention's result instead of the sums of
+//                                                                      it times its gradient
 #include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
 
 #include "compile/cluster_order.h"
 #include "compile/clusters.h"
@@ -29,6 +34,11 @@ bool reads_the_same(const Value& whole, const Value& part) {
   };
   return same(a.query, b.query) && same(a.key, b.key) && same(a.value, b.value) && same(a.gradient, b.gradient) &&
          same(a.logsumexp, b.logsumexp) && same(a.delta, b.delta) && same(a.mask, b.mask) && same(a.uniform, b.uniform);
+}
+
+ValueId& delta_of(Value& gradient) {
+  const int delta = ops::attention_inputs(gradient.op, std::get<ops::Attention>(gradient.attributes)).delta;
+  return gradient.inputs[static_cast<std::size_t>(delta)];
 }
 
 void merge(Program& program, std::int32_t whole, std::int32_t part) {
@@ -64,8 +74,60 @@ class Pairs {
       if (joined == wholes.end()) continue;
       order_.merge(owner(*joined), owner(one));
       merge(program_, owner(*joined), owner(one));
+      if (asks) read_result(*joined, one);
     }
   }
+
+  /// Puts what the sums are made of in their place, and drops them if nothing else reads them.
+  void read_result(ValueId whole, ValueId part) {
+    const ValueId delta = delta_of(at(whole));
+    const std::optional<ValueId> result = result_behind(whole);
+    if (!result) return;
+    for (const ValueId gradient : {whole, part}) delta_of(at(gradient)) = *result;
+    const bool is_read = std::ranges::any_of(program_.values, [&](const Value& value) {
+      return std::ranges::find(value.inputs, delta) != value.inputs.end();
+    });
+    const bool is_output = std::ranges::any_of(program_.outputs, [&](const Output& out) { return out.value == delta; });
+    Cluster& sums = program_.clusters[static_cast<std::size_t>(owner(delta))];
+    if (is_read || is_output || sums.stores != std::vector{delta}) return;
+    sums = {};
+    sums.dead = true;
+  }
+
+  /// The attention's result, if a group adds it up times its gradient, which the gradient for the key reads.
+  std::optional<ValueId> result_behind(ValueId key_gradient) const {
+    const Value& value = value_at(program_, key_gradient);
+    const ops::AttentionInputs places = ops::attention_inputs(value.op, std::get<ops::Attention>(value.attributes));
+    const ValueId gradient = value.inputs[static_cast<std::size_t>(places.gradient)];
+    const ValueId delta = value.inputs[static_cast<std::size_t>(places.delta)];
+    const Value& sum = value_at(program_, delta);
+    const int last = value_at(program_, gradient).shape.rank() - 1;
+    if (sum.op != Op::sum || std::get<ops::Axes>(sum.attributes).mask != 1U << last || owner(delta) < 0) return {};
+    const Value& product = value_at(program_, sum.inputs[0]);
+    if (product.op != Op::mul) return {};
+    const std::array factors{cast_by(product.inputs[0]), cast_by(product.inputs[1])};
+    for (const int i : {0, 1}) {
+      const ValueId result = factors[static_cast<std::size_t>(1 - i)];
+      if (result >= 0 && factors[static_cast<std::size_t>(i)] == gradient && lies_as(result, gradient, delta)) {
+        return result;
+      }
+    }
+    return {};
+  }
+
+  /// What the value is a cast of, or -1.
+  ValueId cast_by(ValueId id) const {
+    const Value& value = value_at(program_, id);
+    return value.op == Op::cast ? value.inputs[0] : -1;
+  }
+  /// Whether the result is in memory without the group that adds up, of the gradient's type and sizes.
+  bool lies_as(ValueId result, ValueId gradient, ValueId delta) const {
+    const Value& a = value_at(program_, result);
+    const Value& b = value_at(program_, gradient);
+    return a.dtype == b.dtype && a.shape == b.shape && !is_member(cluster_of(delta), base_of(program_, result));
+  }
+
+  Value& at(ValueId id) { return program_.values[static_cast<std::size_t>(id)]; }
 
   std::vector<ValueId> found(Op op) const {
     std::vector<ValueId> values;
@@ -90,10 +152,14 @@ class Pairs {
            (!asks || target_.computes_gradients_at_once(joint(whole, part)));
   }
 
-  Primitive joint(ValueId whole, ValueId part) const {
+  Primitive joint(ValueId whole, ValueId part) {
     Attached attached = attached_to(program_, cluster_of(whole));
     attached.companions.push_back(part);
-    return emit_primitive(program_, whole, attached, places_);
+    ValueId& delta = delta_of(at(whole));
+    const ValueId sums = std::exchange(delta, result_behind(whole).value_or(delta));
+    Primitive primitive = emit_primitive(program_, whole, attached, places_);
+    delta = sums;
+    return primitive;
   }
 
   Program& program_;

@@ -36,6 +36,7 @@ struct AttentionPointers {
   device const T* gradient;
   device const float* logsumexp;
   device const float* delta;
+  device const T* forward;  // the attention's result, by which a kernel computes delta itself
   device T* result;
   device T* second;
   device T* third;

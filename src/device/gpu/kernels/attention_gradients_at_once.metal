@@ -85,8 +85,54 @@ void write_query_gradient(thread const AttentionVisitor<T>& visitor, threadgroup
   }
 }
 
-/// The gradients for key (result), value (second) and query (third). `statistics`: 2 * Blocks::inner floats a stage.
-template <class Blocks, class T, class Rules>
+/// The sums of the attention's result times its gradient, of each query of a block. Simdgroups share the rows; those of
+/// the next block are asked for while one is multiplied.
+template <class Blocks, class T>
+struct ComingDeltas {
+  enum : uint { simdgroups = Blocks::threads / 32, count = (Blocks::inner + simdgroups - 1) / simdgroups };
+  AttentionMatrix<T> result;
+  AttentionMatrix<T> gradient;
+  uint results[count];  // pairs of columns of a simdgroup's rows
+  uint gradients[count];
+
+  template <uint RANK>
+  void start(thread const AttentionPointers<T>& at, constant AttentionValues& values,
+             thread const AttentionBatch<RANK>& batch) {
+    result.start(at.forward, values.delta, batch);
+    gradient.start(at.gradient, values.gradient, batch);
+  }
+  static uint pair_at(thread const AttentionMatrix<T>& matrix, uint row, uint column, uint columns) {
+    if constexpr (Blocks::aligned != 0) {
+      return *(device const uint*)(matrix.data + (long(row) * matrix.row_stride + long(column)));
+    } else {
+      return pair_bits(T(matrix.at(row, column)), column + 1u < columns ? T(matrix.at(row, column + 1u)) : T(0.0f));
+    }
+  }
+  void load(constant AttentionValues& values, uint first, thread const TileThread& self) {
+    const uint column = self.lane_id * 2u;
+    UNROLL for (uint i = 0; i < count; ++i) {
+      const uint line = i * simdgroups + self.simdgroup_id;
+      const uint row = first + line;
+      const bool inside = line < Blocks::inner && row < values.rows && column < values.values;
+      results[i] = inside ? pair_at(result, row, column, values.values) : 0u;
+      gradients[i] = inside ? pair_at(gradient, row, column, values.values) : 0u;
+    }
+  }
+  void store(threadgroup float* deltas, thread const TileThread& self) const {
+    UNROLL for (uint i = 0; i < count; ++i) {
+      const float2 x = floats_of(T(0.0f), results[i]);
+      const float2 y = floats_of(T(0.0f), gradients[i]);
+      float sum = fma(x.x, y.x, x.y * y.y);
+      UNROLL for (uint step = 16u; step > 0u; step /= 2u) sum += simd_shuffle_xor(sum, ushort(step));
+      const uint line = i * simdgroups + self.simdgroup_id;
+      if (self.lane_id == 0u && line < Blocks::inner) deltas[line] = sum;
+    }
+  }
+};
+
+/// The gradients for key (result), value (second) and query (third). `statistics`: 2 * Blocks::inner floats a stage, of
+/// which there are two. DELTAS: the attention's result is given, and deltas are not.
+template <class Blocks, bool DELTAS, class T, class Rules>
 void attention_gradients_at_once(thread const AttentionPointers<T>& at, thread Rules& rules,
                                  constant AttentionValues& values, threadgroup uint4* memory,
                                  threadgroup float* statistics, uint group, thread const TileThread& self) {
@@ -104,10 +150,16 @@ void attention_gradients_at_once(thread const AttentionPointers<T>& at, thread R
   value.start(at.value, values.value, batch, values.columns, values.values);
   key.template bring<Blocks::rows>(keys, 0u, self.thread_id);
   value.template bring<Blocks::rows>(value_rows, 0u, self.thread_id);
-  PassingQueries<Blocks, true, T> passing = {};
+  PassingQueries<Blocks, !DELTAS, T> passing = {};
   passing.start(at, values, batch);
   UNROLL for (uint i = 0; i + 1u < Blocks::stages; ++i) {
     passing.bring(stages + i * Blocks::stage, statistics + i * 2u * Blocks::inner, i * Blocks::inner, self.thread_id);
+  }
+  ComingDeltas<Blocks, T> deltas = {};
+  if constexpr (DELTAS) {
+    deltas.start(at, values, batch);
+    deltas.load(values, 0u, self);
+    deltas.store(statistics + Blocks::inner, self);
   }
   AttentionVisitor<T> query;
   query.start(at.third, values.third, batch);
@@ -126,6 +178,7 @@ void attention_gradients_at_once(thread const AttentionPointers<T>& at, thread R
     threadgroup_barrier(mem_flags::mem_threadgroup);
     passing.bring(stages + stage.free * Blocks::stage, statistics + stage.free * 2u * Blocks::inner,
                   first + stage.ahead(), self.thread_id);
+    if constexpr (DELTAS) deltas.load(values, first + Blocks::inner, self);
     threadgroup const T* const now = stages + stage.now * Blocks::stage;
     threadgroup const float* const numbers = statistics + stage.now * 2u * Blocks::inner;
     if (sees_transposed_fragments(rules, first, first + Blocks::inner - 1u, own + Blocks::own_rows - 1u)) {
@@ -144,6 +197,7 @@ void attention_gradients_at_once(thread const AttentionPointers<T>& at, thread R
         store_slopes<Blocks, Blocks::least>(slopes + slopes_at, own_slopes, own, from, self.lane_id);
       }
     }
+    if constexpr (DELTAS) deltas.store(statistics + (stage.free * 2u + 1u) * Blocks::inner, self);
     slopes_at = Memory::slopes - slopes_at;
     if (first > 0u) write_query_gradient<Blocks>(query, slopes + slopes_at, keys, values, first - Blocks::inner, self);
     stage.move();

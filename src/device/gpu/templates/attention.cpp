@@ -25,7 +25,7 @@ struct Operands {
   const Operand* value;
   const Operand* gradient;
   const Operand* logsumexp;
-  const Operand* delta;
+  const Operand* delta;  // of three gradients, the attention's result in its place
   const Operand* mask;
   const Operand* uniform;
   const Operand* result = nullptr;  // of the step's own operator
@@ -144,9 +144,9 @@ class Writer {
                    is_large ? static_cast<std::uint32_t>(bytes) : 0},
                   {"float", "statistics", fmt::format("{}", statistics)}};
     const std::string body = fmt::format(
-        "  typedef {} Blocks;\n{}  attention_gradients_at_once<Blocks>(at, rules, values, memory, statistics, "
+        "  typedef {} Blocks;\n{}  attention_gradients_at_once<Blocks, {}>(at, rules, values, memory, statistics, "
         "group_id.x, self);\n",
-        blocks, own_thread);
+        blocks, own_thread, computes_deltas());
     constexpr std::uint32_t threads_of_a_core = 512;  // of 128 registers
     const std::uint32_t resident = std::max(threads_of_a_core / threads, 1U);
     std::vector<Call> calls;
@@ -224,8 +224,12 @@ class Writer {
     for (const Operand* operand : {at_.query, at_.key, at_.value, at_.gradient, at_.result, at_.third}) {
       if (operand != nullptr && !in_vectors(*operand)) return false;
     }
+    if (computes_deltas() && !in_vectors(*at_.delta)) return false;
     return is_forward() || at_.second == nullptr || in_vectors(*at_.second);
   }
+
+  /// Whether the attention's result is given in place of deltas.
+  bool computes_deltas() const { return at_.third != nullptr && at_.delta->access.dtype == type_; }
 
   bool draws() const { return at_.uniform != nullptr && at_.uniform->access.slot < 0; }
 
@@ -255,7 +259,7 @@ class Writer {
     bind(at_.value, "value", "at.value", false);
     bind(at_.gradient, "gradient", "at.gradient", false);
     bind(at_.logsumexp, "logsumexp", "at.logsumexp", false);
-    bind(at_.delta, "delta", "at.delta", false);
+    bind(at_.delta, "delta", computes_deltas() ? "at.forward" : "at.delta", false);
     bind(at_.mask, "mask", "rules.mask.mask", false);
     bind(at_.uniform, "uniform", "rules.keep.uniform", false);
     bind(at_.result, "result", "at.result", true);
