@@ -126,9 +126,9 @@ void expect_the_same(DType type, const Sizes& sizes, bool apart) {
 
 TEST(AttentionDeltas, AreMadeOfTheResult) {
   for (const DType type : {DType::float16, DType::bfloat16}) {
-    expect_the_same(type, {3, 70, 30, 64, 64}, false);  // blocks of 32 queries, the last one of six
-    expect_the_same(type, {2, 33, 75, 32, 24}, true);   // five simdgroups share the rows of a block
-    expect_the_same(type, {1, 40, 20, 16, 64}, true);
+    expect_the_same(type, {3, 70, 16, 64, 64}, false);  // blocks of 32 queries, the last one of six
+    expect_the_same(type, {2, 33, 75, 32, 24}, true);   // more threads than a block has vectors
+    expect_the_same(type, {1, 40, 14, 16, 64}, true);
     expect_the_same(type, {2, 9, 18, 6, 7}, false);  // pairs that are no vectors
   }
 }

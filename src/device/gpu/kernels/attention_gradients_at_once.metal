@@ -9,7 +9,9 @@ struct GradientMemory {
   enum : uint {
     held = Blocks::rows * Blocks::width,
     slopes = Blocks::rows * Blocks::inner,
-    vectors = 2 * (held + slopes) / 8 + Blocks::memory  // uint4s
+    results = Blocks::block,                             // of the attention, where deltas are made of them
+    vectors = 2 * (held + slopes) / 8 + Blocks::memory,  // uint4s
+    vectors_with_results = vectors + results / 8
   };
   /// Of a slope, by the line of its key and by its query.
   static uint place(uint line, uint query) {
@@ -85,53 +87,32 @@ void write_query_gradient(thread const AttentionVisitor<T>& visitor, threadgroup
   }
 }
 
-/// The sums of the attention's result times its gradient, of each query of a block. Simdgroups share the rows; those of
-/// the next block are asked for while one is multiplied.
+/// Of each query of a block, the sum of the attention's result times its gradient: a thread has a vector of both.
 template <class Blocks, class T>
-struct ComingDeltas {
-  enum : uint { simdgroups = Blocks::threads / 32, count = (Blocks::inner + simdgroups - 1) / simdgroups };
-  AttentionMatrix<T> result;
-  AttentionMatrix<T> gradient;
-  uint results[count];  // pairs of columns of a simdgroup's rows
-  uint gradients[count];
+void add_up_deltas(threadgroup float* deltas, threadgroup const T* results, threadgroup const T* gradients,
+                   uint thread_id) {
+  enum : uint { all = Blocks::inner * Blocks::vectors };
+  UNROLL for (uint i = 0; i < (all + Blocks::threads - 1u) / Blocks::threads; ++i) {
+    const uint at = i * Blocks::threads + thread_id;
+    if (at >= all) continue;  // whole simdgroups
+    const uint row = at / Blocks::vectors;
+    const uint place = Blocks::place(row, at % Blocks::vectors * 8u);
+    const uint4 x = *(threadgroup const uint4*)(results + place);
+    const uint4 y = *(threadgroup const uint4*)(gradients + place);
+    const float2 first = floats_of(T(0.0f), x.x) * floats_of(T(0.0f), y.x);
+    const float2 second = floats_of(T(0.0f), x.y) * floats_of(T(0.0f), y.y);
+    const float2 third = floats_of(T(0.0f), x.z) * floats_of(T(0.0f), y.z);
+    const float2 fourth = floats_of(T(0.0f), x.w) * floats_of(T(0.0f), y.w);
+    const float2 pair = first + second + (third + fourth);
+    float sum = pair.x + pair.y;
+    UNROLL for (uint step = Blocks::vectors / 2u; step > 0u; step /= 2u) sum += simd_shuffle_xor(sum, ushort(step));
+    if (at % Blocks::vectors == 0u) deltas[row] = sum;
+  }
+}
 
-  template <uint RANK>
-  void start(thread const AttentionPointers<T>& at, constant AttentionValues& values,
-             thread const AttentionBatch<RANK>& batch) {
-    result.start(at.forward, values.delta, batch);
-    gradient.start(at.gradient, values.gradient, batch);
-  }
-  static uint pair_at(thread const AttentionMatrix<T>& matrix, uint row, uint column, uint columns) {
-    if constexpr (Blocks::aligned != 0) {
-      return *(device const uint*)(matrix.data + (long(row) * matrix.row_stride + long(column)));
-    } else {
-      return pair_bits(T(matrix.at(row, column)), column + 1u < columns ? T(matrix.at(row, column + 1u)) : T(0.0f));
-    }
-  }
-  void load(constant AttentionValues& values, uint first, thread const TileThread& self) {
-    const uint column = self.lane_id * 2u;
-    UNROLL for (uint i = 0; i < count; ++i) {
-      const uint line = i * simdgroups + self.simdgroup_id;
-      const uint row = first + line;
-      const bool inside = line < Blocks::inner && row < values.rows && column < values.values;
-      results[i] = inside ? pair_at(result, row, column, values.values) : 0u;
-      gradients[i] = inside ? pair_at(gradient, row, column, values.values) : 0u;
-    }
-  }
-  void store(threadgroup float* deltas, thread const TileThread& self) const {
-    UNROLL for (uint i = 0; i < count; ++i) {
-      const float2 x = floats_of(T(0.0f), results[i]);
-      const float2 y = floats_of(T(0.0f), gradients[i]);
-      float sum = fma(x.x, y.x, x.y * y.y);
-      UNROLL for (uint step = 16u; step > 0u; step /= 2u) sum += simd_shuffle_xor(sum, ushort(step));
-      const uint line = i * simdgroups + self.simdgroup_id;
-      if (self.lane_id == 0u && line < Blocks::inner) deltas[line] = sum;
-    }
-  }
-};
-
-/// The gradients for key (result), value (second) and query (third). `statistics`: 2 * Blocks::inner floats a stage, of
-/// which there are two. DELTAS: the attention's result is given, and deltas are not.
+/// The gradients for key (result), value (second) and query (third). `statistics`: 2 * Blocks::inner floats a stage.
+/// DELTAS: the attention's result is given, and deltas are not; blocks come in two stages then, so that a block of the
+/// result is one that has arrived.
 template <class Blocks, bool DELTAS, class T, class Rules>
 void attention_gradients_at_once(thread const AttentionPointers<T>& at, thread Rules& rules,
                                  constant AttentionValues& values, threadgroup uint4* memory,
@@ -152,14 +133,14 @@ void attention_gradients_at_once(thread const AttentionPointers<T>& at, thread R
   value.template bring<Blocks::rows>(value_rows, 0u, self.thread_id);
   PassingQueries<Blocks, !DELTAS, T> passing = {};
   passing.start(at, values, batch);
+  BroughtRows<Blocks, rows_in_order, T> forward = {};
+  threadgroup T* const results = keys + Memory::vectors * 8u;
+  if constexpr (DELTAS) {
+    forward.start(at.forward, values.delta, batch, values.rows, values.values);
+    forward.template bring<Blocks::inner>(results, 0u, self.thread_id);
+  }
   UNROLL for (uint i = 0; i + 1u < Blocks::stages; ++i) {
     passing.bring(stages + i * Blocks::stage, statistics + i * 2u * Blocks::inner, i * Blocks::inner, self.thread_id);
-  }
-  ComingDeltas<Blocks, T> deltas = {};
-  if constexpr (DELTAS) {
-    deltas.start(at, values, batch);
-    deltas.load(values, 0u, self);
-    deltas.store(statistics + Blocks::inner, self);
   }
   AttentionVisitor<T> query;
   query.start(at.third, values.third, batch);
@@ -176,11 +157,17 @@ void attention_gradients_at_once(thread const AttentionPointers<T>& at, thread R
   for (uint first = 0; first < values.rows; first += Blocks::inner) {
     wait_for_fragment_copies<Blocks::stages - 2>();
     threadgroup_barrier(mem_flags::mem_threadgroup);
+    threadgroup const T* const now = stages + stage.now * Blocks::stage;
+    threadgroup float* const numbers = statistics + stage.now * 2u * Blocks::inner;
+    if constexpr (DELTAS) {
+      add_up_deltas<Blocks>(numbers + Blocks::inner, results, now + Blocks::block, self.thread_id);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      if (first + Blocks::inner < values.rows) {
+        forward.template bring<Blocks::inner>(results, first + Blocks::inner, self.thread_id);
+      }
+    }
     passing.bring(stages + stage.free * Blocks::stage, statistics + stage.free * 2u * Blocks::inner,
                   first + stage.ahead(), self.thread_id);
-    if constexpr (DELTAS) deltas.load(values, first + Blocks::inner, self);
-    threadgroup const T* const now = stages + stage.now * Blocks::stage;
-    threadgroup const float* const numbers = statistics + stage.now * 2u * Blocks::inner;
     if (sees_transposed_fragments(rules, first, first + Blocks::inner - 1u, own + Blocks::own_rows - 1u)) {
       SumFragment own_slopes[Blocks::inner / 8];
       add_key_value_gradient<Blocks, Blocks::inner, true, true, true>(sums, own_slopes, own_keys, own_values, now,
@@ -197,7 +184,6 @@ void attention_gradients_at_once(thread const AttentionPointers<T>& at, thread R
         store_slopes<Blocks, Blocks::least>(slopes + slopes_at, own_slopes, own, from, self.lane_id);
       }
     }
-    if constexpr (DELTAS) deltas.store(statistics + (stage.free * 2u + 1u) * Blocks::inner, self);
     slopes_at = Memory::slopes - slopes_at;
     if (first > 0u) write_query_gradient<Blocks>(query, slopes + slopes_at, keys, values, first - Blocks::inner, self);
     stage.move();

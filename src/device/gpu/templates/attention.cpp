@@ -134,13 +134,14 @@ class Writer {
     const std::int64_t simdgroups = divide_up(sizes_.columns, fragment_rows);
     const std::string blocks = fragment_blocks(simdgroups, inner, stages);
     // GradientMemory of attention_gradients_at_once.metal.
-    const std::int64_t elements =
-        simdgroups * fragment_rows * 2 * (fragment_width() + inner) + stages * 2 * inner * fragment_width();
+    const std::int64_t elements = simdgroups * fragment_rows * 2 * (fragment_width() + inner) +
+                                  (stages * 2 + (computes_deltas() ? 1 : 0)) * inner * fragment_width();
     const std::int64_t bytes = elements * static_cast<std::int64_t>(size_of(type_));
     const auto threads = static_cast<std::uint32_t>(simdgroups * 32);
     const std::int64_t statistics = 2 * stages * inner;
     const bool is_large = bytes + 4 * statistics > context_.properties.group_memory;
-    Arrays arrays{{"uint4", "memory", fmt::format("(GradientMemory<{}>::vectors)", blocks),
+    Arrays arrays{{"uint4", "memory",
+                   fmt::format("(GradientMemory<{}>::vectors{})", blocks, computes_deltas() ? "_with_results" : ""),
                    is_large ? static_cast<std::uint32_t>(bytes) : 0},
                   {"float", "statistics", fmt::format("{}", statistics)}};
     const std::string body = fmt::format(
@@ -368,7 +369,7 @@ Verdict judge_attention_fragments(const Primitive& primitive, const GpuContext& 
   if (!has_three_gradients(primitive)) {
     return accept([&primitive, &context] { return Writer(primitive, context).fragments(); });
   }
-  constexpr std::int64_t most_keys = 208;  // of 64 columns: 95 KiB, of 99 that each of these GPUs grants
+  constexpr std::int64_t most_keys = 208;  // of 64 columns: 98 KiB, of 99 that each of these GPUs grants
   const std::int64_t keys = Sizes(Operands(primitive)).columns;
   if (keys > most_keys) return decline(fmt::format("{} keys: a threadgroup holds at most {}", keys, most_keys));
   return accept([&primitive, &context] { return Writer(primitive, context).gradients_at_once(); });
