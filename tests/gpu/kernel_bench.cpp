@@ -7,19 +7,16 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <random>
 #include <span>
 
 #include "base/philox.h"
 #include "compile/emit.h"
-#include "device/gpu/kernels.h"
 #include "device/gpu/library.h"
 #include "device/gpu/stream.h"
 #include "device/reference/target.h"
 #include "gpu/epilogues.h"
-#include "gpu/machine_driver.h"
+#include "gpu/mutants_driver.h"
 #include "gpu/pool_reference.h"
 #include "ops/table.h"
 
@@ -28,27 +25,7 @@ namespace {
 
 using compile::Operand;
 using compile::Primitive;
-
-/// Kernel files of the folder that RUSSET_TEST_KERNELS names take the place of the library's: mutants, whose tests must
-/// fail.
-class Machine final : public test::MachineDriver {
- public:
-  std::vector<std::shared_ptr<const gpu::Pipeline>> build(std::span<const gpu::CompilationUnit> units) override {
-    std::vector<gpu::CompilationUnit> replaced(units.begin(), units.end());
-    if (const char* const folder = std::getenv("RUSSET_TEST_KERNELS")) {
-      for (const gpu::KernelFile& original : gpu::kernel_files()) {
-        std::ifstream file(std::filesystem::path(folder) / original.name);
-        if (!file) continue;
-        const std::string text(std::istreambuf_iterator<char>(file), {});
-        for (gpu::CompilationUnit& unit : replaced) {
-          const std::size_t at = unit.text.find(original.text);
-          if (at != std::string::npos) unit.text.replace(at, original.text.size(), text);
-        }
-      }
-    }
-    return test::MachineDriver::build(replaced);
-  }
-};
+using test::MutantsDriver;
 
 /// Advises the tile that a case names, and notes those that there were.
 class NamedTile final : public gpu::TileAdviser {
@@ -62,7 +39,7 @@ class NamedTile final : public gpu::TileAdviser {
 };
 
 struct Bench {
-  Machine machine;
+  MutantsDriver machine;
   gpu::Library library{machine};
   gpu::Stream stream{machine};
   NamedTile tiles;

@@ -1,6 +1,7 @@
 // A few cases of each kernel file, quick enough to be run for every mutant of it (tests/project/kernel_mutants.py).
 #include <gtest/gtest.h>
 
+#include "attention_deltas.h"
 #include "gpu/kernel_cases.h"
 
 namespace russet::gputest {
@@ -209,6 +210,9 @@ TEST(KernelSamples, attention_gradients_at_once) {
   add({{2}, 18, 20, 5, 7});  // an odd number of columns
   put_on_tensor_cores_in_vectors_too(cases);
   expect_right(cases);
+  // More threads than a block of the result has vectors, and fewer; one of several blocks.
+  test::expect_deltas_of_result(DType::bfloat16, {2, 70, 75, 32, 24}, true);
+  test::expect_deltas_of_result(DType::bfloat16, {1, 40, 14, 16, 64}, true);
 }
 
 TEST(KernelSamples, stationary_product) {
