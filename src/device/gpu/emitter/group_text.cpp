@@ -400,7 +400,7 @@ std::string GroupText::load(int position) const {
                                  : rounded(in.dtype, fmt::format("{}({})", register_type(in.dtype), sum));
   }
   const std::string& pointer = pointers_[index_of(in.access)];
-  const std::string offset = offset_of(in.access, !is_full(in) ? rows_are_inside_ : true);
+  const std::string offset = offset_of(in.access, is_full(in) || rows_are_inside_);
   const auto element = [&](const std::string& stored) {
     return loaded(in.dtype,
                   is_packed(in.access) ? fmt::format("({} >> (uint({}) & 3u) & 1u)", stored, offset) : stored);
