@@ -115,35 +115,42 @@ TEST(Pair, GradientsThatReadOtherNumbersStayApart) {
   EXPECT_TRUE(target.asked_.empty());
 }
 
-/// The three gradients of an attention whose delta is made of leaves in the program: the sums of one leaf times
-/// another.
+/// What is added up for the delta of three gradients.
+struct Sums {
+  std::uint32_t axes = 4;  // the last one
+  bool of_gradient = true;
+  Op op = Op::mul;
+  DType result = DType::bfloat16;
+  bool computed = false;  // the result, by the group that adds up
+};
+
+/// The three gradients of an attention whose delta is computed in the program.
 struct OfSums {
-  explicit OfSums(std::uint32_t axes = 4, bool of_gradient = true) {
+  explicit OfSums(const Sums& sums = {}) {
     const auto leaf = [&](DType dtype, const Shape& shape) { return small.leaf(dtype, shape); };
     const ops::Attention attributes{.scale = 0.125};
     const auto query = leaf(DType::bfloat16, matrices);
     const auto key = leaf(DType::bfloat16, matrices);
     const auto value = leaf(DType::bfloat16, matrices);
-    gradient = leaf(DType::bfloat16, matrices);
-    result = leaf(DType::bfloat16, matrices);
+    const auto gradient = leaf(DType::bfloat16, matrices);
+    auto result = leaf(sums.result, matrices);
+    if (sums.computed) result = small.add(Op::neg, sums.result, matrices, {result});
     const auto logsumexp = leaf(DType::float32, rows);
-    const auto left = small.add(Op::cast, DType::float32, matrices, {of_gradient ? gradient : query});
-    const auto right = small.add(Op::cast, DType::float32, matrices, {result});
-    const auto product = small.add(Op::mul, DType::float32, matrices, {left, right});
-    const Shape sums = axes == 4 ? rows : Shape{batch, 1, width};
-    delta = small.add(Op::sum, DType::float32, sums, {product}, ops::Axes{axes});
-    const auto read = axes == 4 ? delta : leaf(DType::float32, rows);
-    if (axes != 4) small.output(delta);
+    factor = small.add(Op::cast, DType::float32, matrices, {sums.of_gradient ? gradient : query});
+    const auto other = small.add(Op::cast, DType::float32, matrices, {result});
+    const auto product = small.add(sums.op, DType::float32, matrices, {factor, other});
+    const Shape sizes = sums.axes == 4 ? rows : Shape{1, length, 1};
+    delta = small.add(Op::sum, DType::float32, sizes, {product}, ops::Axes{sums.axes});
     small.output(small.add(Op::attention_query_gradient, DType::bfloat16, matrices,
-                           {query, key, value, gradient, logsumexp, read}, attributes));
+                           {query, key, value, gradient, logsumexp, delta}, attributes));
     small.output(small.add(Op::attention_key_gradient, DType::bfloat16, matrices,
-                           {query, key, value, gradient, logsumexp, read}, attributes));
+                           {query, key, value, gradient, logsumexp, delta}, attributes));
     small.output(small.add(Op::attention_value_gradient, DType::bfloat16, matrices, {query, key, gradient, logsumexp},
                            attributes));
   }
 
   testing::SmallProgram small;
-  compile::ValueId gradient = -1, result = -1, delta = -1;
+  compile::ValueId factor = -1, delta = -1;
 };
 
 /// What the step of the three gradients reads as delta, and how many steps there are.
@@ -170,9 +177,14 @@ TEST(Pair, ThreeGradientsReadTheResultInsteadOfDelta) {
 
 TEST(Pair, DeltaIsReadWhereItIsNotThat) {
   EXPECT_EQ(delta_in(OfSums(), HasAttention()).first.sizes, rows);  // another device
-  const ComputesGradientsAtOnce target;
-  EXPECT_EQ(delta_in(OfSums(4, false), target).first.sizes, rows);  // of something else
-  EXPECT_EQ(delta_in(OfSums(2), target).first.sizes, rows);         // a leaf
+  const auto expect_delta = [](const Sums& sums, const Shape& sizes = rows) {
+    EXPECT_EQ(delta_in(OfSums(sums), ComputesGradientsAtOnce()).first.sizes, sizes);
+  };
+  expect_delta({.of_gradient = false});
+  expect_delta({.op = Op::add});
+  expect_delta({.axes = 5}, {1, length, 1});
+  expect_delta({.result = DType::float16});
+  expect_delta({.computed = true});
 }
 
 TEST(Pair, DeltaIsStillComputedForOthers) {
@@ -184,6 +196,9 @@ TEST(Pair, DeltaIsStillComputedForOthers) {
   OfSums read;
   read.small.output(read.small.add(Op::exp, DType::float32, rows, {read.delta}));
   EXPECT_EQ(delta_in(read, ComputesGradientsAtOnce()).second, 2U);
+  OfSums besides;  // what the group stores with it
+  besides.small.output(besides.factor);
+  EXPECT_EQ(delta_in(besides, ComputesGradientsAtOnce()).second, 2U);
 }
 
 }  // namespace

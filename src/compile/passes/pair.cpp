@@ -102,15 +102,14 @@ class Pairs {
     const ValueId delta = value.inputs[static_cast<std::size_t>(places.delta)];
     const Value& sum = value_at(program_, delta);
     const int last = value_at(program_, gradient).shape.rank() - 1;
-    if (sum.op != Op::sum || std::get<ops::Axes>(sum.attributes).mask != 1U << last || owner(delta) < 0) return {};
+    if (sum.op != Op::sum || std::get<ops::Axes>(sum.attributes).mask != 1U << last) return {};
     const Value& product = value_at(program_, sum.inputs[0]);
     if (product.op != Op::mul) return {};
     const std::array factors{cast_by(product.inputs[0]), cast_by(product.inputs[1])};
     for (const int i : {0, 1}) {
       const ValueId result = factors[static_cast<std::size_t>(1 - i)];
-      if (result >= 0 && factors[static_cast<std::size_t>(i)] == gradient && lies_as(result, gradient, delta)) {
-        return result;
-      }
+      const bool is_other = factors[static_cast<std::size_t>(i)] == gradient && result >= 0;
+      if (is_other && is_of_type(result, gradient) && lies_apart(result, delta)) return result;
     }
     return {};
   }
@@ -120,11 +119,10 @@ class Pairs {
     const Value& value = value_at(program_, id);
     return value.op == Op::cast ? value.inputs[0] : -1;
   }
-  /// Whether the result is in memory without the group that adds up, of the gradient's type and sizes.
-  bool lies_as(ValueId result, ValueId gradient, ValueId delta) const {
-    const Value& a = value_at(program_, result);
-    const Value& b = value_at(program_, gradient);
-    return a.dtype == b.dtype && a.shape == b.shape && !is_member(cluster_of(delta), base_of(program_, result));
+  bool is_of_type(ValueId a, ValueId b) const { return value_at(program_, a).dtype == value_at(program_, b).dtype; }
+  /// Whether the result is in memory without the group that adds up.
+  bool lies_apart(ValueId result, ValueId delta) const {
+    return !is_member(cluster_of(delta), base_of(program_, result));
   }
 
   Value& at(ValueId id) { return program_.values[static_cast<std::size_t>(id)]; }
