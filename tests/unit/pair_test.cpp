@@ -122,6 +122,7 @@ struct Sums {
   Op op = Op::mul;
   DType result = DType::bfloat16;
   bool computed = false;  // the result, by the group that adds up
+  bool turned = false;    // the factors
 };
 
 /// The three gradients of an attention whose delta is computed in the program.
@@ -138,7 +139,8 @@ struct OfSums {
     const auto logsumexp = leaf(DType::float32, rows);
     factor = small.add(Op::cast, DType::float32, matrices, {sums.of_gradient ? gradient : query});
     const auto other = small.add(Op::cast, DType::float32, matrices, {result});
-    const auto product = small.add(sums.op, DType::float32, matrices, {factor, other});
+    const auto product = small.add(sums.op, DType::float32, matrices,
+                                   sums.turned ? compile::Inputs{other, factor} : compile::Inputs{factor, other});
     const Shape sizes = sums.axes == 4 ? rows : Shape{1, length, 1};
     delta = small.add(Op::sum, DType::float32, sizes, {product}, ops::Axes{sums.axes});
     small.output(small.add(Op::attention_query_gradient, DType::bfloat16, matrices,
@@ -173,6 +175,7 @@ TEST(Pair, ThreeGradientsReadTheResultInsteadOfDelta) {
   EXPECT_EQ(steps, 1U);
   ASSERT_EQ(target.asked_.size(), 1U);
   EXPECT_EQ(target.asked_[0].inputs[5].sizes, matrices);
+  EXPECT_EQ(delta_in(OfSums({.turned = true}), target).first.sizes, matrices);
 }
 
 TEST(Pair, DeltaIsReadWhereItIsNotThat) {
@@ -196,6 +199,10 @@ TEST(Pair, DeltaIsStillComputedForOthers) {
   OfSums read;
   read.small.output(read.small.add(Op::exp, DType::float32, rows, {read.delta}));
   EXPECT_EQ(delta_in(read, ComputesGradientsAtOnce()).second, 2U);
+  OfSums multiplied;  // by a step of its own
+  const auto factor = multiplied.small.leaf(DType::float32, {batch, 1, width});
+  multiplied.small.output(multiplied.small.add(Op::matmul, DType::float32, matrices, {multiplied.delta, factor}));
+  EXPECT_EQ(delta_in(multiplied, ComputesGradientsAtOnce()).second, 3U);
   OfSums besides;  // what the group stores with it
   besides.small.output(besides.factor);
   EXPECT_EQ(delta_in(besides, ComputesGradientsAtOnce()).second, 2U);
