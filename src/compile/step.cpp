@@ -1,15 +1,21 @@
 #include "compile/step.h"
 
 namespace russet::compile {
+
+std::vector<bool> written_accesses(const Group& group) {
+  std::vector<bool> written(group.accesses.size(), false);
+  for (const Instruction& in : group.code) {
+    if (in.kind == Instruction::Kind::store) written[static_cast<std::size_t>(in.access)] = true;
+  }
+  return written;
+}
+
 namespace {
 
 using Visitor = base::FunctionRef<void(std::int32_t, bool)>;
 
 void visit_group(const Group& group, Visitor visit) {
-  std::vector<bool> written(group.accesses.size(), false);
-  for (const Instruction& in : group.code) {
-    if (in.kind == Instruction::Kind::store) written[static_cast<std::size_t>(in.access)] = true;
-  }
+  const std::vector<bool> written = written_accesses(group);
   for (std::size_t i = 0; i < group.accesses.size(); ++i) {
     if (group.accesses[i].slot >= 0) visit(group.accesses[i].slot, written[i]);
   }

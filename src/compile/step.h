@@ -82,6 +82,8 @@ struct Step : std::variant<Group, Primitive, Stage, Bundle> {
 
 inline bool operator==(const Bundle& a, const Bundle& b) { return a.members == b.members; }
 
+/// Of each access of a group, whether an instruction stores there.
+std::vector<bool> written_accesses(const Group& group);
 /// Calls visit(slot, writes) for each access of a step to a slot.
 void for_each_access(const Step& step, base::FunctionRef<void(std::int32_t, bool)> visit);
 /// Puts place(slot) where the step accesses a slot.

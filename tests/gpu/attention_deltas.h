@@ -14,15 +14,6 @@ namespace russet::test {
 using compile::Operand;
 using compile::Primitive;
 
-class TensorCoreDriver final : public MutantsDriver {
- public:
-  gpu::Properties gpu_properties() const override {
-    gpu::Properties properties = MutantsDriver::gpu_properties();
-    properties.has_fragments = true;
-    return properties;
-  }
-};
-
 struct AttentionSizes {
   std::int64_t batch, rows, columns, width, values;
 };
@@ -103,7 +94,8 @@ class AttentionGradients {
 };
 
 inline void expect_deltas_of_result(DType type, const AttentionSizes& sizes, bool apart) {
-  TensorCoreDriver driver;
+  MutantsDriver driver;
+  driver.adjust = [](gpu::Properties& properties) { properties.has_fragments = true; };
   AttentionGradients by_delta(type, sizes, apart);
   AttentionGradients by_result = by_delta;
   const auto run = [&](AttentionGradients& gradients, bool of_result) {

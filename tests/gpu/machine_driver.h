@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <map>
 
 #include "device/gpu/simulator/machine.h"
@@ -20,6 +21,7 @@ class MachineDriver : public gpu::Driver {
   gpu::Properties gpu_properties() const override {
     gpu::Properties properties{"apple9", simulator::options().max_threads, 32768};
     properties.longest_launch = longest_launch;
+    if (adjust) adjust(properties);
     return properties;
   }
 
@@ -91,6 +93,8 @@ class MachineDriver : public gpu::Driver {
     waiting_.clear();
   }
 
+  /// Changes what the GPU says of itself; set before the target is asked for anything.
+  std::function<void(gpu::Properties&)> adjust;
   double longest_launch = gpu::Properties().longest_launch;  // seconds; asked for once
   std::vector<int> command_buffers;                          // how many launches were committed together
   int block_bits = 64;

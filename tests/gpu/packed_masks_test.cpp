@@ -105,16 +105,6 @@ TEST(PackedMasks, AreReadAfterReductions) {
   expect_reference(b, "after a reduction");
 }
 
-/// A GPU with tensor cores, whose kernels show their epilogues several rows at once.
-class FragmentsDriver final : public MachineDriver {
- public:
-  gpu::Properties gpu_properties() const override {
-    gpu::Properties properties = MachineDriver::gpu_properties();
-    properties.has_warpgroups = true;
-    return properties;
-  }
-};
-
 /// Elements of a product that a mask chooses.
 compile::Primitive chosen_product(Works& works, std::int64_t width, int mask) {
   works.product(40, width, 64, false, true);
@@ -160,8 +150,9 @@ void expect_the_same_product(MachineDriver& driver, std::int64_t width, const ch
 TEST(PackedMasks, AreReadByEpilogues) {
   MachineDriver plain;
   expect_the_same_product(plain, 36, "tiles");
-  FragmentsDriver fragments;
-  expect_the_same_product(fragments, 36, "split product");  // four columns at once
+  MachineDriver warpgroups;
+  warpgroups.adjust = [](gpu::Properties& properties) { properties.has_warpgroups = true; };
+  expect_the_same_product(warpgroups, 36, "split product");  // four columns at once
 }
 
 TEST(PackedMasks, TakeAQuarterOfTheBytes) {
@@ -171,14 +162,6 @@ TEST(PackedMasks, TakeAQuarterOfTheBytes) {
 }
 
 TEST(PackedMasks, AreTakenWhereTheDeviceStoresThem) {
-  class Packs final : public MachineDriver {
-   public:
-    gpu::Properties gpu_properties() const override {
-      gpu::Properties properties = MachineDriver::gpu_properties();
-      properties.packs_masks = true;
-      return properties;
-    }
-  };
   const auto stored = [](std::int64_t length, std::int64_t offset) {
     Builder b(Group::Kind::elementwise, {rows, length}, 2);
     const auto x = b.load(0, DType::float32, {length, 1}, Extent::full, offset);
@@ -186,7 +169,8 @@ TEST(PackedMasks, AreTakenWhereTheDeviceStoresThem) {
     pack_last(b);
     return b.group;
   };
-  const Packs packs;
+  MachineDriver packs;
+  packs.adjust = [](gpu::Properties& properties) { properties.packs_masks = true; };
   EXPECT_TRUE(packs.target().packs_masks(stored(columns, 0)));
   EXPECT_FALSE(packs.target().packs_masks(stored(columns, 1)));  // an element a thread
   EXPECT_FALSE(packs.target().packs_masks(stored(7, 0)));

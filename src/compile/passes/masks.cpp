@@ -19,12 +19,6 @@ struct Uses {
   bool is_in_groups = true;
 };
 
-bool is_stored(const Group& group, std::size_t access) {
-  return std::ranges::any_of(group.code, [&](const Instruction& in) {
-    return in.kind == Instruction::Kind::store && in.access == static_cast<std::int16_t>(access);
-  });
-}
-
 /// Whether the access has elements of an array by their places in it.
 bool is_counted_from_its_start(const Access& access) {
   return access.dtype == DType::boolean && access.offset == 0 && access.offset_argument < 0 &&
@@ -67,6 +61,7 @@ class Masks {
   }
 
   void find_uses(Group& group, bool is_step) {
+    const std::vector<bool> written = written_accesses(group);
     for (std::size_t i = 0; i < group.accesses.size(); ++i) {
       Access& access = group.accesses[i];
       if (access.slot < 0) continue;
@@ -74,7 +69,7 @@ class Masks {
       uses.accesses.push_back(&access);
       if (is_step) uses.groups.push_back(&group);
       uses.is_in_groups &= is_counted_from_its_start(access);
-      if (!is_stored(group, i)) continue;
+      if (!written[i]) continue;
       ++uses.writers;
       const Slot& slot = program_.slots[static_cast<std::size_t>(access.slot)];
       uses.is_in_groups &= is_step && has_all(access, group.space, slot.bytes);

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <utility>
 
 #include "compile/cluster_order.h"
 #include "compile/clusters.h"
@@ -36,10 +35,10 @@ bool reads_the_same(const Value& whole, const Value& part) {
          same(a.logsumexp, b.logsumexp) && same(a.delta, b.delta) && same(a.mask, b.mask) && same(a.uniform, b.uniform);
 }
 
-ValueId& delta_of(Value& gradient) {
-  const int delta = ops::attention_inputs(gradient.op, std::get<ops::Attention>(gradient.attributes)).delta;
-  return gradient.inputs[static_cast<std::size_t>(delta)];
+ops::AttentionInputs inputs_of(const Value& attention) {
+  return ops::attention_inputs(attention.op, std::get<ops::Attention>(attention.attributes));
 }
+ValueId& delta_of(Value& gradient) { return gradient.inputs[static_cast<std::size_t>(inputs_of(gradient).delta)]; }
 
 void merge(Program& program, std::int32_t whole, std::int32_t part) {
   Cluster& kept = program.clusters[static_cast<std::size_t>(whole)];
@@ -84,12 +83,9 @@ class Pairs {
     const std::optional<ValueId> result = result_behind(whole);
     if (!result) return;
     for (const ValueId gradient : {whole, part}) delta_of(at(gradient)) = *result;
-    const bool is_read = std::ranges::any_of(program_.values, [&](const Value& value) {
-      return std::ranges::find(value.inputs, delta) != value.inputs.end();
-    });
-    const bool is_output = std::ranges::any_of(program_.outputs, [&](const Output& out) { return out.value == delta; });
+    const bool is_used = count_uses(program_)[static_cast<std::size_t>(delta)] > 0;
     Cluster& sums = program_.clusters[static_cast<std::size_t>(owner(delta))];
-    if (is_read || is_output || sums.stores != std::vector{delta}) return;
+    if (is_used || sums.stores != std::vector{delta}) return;
     sums = {};
     sums.dead = true;
   }
@@ -97,7 +93,7 @@ class Pairs {
   /// The attention's result, if a group adds it up times its gradient, which the gradient for the key reads.
   std::optional<ValueId> result_behind(ValueId key_gradient) const {
     const Value& value = value_at(program_, key_gradient);
-    const ops::AttentionInputs places = ops::attention_inputs(value.op, std::get<ops::Attention>(value.attributes));
+    const ops::AttentionInputs places = inputs_of(value);
     const ValueId gradient = value.inputs[static_cast<std::size_t>(places.gradient)];
     const ValueId delta = value.inputs[static_cast<std::size_t>(places.delta)];
     const Value& sum = value_at(program_, delta);
@@ -150,13 +146,14 @@ class Pairs {
            (!asks || target_.computes_gradients_at_once(joint(whole, part)));
   }
 
-  Primitive joint(ValueId whole, ValueId part) {
+  Primitive joint(ValueId whole, ValueId part) const {
     Attached attached = attached_to(program_, cluster_of(whole));
     attached.companions.push_back(part);
-    ValueId& delta = delta_of(at(whole));
-    const ValueId sums = std::exchange(delta, result_behind(whole).value_or(delta));
     Primitive primitive = emit_primitive(program_, whole, attached, places_);
-    delta = sums;
+    if (const std::optional<ValueId> result = result_behind(whole)) {
+      Operand& delta = primitive.inputs[static_cast<std::size_t>(inputs_of(value_at(program_, whole)).delta)];
+      delta = {access_of(program_, *result, places_), value_at(program_, *result).shape};
+    }
     return primitive;
   }
 

@@ -31,14 +31,6 @@ std::int64_t reach(const Access& access, const Shape& space) {
 
 bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
 
-std::vector<bool> find_written(const Group& group) {
-  std::vector<bool> written(group.accesses.size(), false);
-  for (const Instruction& in : group.code) {
-    if (in.kind == Kind::store) written[index_of(in.access)] = true;
-  }
-  return written;
-}
-
 }  // namespace
 
 bool is_aligned(const Access& access, int inner, int width) {
@@ -146,7 +138,7 @@ std::vector<bool> GroupText::used_uniforms(GroupPart part) const {
 }
 
 void GroupText::find_offsets(GroupPart part) {
-  const std::vector<bool> written = find_written(group_);
+  const std::vector<bool> written = compile::written_accesses(group_);
   const std::vector<bool> used = used_accesses(part);
   for (std::size_t i = 0; i < group_.accesses.size(); ++i) {
     const Access& access = group_.accesses[i];
@@ -496,8 +488,8 @@ std::string GroupText::listed(const TextOf& text_of) const {
 void GroupText::define_elements(int position, std::string_view vector) {
   const DType dtype = at(position).dtype;
   if (is_packed(at(position).access)) {
-    kernel_.line("const {0} x{1}[4] = {{{2}({3} & 1u), {2}({3} >> 1 & 1u), {2}({3} >> 2 & 1u), {2}({3} >> 3 & 1u)}};",
-                 register_type(dtype), position, register_type(dtype), vector);
+    kernel_.line("const {0} x{1}[4] = {{{0}({2} & 1u), {0}({2} >> 1 & 1u), {0}({2} >> 2 & 1u), {0}({2} >> 3 & 1u)}};",
+                 register_type(dtype), position, vector);
     return;
   }
   if (is_floating(dtype) && stored_type(dtype) != register_type(dtype)) {
