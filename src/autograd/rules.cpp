@@ -46,6 +46,11 @@ constexpr GradientRow rows[] = {
     {Op::tanh, reads(out), [](C c, T g) { return one(g * (constant(g, 1) - c.out() * c.out())); }},
     {Op::erf, reads(in0),
      [](C c, T g) { return one(g * (exp(-(c.in0() * c.in0())) * constant(g, 2 * std::numbers::inv_sqrtpi))); }},
+    {Op::ndtr, reads(in0),
+     [](C c, T g) {
+       return one(g * (exp(c.in0() * c.in0() * constant(g, -0.5)) *
+                       constant(g, std::numbers::inv_sqrtpi / std::numbers::sqrt2)));
+     }},
     {Op::sigmoid, reads(out), [](C c, T g) { return one(g * (c.out() * (constant(g, 1) - c.out()))); }},
     {Op::cast, nothing, [](C, T g) { return one(g); }},
     // elementwise, two inputs

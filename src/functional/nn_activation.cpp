@@ -26,12 +26,10 @@ Tensor elu_of(const char* name, const Tensor& x, double positive, double negativ
       });
 }
 
-constexpr double half_sqrt2 = 0.5 * std::numbers::sqrt2;
-
-Tensor normal_cdf(const Tensor& x) { return (erf(x * constant(half_sqrt2, x)) + constant(1, x)) * constant(0.5, x); }
+Tensor normal_cdf(const Tensor& x) { return autograd::apply(ops::Op::ndtr, {x}); }
 
 Tensor gelu_slope(const Tensor& g, const Tensor& x) {
-  const Tensor density = exp(x * x * constant(-0.5, x)) * constant(std::numbers::inv_sqrtpi * half_sqrt2, x);
+  const Tensor density = exp(x * x * constant(-0.5, x)) * constant(std::numbers::inv_sqrtpi / std::numbers::sqrt2, x);
   return g * (normal_cdf(x) + x * density);
 }
 

@@ -40,6 +40,7 @@ enum class Op : std::uint8_t {
   cosh,
   tanh,
   erf,
+  ndtr,
   sigmoid,
   bitwise_not,
   cast,

@@ -2,6 +2,7 @@
 #include "device/gpu/cuda/graph.h"
 
 #include <gtest/gtest.h>
+#include <russet/error.h>
 
 #include <cstring>
 
@@ -142,6 +143,41 @@ TEST_F(Launches, PointAtTheirArguments) {
   EXPECT_EQ(*static_cast<std::byte**>(second[0]), memory_ + 5);
   EXPECT_EQ(*static_cast<const std::byte**>(second[1]), blocks_.anywhere());
   EXPECT_EQ(*static_cast<std::byte**>(second[2]), changing);
+}
+
+// A stand-in for CUDA's driver writes the address alone into what it makes of a matrix.
+TEST_F(Launches, TellOfMatricesInTheirValues) {
+  try {
+    api();
+  } catch (const DeviceError& error) {
+    GTEST_SKIP() << error.what();
+  }
+  constexpr std::size_t first = 64;
+  constexpr std::size_t second = 192;
+  const std::vector<std::byte> values(320, std::byte{7});
+  const std::vector<gpu::Binding> buffers{part(0, 512, false), part(512, 256, true)};
+  std::vector<gpu::TensorMap> maps{{first, 1, 32, 64, 4, 128, 64, 4}, {second, 0, 0, 64, 4, 128, 64, 4}};
+  gpu::Launch launch;
+  launch.pipeline = pipeline_.get();
+  launch.buffers = buffers;
+  launch.parameters = values;
+  launch.maps = maps;
+  LaunchList list;
+  add(list, {part(0, 10, false)}, std::vector<std::byte>(12, std::byte{1}));  // values before them
+  list.add(launch, blocks_);
+  const std::vector<void*> arguments = list.arguments_of(1, nullptr);
+  const auto* const bytes = static_cast<const std::byte*>(arguments.back());
+  const auto address_at = [&](std::size_t place) {
+    const std::byte* address = nullptr;
+    std::memcpy(&address, bytes + place, sizeof(address));
+    return address;
+  };
+  EXPECT_EQ(address_at(first), memory_ + 512 + 32);
+  EXPECT_EQ(address_at(second), memory_);
+  EXPECT_EQ(bytes[first - 1], std::byte{7});
+  maps[0].offset = 8;  // no multiple of 16
+  launch.maps = maps;
+  EXPECT_THROW(list.add(launch, blocks_), DeviceError);
 }
 
 /// A launch that reaches two buffers through a table.

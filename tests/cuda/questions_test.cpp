@@ -48,15 +48,16 @@ TEST(Questions, AreOfFloatingProductsThatAreWorthIt) {
   EXPECT_EQ(why_not_asked(fused), "a prologue");
 }
 
+Primitive made(const Shape& left, const Shape& right, const Shape& result) {
+  Primitive primitive;
+  primitive.op = ops::Op::matmul;
+  primitive.inputs = {operand(DType::bfloat16, left), operand(DType::bfloat16, right)};
+  primitive.output = operand(DType::bfloat16, result);
+  return primitive;
+}
+
 // A library declines only what our own kernel takes, as it lies: no product may be left to plain tiles.
 TEST(Questions, AreNotOfProductsOfASmallDepthThatOurKernelTakes) {
-  const auto made = [](const Shape& left, const Shape& right, const Shape& result) {
-    Primitive primitive;
-    primitive.op = ops::Op::matmul;
-    primitive.inputs = {operand(DType::bfloat16, left), operand(DType::bfloat16, right)};
-    primitive.output = operand(DType::bfloat16, result);
-    return primitive;
-  };
   constexpr std::int64_t many = 100000;
   const Primitive taken = made({many, 64}, {64, 256}, {many, 256});
   EXPECT_TRUE(gpu::is_stationary_product(taken));
@@ -76,6 +77,32 @@ TEST(Questions, AreNotOfProductsOfASmallDepthThatOurKernelTakes) {
   EXPECT_FALSE(gpu::is_stationary_product(made({many, 0}, {0, 256}, {many, 256})));               // none
   EXPECT_FALSE(gpu::is_stationary_product(made({many, 64}, {64, 64}, {many, 64})));               // few columns
   EXPECT_FALSE(gpu::is_stationary_product(made({1000, 64}, {64, 256}, {1000, 256})));             // few rows
+}
+
+TEST(Questions, AreNotOfLargeProductsThatOurWarpgroupsMultiply) {
+  gpu::Properties properties;
+  properties.has_warpgroups = true;
+  const auto is_ours = [&](const Primitive& primitive) {
+    return gpu::prefers_warpgroup_product(primitive, properties);
+  };
+  const Primitive taken = made({8192, 768}, {768, 3072}, {8192, 3072});
+  EXPECT_TRUE(is_ours(taken));
+  Primitive other = taken;
+  other.inputs[1].access.strides = {1, 768};  // lines along the depth
+  EXPECT_TRUE(is_ours(other));
+  other.inputs[0].access.strides = {1, 8192};  // rows whose elements lie apart
+  EXPECT_FALSE(is_ours(other));
+  other = taken;
+  other.inputs[0].access.offset = 4;  // not at a vector
+  EXPECT_FALSE(is_ours(other));
+  EXPECT_FALSE(is_ours(made({8192, 128}, {128, 3072}, {8192, 3072})));           // a stationary product's depth
+  EXPECT_FALSE(is_ours(made({8192, 1536}, {1536, 3072}, {8192, 3072})));         // a large depth
+  EXPECT_FALSE(is_ours(made({8192, 768}, {768, 1408}, {8192, 1408})));           // few columns
+  EXPECT_FALSE(is_ours(made({4224, 768}, {768, 2048}, {4224, 2048})));           // few rows
+  EXPECT_FALSE(is_ours(made({7168, 768}, {768, 1536}, {7168, 1536})));           // few cores in the last turn
+  EXPECT_FALSE(is_ours(made({2, 8192, 768}, {2, 768, 3072}, {2, 8192, 3072})));  // batches
+  properties.has_warpgroups = false;
+  EXPECT_FALSE(is_ours(taken));
 }
 
 /// A product to which a bias is added, as the compiler writes it.

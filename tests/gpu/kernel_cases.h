@@ -69,7 +69,7 @@ void set_margin(Case& one, std::int64_t margin);
 void put_on_tensor_cores(Case& one);
 /// All of them, and each once more with rows in whole vectors.
 void put_on_tensor_cores_in_vectors_too(std::vector<Case>& cases);
-/// float32 on a GPU that splits it for its tensor cores.
+/// On a GPU whose warpgroups multiply by tensor cores.
 void put_on_warpgroups(Case& one);
 
 }  // namespace russet::gputest

@@ -236,6 +236,24 @@ TEST(KernelSamples, stationary_product) {
   expect_right(cases);
 }
 
+TEST(KernelSamples, warpgroup_product) {
+  std::vector<Case> cases;
+  const auto add = [&](std::int64_t rows, std::int64_t depth, std::int64_t columns, Layout right) {
+    for (const bool sums : {false, true}) {
+      cases.push_back(
+          product(DType::bfloat16, {rows, depth}, {depth, columns}, {rows, columns}, Layout::contiguous, right));
+      cases.back().column_sums = sums;
+      put_on_tensor_cores(cases.back());
+      put_on_warpgroups(cases.back());
+      set_margin(cases.back(), 8);
+    }
+  };
+  // Rows and columns that end within what a simdgroup takes, several tiles.
+  add(130, 136, 168, Layout::contiguous);
+  add(70, 136, 40, Layout::reversed);
+  expect_right(cases);
+}
+
 TEST(KernelSamples, stem) {
   std::vector<Case> cases;
   const auto add = [&](DType type, const ConvolutionShape& shape) {

@@ -414,6 +414,44 @@ TEST(Kernels, StationaryProducts) {
   EXPECT_EQ(others, 2 * 2 * 4 * 2 + 2 + 2 * 2);
 }
 
+TEST(Kernels, ProductsOfWarpgroups) {
+  std::vector<Case> cases;
+  const auto add = [&](DType type, std::int64_t rows, std::int64_t depth, std::int64_t columns, Layout right) {
+    const Case plain = product(type, {rows, depth}, {depth, columns}, {rows, columns}, Layout::contiguous, right);
+    if (rows * columns > 100'000) cases.push_back(plain);  // smaller ones are small products
+    for (const bool of_deviations : {false, true}) {
+      if (of_deviations && type == DType::float16) continue;  // too large for the type
+      cases.push_back(plain);
+      cases.back().column_sums = true;
+      cases.back().of_deviations = of_deviations;
+      cases.back().name += of_deviations ? ", deviations of columns" : ", sums of columns";
+      cases.back().tolerance *= of_deviations ? 4 : 1;
+    }
+    cases.push_back(plain);
+    cases.back().bias_axis = 1;
+  };
+  for (const DType type : {DType::float16, DType::bfloat16}) {
+    add(type, 130, 136, 64, Layout::contiguous);
+    add(type, 1, 200, 8, Layout::reversed);      // a depth that ends within a slice
+    add(type, 321, 136, 168, Layout::reversed);  // rows and columns that end within a tile
+    add(type, 70, 264, 264, Layout::contiguous);
+  }
+  add(DType::bfloat16, 17029, 136, 8, Layout::contiguous);  // more tiles than threadgroups
+  add_convolutions(cases, DType::bfloat16, {7, 136, 24, 19, 144, 1, 1, {.kernel = {1, 1}}}, Layout::channels_last);
+  cases.pop_back();  // the weight's gradient
+  for (Case& one : cases) {
+    put_on_tensor_cores(one);
+    put_on_warpgroups(one);
+    set_margin(one, 8);
+  }
+  int others = 0;
+  for (const Outcome& outcome : run(cases)) {
+    EXPECT_EQ(outcome.complaint, "") << outcome.name;
+    others += outcome.kernel != "warpgroup product";
+  }
+  EXPECT_EQ(others, 8);  // small products with a bias
+}
+
 TEST(Kernels, AttentionOnTensorCores) {
   std::vector<Case> cases;
   for (const DType type : {DType::float16, DType::bfloat16}) {

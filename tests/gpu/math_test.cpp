@@ -74,6 +74,23 @@ TEST(Math, FunctionsThatMetalLacks) {
   }
 }
 
+// What GELU multiplies by. Tails are exact to some digits where they are more than nothing.
+TEST(Math, DistributionFunctionIsWithinATenMillionth) {
+  const std::vector<float> x = numbers();
+  const std::vector<float> y = run_unary(Op::ndtr, x);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (std::isnan(x[i])) {
+      EXPECT_TRUE(std::isnan(y[i]));
+    } else {
+      const double truth = std::erfc(-x[i] * std::sqrt(0.5)) / 2;
+      ASSERT_NEAR(y[i], truth, 1e-7) << x[i];
+      if (x[i] > -5.5F) {
+        ASSERT_NEAR(y[i], truth, 4e-6 * truth) << x[i];
+      }
+    }
+  }
+}
+
 TEST(Math, RemaindersAreExact) {
   std::vector<float> x;
   std::vector<float> y;

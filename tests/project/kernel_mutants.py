@@ -22,7 +22,7 @@ LEFT_OUT = {"math", "random", "reduce"}
 # Helpers that the samples of other files cover.
 SAMPLES = {"element": ["indexing", "pool", "sort", "scan"], "source": ["contraction", "pool"],
            "fragments": ["attention_fragments"], "attention_gradient_fragments": ["attention_fragments"],
-           "contraction": ["contraction", "stem", "split_product", "stationary_product"]}
+           "contraction": ["contraction", "stem", "split_product", "stationary_product", "warpgroup_product"]}
 
 # Mutants that behave as the original does, and why: (file, what was there, part of the line).
 EQUIVALENT = [

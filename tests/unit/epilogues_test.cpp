@@ -76,6 +76,41 @@ TEST(Epilogues, AndProloguesAreThoseThatTheDeviceAccepted) {
   }
 }
 
+/// A device that accepts every epilogue, and has no prologues.
+class TakesEpilogues : public PlansAlone {
+ public:
+  bool accepts_epilogue(const compile::Primitive&) const override { return true; }
+};
+
+/// y = exp(product), where z = product * product is computed from something that needs y.
+compile::Program product_with_other_readers(ops::Op first) {
+  testing::SmallProgram small;
+  const auto add = [&](ops::Op op, compile::Inputs inputs) { return small.add(op, DType::float32, {30, 20}, inputs); };
+  const compile::ValueId product =
+      add(ops::Op::matmul, {small.leaf(DType::float32, {30, 4}), small.leaf(DType::float32, {4, 20})});
+  const compile::ValueId y = add(first, {product});
+  const compile::ValueId later = add(ops::Op::matmul, {y, small.leaf(DType::float32, {20, 20})});
+  small.output(add(ops::Op::mul, {product, later}));
+  return small.program;
+}
+
+int stores_of_first_product(const compile::Target& target) {
+  const compile::Plan plan = compile::make_plan(product_with_other_readers(ops::Op::exp), target);
+  for (const compile::Step& step : plan.program.steps) {
+    const auto* product = std::get_if<compile::Primitive>(&step);
+    if (product == nullptr || product->op != ops::Op::matmul) continue;
+    return static_cast<int>(
+        std::ranges::count(product->epilogue.code, compile::Instruction::Kind::store, &compile::Instruction::kind));
+  }
+  return -1;
+}
+
+// What others read is stored beside what the epilogue makes of it, unless prologues could make that of it.
+TEST(Epilogues, StoreTheResultForItsOtherReaders) {
+  EXPECT_EQ(stores_of_first_product(TakesEpilogues()), 2);
+  EXPECT_EQ(stores_of_first_product(AcceptsAll()), 0);
+}
+
 /// A device that has epilogues of one result alone.
 class StoresOneResult final : public PlansAlone {
  public:

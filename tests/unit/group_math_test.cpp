@@ -121,6 +121,27 @@ void check_accuracy() {
 TEST_P(GroupMath, Float32FunctionsAreAccurate) { check_accuracy<float>(); }
 TEST_P(GroupMath, Float64FunctionsAreAccurate) { check_accuracy<double>(); }
 
+// What GELU multiplies by. Tails are exact to some digits where they are more than nothing.
+TEST_P(GroupMath, DistributionFunctionIsWithinATenMillionth) {
+  const auto truth = [](double x) { return std::erfc(-x * std::sqrt(0.5)) / 2; };
+  std::vector<float> x = samples<float>();
+  for (int i = -8000; i <= 8000; ++i) x.push_back(static_cast<float>(i) * 0.001F);
+  const std::vector<float> y = elementwise(Op::ndtr, x);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (std::isnan(x[i])) {
+      EXPECT_TRUE(std::isnan(y[i]));
+    } else {
+      ASSERT_NEAR(y[i], truth(x[i]), 1e-7) << x[i];
+      if (x[i] > -5.5F) {
+        ASSERT_NEAR(y[i], truth(x[i]), 4e-6 * truth(x[i])) << x[i];
+      }
+    }
+  }
+  const std::vector<double> wide{-30, -1, 0, 2};
+  const std::vector<double> exact = elementwise(Op::ndtr, wide);
+  for (std::size_t i = 0; i < wide.size(); ++i) EXPECT_NEAR(exact[i], truth(wide[i]), 1e-15 * truth(wide[i]) + 1e-300);
+}
+
 template <class T>
 void check_pairs(Op op, long double (*truth)(long double, long double), double limit) {
   std::mt19937_64 random(9);

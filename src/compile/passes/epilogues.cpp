@@ -1,6 +1,8 @@
 // Epilogues: work on the result of a contraction or a pool is done before it is stored, where the device can.
 //   c = matmul(a, b); y = relu(c + bias)      ->      y = matmul(a, b) with epilogue (+ bias, relu)
 //   c = convolution(x, w); s = sum(c)         ->      c, s = convolution(x, w) with epilogue (sum)
+//   h = matmul(a, b); y = gelu(h)             ->      h, y = matmul(a, b) with epilogue (gelu)      for h's other
+//   readers
 // What else a group stores is computed by its readers, if it is one operation on the result:
 //   c = convolution(x, w); y = relu(c), m = y <= 0; g = where(m, 0, h)      ->      ...; g = where(y <= 0, 0, h)
 // Sums that the contraction cannot add up are left to a group of their own:
@@ -88,14 +90,14 @@ class Epilogues {
     const ResultReaders readers = readers_of(result);
     const bool sole = readers.groups.size() == 1 && !readers.others;
     for (const std::int32_t group : readers.groups) {
-      if (fits(producer, result, group, cluster(group), sole)) return absorb(producer, result, group);
+      if (fits(producer, result, group, cluster(group), sole)) return absorb(producer, result, group, sole);
     }
     if (!sole) return;
     const std::int32_t group = readers.groups.front();
     const std::vector<ValueId> derived = derived_stores(group);
     if (!derived.empty() && fits(producer, result, group, without(cluster(group), derived), sole)) {
       for (const ValueId id : derived) leave_to_readers(id, group);
-      absorb(producer, result, group);
+      absorb(producer, result, group, sole);
     } else if (split_sums(producer, result, group)) {
       consider(producer, result);
     }
@@ -204,9 +206,10 @@ class Epilogues {
     cluster(group) = without(std::move(cluster(group)), {id});
   }
 
-  /// Whether the group can be the epilogue. It stores values of the result's shape, whose only reader it is, such as a
-  /// parameter and its momentum, or what relu gives and where that is zero. With sums it may store none: then the
-  /// result is stored.
+  /// Whether the group can be the epilogue. It stores values of the result's shape, such as a parameter and its
+  /// momentum, or what relu gives and where that is zero. With sums it may store none: then the result is stored. If
+  /// others read the result, that is stored as well, but where contractions have prologues: these may compute what the
+  /// group would store.
   bool fits(std::int32_t producer, ValueId result, std::int32_t group, const Cluster& tail, bool sole) {
     const Value& value = value_at(program_, result);
     if (tail.kind != Cluster::Kind::group || tail.space != value.shape) return false;
@@ -219,9 +222,10 @@ class Epilogues {
       ++full;
       if (stored.strides != value.strides) return false;
     }
-    if (tail.reduced == 0 && (!sole || full != tail.stores.size())) return false;
-    if (tail.reduced != 0 && ((full > 0 && !sole) || reads_through_view(tail, result))) return false;
-    const Cluster whole = with_output(tail, result);
+    if (tail.reduced == 0 && (full != tail.stores.size() || (!sole && target_.takes_prologues()))) return false;
+    if (tail.reduced != 0 && full > 0 && !sole) return false;
+    if ((tail.reduced != 0 || !sole) && reads_through_view(tail, result)) return false;
+    const Cluster whole = with_output(tail, result, sole);
     return target_.accepts_epilogue(emit_primitive(program_, result, {&whole, {}, {}}, places_)) &&
            order_->can_merge(producer, group);
   }
@@ -235,18 +239,18 @@ class Epilogues {
     return false;
   }
 
-  /// The group with the result among what it stores, if nothing of its shape is.
-  Cluster with_output(Cluster tail, ValueId result) const {
+  /// The group with the result among what it stores, if others read it or nothing of its shape is.
+  Cluster with_output(Cluster tail, ValueId result, bool sole) const {
     const Shape& shape = value_at(program_, result).shape;
     const bool stores = std::any_of(tail.stores.begin(), tail.stores.end(),
                                     [&](ValueId id) { return value_at(program_, id).shape == shape; });
-    if (!stores) tail.stores.insert(tail.stores.begin(), result);
+    if (!stores || !sole) tail.stores.insert(tail.stores.begin(), result);
     return tail;
   }
 
-  void absorb(std::int32_t producer, ValueId result, std::int32_t group) {
+  void absorb(std::int32_t producer, ValueId result, std::int32_t group, bool sole) {
     Cluster& tail = program_.clusters[static_cast<std::size_t>(group)];
-    tail = with_output(std::move(tail), result);
+    tail = with_output(std::move(tail), result, sole);
     Cluster& head = program_.clusters[static_cast<std::size_t>(producer)];
     head.epilogue = group;
     head.stores = tail.stores;

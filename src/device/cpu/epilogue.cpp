@@ -1,7 +1,6 @@
 #include "device/cpu/epilogue.h"
 
 #include <fmt/format.h>
-#include <cmath>
 
 #include "device/cpu/operand.h"
 
@@ -21,15 +20,12 @@ struct Term {
     chain,    // x after some post-ops
     operand,  // another array
     number,   // a constant
-    erf,      // erf(chain * number)
-    erf1,     // 1 + erf(chain * number)
-    half,     // (1 + erf(chain * number)) * number2
+    ndtr,     // ndtr(chain)
   };
   Kind kind = Kind::unknown;
   std::vector<PostOp> ops{};
   Access operand{};
   double number = 0;
-  double factor = 0;
 };
 
 bool same(const std::vector<PostOp>& a, const std::vector<PostOp>& b) {
@@ -90,7 +86,7 @@ class Reader {
       case Op::cast: return is_floating(instruction.dtype) ? first : Term{};
       case Op::tanh: return unary(first, PostOp::Kind::tanh);
       case Op::sigmoid: return unary(first, PostOp::Kind::sigmoid);
-      case Op::erf: return error_function(first);
+      case Op::ndtr: return distribution_function(first);
       case Op::add:
       case Op::sub:
       case Op::mul:
@@ -110,7 +106,7 @@ class Reader {
       if (a.kind != Kind::chain && b.kind == Kind::chain) return binary(op, b, a);
       if (a.kind == Kind::number && b.kind != Kind::number) return binary(op, b, a);
     }
-    if (a.kind == Kind::chain && b.kind == Kind::half) return gelu(a, b);
+    if (op == Op::mul && a.kind == Kind::chain && b.kind == Kind::ndtr) return gelu(a, b);
     if (b.kind == Kind::number) return with_number(op, a, b.number);
     if (a.kind == Kind::chain && b.kind == Kind::operand) {
       if (op == Op::add) return extended(a, {PostOp::Kind::add, 0, b.operand});
@@ -128,33 +124,18 @@ class Reader {
       if (op == Op::div && number != 0) return extended(a, {PostOp::Kind::scale, 1 / number});
       if (op == Op::maximum && number == 0) return extended(a, {PostOp::Kind::relu});
     }
-    Term next = a;
-    if (a.kind == Kind::erf && op == Op::add && number == 1) {
-      next.kind = Kind::erf1;
-      return next;
-    }
-    if (a.kind == Kind::erf1 && op == Op::mul) {
-      next.kind = Kind::half;
-      next.factor = number;
-      return next;
-    }
     return {};
   }
 
-  static Term error_function(const Term& value) {
-    if (value.kind != Term::Kind::chain || value.ops.empty() || value.ops.back().kind != PostOp::Kind::scale) return {};
-    Term term = value;
-    term.kind = Term::Kind::erf;
-    term.number = value.ops.back().number;
-    term.ops.pop_back();
-    return term;
+  static Term distribution_function(Term value) {
+    if (value.kind != Term::Kind::chain) return {};
+    value.kind = Term::Kind::ndtr;
+    return value;
   }
 
-  /// x * ((1 + erf(x / sqrt 2)) / 2), or x / 2 * (1 + erf(x / sqrt 2)).
-  static Term gelu(const Term& chain, const Term& half) {
-    const bool root = std::abs(half.number - std::sqrt(0.5)) < 1e-6;
-    if (!root || half.factor != 0.5 || !same(chain.ops, half.ops)) return {};
-    return extended(chain, {PostOp::Kind::gelu});
+  /// x * ndtr(x).
+  static Term gelu(const Term& chain, const Term& distribution) {
+    return same(chain.ops, distribution.ops) ? extended(chain, {PostOp::Kind::gelu}) : Term{};
   }
 
   const compile::Group& group_;

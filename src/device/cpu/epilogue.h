@@ -17,7 +17,7 @@ struct PostOp {
     relu,
     tanh,
     sigmoid,
-    gelu,  // x * (1 + erf(x / sqrt 2)) / 2
+    gelu,  // x * ndtr(x)
   };
   Kind kind;
   double number = 0;

@@ -86,6 +86,7 @@ void FilledCall::fill(const Call& call, const compile::Bindings& bindings) {
   launch_.parameters = std::span<const std::byte>(values_).first(size);
   launch_.parameters_change = !call.values.patches.empty();
   launch_.patches = call.values.patches;
+  launch_.maps = call.values.maps;
   launch_.seconds = call.seconds;
 }
 

@@ -70,8 +70,16 @@ class Values {
     const std::uint32_t at = form == Patch::Form::bits ? add(std::uint64_t{0}) : add(std::uint32_t{0});
     patches.push_back({at, argument, form});
   }
-  /// Fills up to a multiple of 8: where a struct with members of 8 bytes ends, or begins.
-  void align() { bytes.resize((bytes.size() + 7) / 8 * 8); }
+  /// Adds a member that tells of a matrix; it lies at a multiple of 64.
+  void add_map(TensorMap map) {
+    constexpr std::size_t map_bytes = 128;
+    align(64);
+    map.at = static_cast<std::uint32_t>(bytes.size());
+    bytes.resize(bytes.size() + map_bytes);
+    maps.push_back(map);
+  }
+  /// Fills up to a multiple of 8, or of another unit: where a struct with members of so many bytes ends, or begins.
+  void align(std::size_t unit = 8) { bytes.resize((bytes.size() + unit - 1) / unit * unit); }
   /// Adds the members of another struct, which begins with one of 8 bytes or follows an even number of others.
   void append(const Values& more) {
     const auto offset = static_cast<std::uint32_t>(bytes.size());
@@ -80,10 +88,15 @@ class Values {
       patch.at += offset;
       patches.push_back(patch);
     }
+    for (TensorMap map : more.maps) {
+      map.at += offset;
+      maps.push_back(map);
+    }
   }
 
   std::vector<std::byte> bytes;
   std::vector<Patch> patches;
+  std::vector<TensorMap> maps;
 };
 
 /// A member of a launch that several share: its memory, and its entry of the kernel's table (Member_@ of piece.h) but

@@ -56,6 +56,19 @@ struct Binding {
   bool continues = false;
 };
 
+/// A matrix of 16-bit elements in a buffer, boxes of which a kernel has brought to threadgroup memory, zeros beyond its
+/// ends: 128 bytes of the parameters, at a multiple of 64, tell the GPU of it (TensorMap of warpgroup_product.metal).
+struct TensorMap {
+  std::uint32_t at = 0;      // in the parameters
+  std::uint32_t buffer = 0;  // whose number it is
+  std::uint64_t offset = 0;  // bytes from the buffer's begin to the first element; a multiple of 16 with the address
+  std::uint64_t width = 0;   // elements of a line, which lie side by side
+  std::uint64_t height = 0;  // lines
+  std::uint64_t stride = 0;  // bytes from line to line, a multiple of 16
+  std::uint32_t box_width = 64, box_height = 0;
+  bool operator==(const TensorMap&) const = default;
+};
+
 struct Launch {
   const Pipeline* pipeline = nullptr;
   // Of an entry point; a library's call knows its own.
@@ -70,9 +83,10 @@ struct Launch {
   /// the highest byte is the number of the buffer's base, the others its offset from there.
   std::span<const std::uint32_t> places{};
   std::uint32_t bases = 0;
-  std::span<const Patch> patches{};  // of the parameters, if they change
-  bool buffers_move = false;         // a run-time argument says where one of them begins
-  double seconds = 0;                // that it takes at least, by the model of the chip
+  std::span<const Patch> patches{};   // of the parameters, if they change
+  std::span<const TensorMap> maps{};  // in the parameters, which do not change then
+  bool buffers_move = false;          // a run-time argument says where one of them begins
+  double seconds = 0;                 // that it takes at least, by the model of the chip
 };
 
 /// Limits and parameters that kernels are chosen by.

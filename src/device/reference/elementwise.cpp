@@ -1,4 +1,6 @@
 // Elementwise primitives: an expression each, over double for floating inputs and over int64 for the others.
+#include <numbers>
+
 #include "device/reference/kernels.h"
 #include "ops/failures.h"
 
@@ -102,6 +104,7 @@ constexpr Expression expressions[] = {
     {Op::cosh, [](double x) { return std::cosh(x); }},
     {Op::tanh, [](double x) { return std::tanh(x); }},
     {Op::erf, [](double x) { return std::erf(x); }},
+    {Op::ndtr, [](double x) { return std::erfc(-x * std::numbers::sqrt2 / 2) / 2; }},
     {Op::sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }},
     {Op::bitwise_not, [](Int x) { return ~x; }},
     {Op::cast, [](double x) { return x; }, same},

@@ -8,6 +8,7 @@
 #define RUSSET_TILES_ELEMENTWISE_INL_H
 #endif
 
+#include <numbers>
 #include <tuple>
 #include <type_traits>
 
@@ -105,6 +106,8 @@ inline constexpr auto rules = std::tuple{
     vector<f64>(Op::tanh, [](auto d, auto x) HWY_ATTR { return hn::Tanh(d, x); }),
     vector<f32>(Op::erf, [](auto d, auto x) HWY_ATTR { return error_function(d, x); }),
     element<f64>(Op::erf, [](double x) { return std::erf(x); }),
+    vector<f32>(Op::ndtr, [](auto d, auto x) HWY_ATTR { return normal_distribution(d, x); }),
+    element<f64>(Op::ndtr, [](double x) { return std::erfc(-x * std::numbers::sqrt2 / 2) / 2; }),
     vector<floating>(Op::sigmoid, [](auto d, auto x) HWY_ATTR { return logistic(d, x); }),
     vector<integral>(Op::bitwise_not, [](auto, auto x) HWY_ATTR { return hn::Not(x); }),
 

@@ -11,6 +11,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <type_traits>
 
 #include "hwy/contrib/math/math-inl.h"
@@ -185,6 +186,25 @@ HWY_INLINE V error_function(D d, V x) {
   near = hn::MulAdd(near, s, number(d, 1.28379166e-1));
   near = hn::MulAdd(near, x, x);
   return keep_nan(d, x, hn::IfThenElse(hn::Gt(t, number(d, 0.927734375)), far, near));
+}
+
+/// As of math.metal.
+template <class D, class V>
+HWY_INLINE V normal_distribution(D d, V x) {
+  const V t = hn::Abs(x);
+  V r = number(d, -2.22784529e-8);
+  r = hn::MulAdd(r, t, number(d, 6.90116622e-7));
+  r = hn::MulAdd(r, t, number(d, -9.16273621e-6));
+  r = hn::MulAdd(r, t, number(d, 6.60636651e-5));
+  r = hn::MulAdd(r, t, number(d, -0.000244728755));
+  r = hn::MulAdd(r, t, number(d, -6.95423078e-5));
+  r = hn::MulAdd(r, t, number(d, 0.0070266421));
+  r = hn::MulAdd(r, t, number(d, -0.0524903871));
+  r = hn::MulAdd(r, t, number(d, -0.45920676));
+  r = hn::MulAdd(r, t, number(d, -1.15110552));
+  const V exponent = hn::MulAdd(r, t, number(d, -1));
+  const V tail = exponential(d, hn::Mul(exponent, number(d, std::numbers::ln2)));
+  return keep_nan(d, x, hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(number(d, 1), tail)));
 }
 
 // Highway's reduction of sine and cosine is exact enough up to here.

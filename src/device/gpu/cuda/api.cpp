@@ -58,6 +58,7 @@ Api load_api() {
   library.load(api.graph_instantiate, "cuGraphInstantiateWithFlags");
   library.load(api.graph_exec_destroy, "cuGraphExecDestroy");
   library.load(api.graph_launch, "cuGraphLaunch");
+  library.load(api.tensor_map_encode_tiled, "cuTensorMapEncodeTiled");
   return api;
 }
 

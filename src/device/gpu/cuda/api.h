@@ -49,6 +49,7 @@ struct Api {
   decltype(&::cuGraphInstantiate) graph_instantiate;
   decltype(&::cuGraphExecDestroy) graph_exec_destroy;
   decltype(&::cuGraphLaunch) graph_launch;
+  decltype(&::cuTensorMapEncodeTiled) tensor_map_encode_tiled;
 };
 
 /// Loaded at the first call. Throws DeviceError if there is no driver, or one that is too old.

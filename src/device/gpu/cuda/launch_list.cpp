@@ -76,9 +76,25 @@ void LaunchList::add(const gpu::Launch& launch, const gpu::MemoryBlocks& blocks)
     add_buffers(launch, blocks);
     item.has_values = !launch.parameters.empty();
     values_.insert(values_.end(), launch.parameters.begin(), launch.parameters.end());
+    for (const gpu::TensorMap& map : launch.maps) write(map, launch.buffers[map.buffer], item);
     values_.resize(rounded(values_.size(), value_alignment));
   }
   items_.push_back(std::move(item));
+}
+
+/// CUDA driver API, 6.31 "Tensor Map Object Management": what lies beyond the matrix reads as 0, and pieces of 16 bytes
+/// of a line of 128 are exchanged as wgmma takes them.
+void LaunchList::write(const gpu::TensorMap& map, const gpu::Binding& buffer, const Item& item) {
+  CUtensorMap encoded{};
+  const cuuint64_t sizes[] = {map.width, map.height};
+  const cuuint64_t strides[] = {map.stride};
+  const cuuint32_t box[] = {map.box_width, map.box_height};
+  const cuuint32_t steps[] = {1, 1};
+  check(api().tensor_map_encode_tiled(&encoded, CU_TENSOR_MAP_DATA_TYPE_UINT16, 2, buffer.address + map.offset, sizes,
+                                      strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+        "describing a matrix");
+  std::memcpy(values_.data() + item.values + map.at, &encoded, sizeof(encoded));
 }
 
 std::span<std::byte> LaunchList::add_changing(std::span<const std::byte> parameters) {

@@ -50,6 +50,7 @@ class LaunchList final : public gpu::Encoded {
  private:
   void add_buffers(const gpu::Launch& launch, const gpu::MemoryBlocks& blocks);
   void add_places(const gpu::Launch& launch, const gpu::MemoryBlocks& blocks, std::span<std::byte> table);
+  void write(const gpu::TensorMap& map, const gpu::Binding& buffer, const Item& item);
   std::span<std::byte> add_changing(std::span<const std::byte> parameters);
 
   std::vector<Item> items_;

@@ -46,6 +46,7 @@ constexpr Expression expressions[] = {
     {Op::cosh, "precise::cosh({0})", none},
     {Op::tanh, "precise::tanh({0})", none},
     {Op::erf, "error_function({0})", none},
+    {Op::ndtr, "normal_distribution({0})", none},
     {Op::sigmoid, "logistic({0})", none},
     {Op::bitwise_not, none, "~{0}"},
     {Op::cast, "{0}", "{0}"},  // see cast()

@@ -178,17 +178,31 @@ struct StoreRowsVisitor {
   }
 };
 
-/// Shows a visitor sixteen rows of up to 32 columns that a simdgroup has in threadgroup memory, rows `line` apart (a
-/// multiple of four, the first one at a multiple of 16 bytes), so that neighbouring lanes have neighbouring columns.
-/// WIDTH: columns that the visitor takes at once, four rows at a time, or as many as there are (visit_rows); 0: it takes
-/// elements.
-template <uint WIDTH, class Visitor>
-void show_strip(thread Visitor& visitor, threadgroup const float* strip, uint line, uint first_row, uint end_row,
-                uint first_column, uint end_column, uint lane_id) {
+/// Elements of a simdgroup's strip in threadgroup memory, rows `line` apart (a multiple of four, the first one at a multiple
+/// of 16 bytes).
+struct FloatStrip {
+  threadgroup const float* data;
+  uint line;
+  float at(uint i, uint j) const { return data[i * line + j]; }
+  float4 four(uint i, uint j) const { return *(threadgroup const float4*)(data + i * line + j); }
+};
+inline FloatStrip float_strip(threadgroup const float* data, uint line) {
+  FloatStrip strip;
+  strip.data = data;
+  strip.line = line;
+  return strip;
+}
+
+/// Shows a visitor sixteen rows of up to 32 columns that a simdgroup has in threadgroup memory, so that neighbouring lanes
+/// have neighbouring columns. WIDTH: columns that the visitor takes at once, four rows at a time, or as many as there are
+/// (visit_rows); 0: it takes elements.
+template <uint WIDTH, class Visitor, class Strip>
+void show_strip(thread Visitor& visitor, thread const Strip& strip, uint first_row, uint end_row, uint first_column,
+                uint end_column, uint lane_id) {
   if constexpr (WIDTH == 0) {
     const uint column = first_column + lane_id;
     for (uint i = 0; i < 16u; ++i) {
-      if (first_row + i < end_row && column < end_column) visitor.visit(first_row + i, column, strip[i * line + lane_id]);
+      if (first_row + i < end_row && column < end_column) visitor.visit(first_row + i, column, strip.at(i, lane_id));
     }
   } else {
     enum : uint { across = 32 / WIDTH };
@@ -199,15 +213,14 @@ void show_strip(thread Visitor& visitor, threadgroup const float* strip, uint li
       const uint live = min((end_row - first_row - i + WIDTH - 1u) / WIDTH, 4u);
       float shown[4 * WIDTH];
       UNROLL for (uint j = 0; j < 4u; ++j) {
-        threadgroup const float* const from = strip + (i + j * WIDTH) * line + own_column;
         if constexpr (WIDTH == 4) {
-          const float4 four = *(threadgroup const float4*)from;
+          const float4 four = strip.four(i + j * WIDTH, own_column);
           shown[j * 4u] = four.x;
           shown[j * 4u + 1u] = four.y;
           shown[j * 4u + 2u] = four.z;
           shown[j * 4u + 3u] = four.w;
         } else {
-          UNROLL for (uint k = 0; k < WIDTH; ++k) shown[j * WIDTH + k] = from[k];
+          UNROLL for (uint k = 0; k < WIDTH; ++k) shown[j * WIDTH + k] = strip.at(i + j * WIDTH, own_column + k);
         }
       }
       visitor.visit_rows(first_row + i, first_column + own_column, live, shown);

@@ -198,4 +198,23 @@ inline float error_function(float x) {
   return t > 0.927734375f ? far : near;
 }
 
+/// The distribution function of the standard normal distribution, within 6e-8, and within 3e-6 of itself down to -5.5: a
+/// polynomial is the binary logarithm of the tail, fitted (weighted least squares, sharpened to an even error) up to 5.7.
+/// Beyond that it goes on falling.
+inline float normal_distribution(float x) {
+  const float t = fabs(x);
+  float r = -2.22784529e-8f;
+  r = fma(r, t, 6.90116622e-7f);
+  r = fma(r, t, -9.16273621e-6f);
+  r = fma(r, t, 6.60636651e-5f);
+  r = fma(r, t, -0.000244728755f);
+  r = fma(r, t, -6.95423078e-5f);
+  r = fma(r, t, 0.0070266421f);
+  r = fma(r, t, -0.0524903871f);
+  r = fma(r, t, -0.45920676f);
+  r = fma(r, t, -1.15110552f);
+  const float tail = fast_exp2(fma(r, t, -1.0f));
+  return x < 0.0f ? tail : 1.0f - tail;
+}
+
 inline float logistic(float x) { return fast_reciprocal(1.0f + precise::exp(-x)); }

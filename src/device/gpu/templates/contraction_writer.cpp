@@ -29,6 +29,21 @@ void add_axis(Values& values, const ContractionAxis& axis) {
   values.add(static_cast<std::int32_t>(axis.x_start));
 }
 
+/// Maps of matrices before the values of the piece.
+void add_maps(Piece& piece, Values& values, const std::vector<std::pair<std::string, TensorMap>>& maps) {
+  Values all;
+  std::string members;
+  for (const auto& [name, map] : maps) {
+    all.add_map(map);
+    members += fmt::format("TensorMap {}; ", name);
+  }
+  all.append(values);
+  all.align(64);
+  values = std::move(all);
+  piece.declarations += fmt::format("struct Mapped_@ {{ {}{} rest; }};\n", members, piece.values_type);
+  piece.values_type = "Mapped_@";
+}
+
 }  // namespace
 
 ContractionWriter::ContractionWriter(const Primitive& primitive, const GpuContext& context, Contraction contraction)
@@ -97,9 +112,9 @@ std::size_t ContractionWriter::partial_bytes(const Division& division) const {
   return static_cast<std::size_t>(division.splits * c_.batches() * c_.rows * c_.columns) * sum_bytes;
 }
 
-std::string ContractionWriter::product_of(const VisitorText& visitor) const {
+std::string ContractionWriter::product_of(const VisitorText& visitor, bool rest) const {
   constexpr std::string_view all = "values";
-  return has_prologue() ? "values.rest" + visitor.product.substr(all.size()) : visitor.product;
+  return rest || has_prologue() ? "values.rest" + visitor.product.substr(all.size()) : visitor.product;
 }
 
 Call ContractionWriter::product_call(ProductKernel kernel, const VisitorText& visitor, const Division& division) const {
@@ -109,13 +124,14 @@ Call ContractionWriter::product_call(ProductKernel kernel, const VisitorText& vi
   piece.resident = kernel.resident;
   add_source(piece, left_source_);
   add_source(piece, right_source_);
-  add_visitor(piece, visitor, has_prologue() ? "values.rest" : "values");
+  add_visitor(piece, visitor, has_prologue() || !kernel.maps.empty() ? "values.rest" : "values");
   piece.body += kernel.body;
   piece.arrays = std::move(kernel.arrays);
   std::vector<Region> regions = left_source_.regions;
   regions.insert(regions.end(), right_source_.regions.begin(), right_source_.regions.end());
   Values all = values_with(visitor, division);
   if (has_prologue()) add_source_values(piece, all, {&left_source_, &right_source_});
+  if (!kernel.maps.empty()) add_maps(piece, all, kernel.maps);
   return call(std::move(piece), kernel.file, std::move(regions), visitor, std::move(all), kernel.groups);
 }
 

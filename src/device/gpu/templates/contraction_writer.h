@@ -29,6 +29,8 @@ struct ProductKernel {
   std::int64_t groups = 0;
   std::string file = "contraction.metal";
   std::uint32_t resident = 1;  // see Piece
+  /// Members of `values` before all others, which are their member `rest` then.
+  std::vector<std::pair<std::string, TensorMap>> maps = {};
 };
 
 class ContractionWriter {
@@ -79,8 +81,8 @@ class ContractionWriter {
     return calls;
   }
 
-  /// The contraction's own values among those of the kernel of the factors.
-  std::string product_of(const VisitorText& visitor) const;
+  /// The contraction's own values among those of the kernel of the factors. `rest`: the kernel has values of its own.
+  std::string product_of(const VisitorText& visitor, bool rest = false) const;
   /// A kernel that multiplies factors and gives elements to the visitor.
   Call product_call(ProductKernel kernel, const VisitorText& visitor, const Division& division) const;
 

@@ -8,6 +8,7 @@ constexpr Implementation contractions[] = {{"depthwise", judge_depthwise},
                                            {"small product", judge_small_product},
                                            {"stem", judge_stem},
                                            {"stationary product", judge_stationary_product},
+                                           {"warpgroup product", judge_warpgroup_product},
                                            {"split product", judge_split_product},
                                            {"tiles", judge_tiles},
                                            {"elements", judge_elements}};

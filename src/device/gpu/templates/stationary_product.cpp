@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "device/gpu/emitter/emit.h"
-#include "device/gpu/templates/contraction_writer.h"
+#include "device/gpu/templates/matrix_product.h"
 #include "device/gpu/templates/templates.h"
 #include "device/gpu/templates/text.h"
 #include "ops/table.h"
@@ -97,45 +97,8 @@ class Writer {
 
 std::string why_no_layout(const Primitive& primitive, const Contraction& c) {
   constexpr std::int64_t deepest = 128;  // that threadgroup memory holds
-  if (c.depth % 8 != 0 || c.depth == 0 || c.depth > deepest || c.columns % 8 != 0) return "another depth";
-  if (!is_along_depth(c.left_step)) return "rows whose elements lie apart";
-  if (!is_in_vectors(primitive, c, true, 8) || !is_in_vectors(primitive, c, false, 8)) {
-    return "operands that are not read in vectors";
-  }
-  if (c.window != WindowSide::none || c.batches() > 1) return "windows or batches";
-  const auto is_flat = [](const ContractionAxis& axis) { return !axis.splits; };
-  for (const ContractionAxis* axis : {&c.left_line, &c.left_step, &c.right_line, &c.right_step}) {
-    if (!is_flat(*axis)) return "rows that are not evenly spaced";
-  }
-  if (!primitive.epilogue.code.empty()) return "";
-  const compile::Access& result = primitive.output.access;
-  const bool in_vectors = c.column.strides[2] == 1 && c.row.strides[2] % 4 == 0 && !c.row.splits && !c.column.splits &&
-                          result.offset % 4 == 0 && result.offset_argument < 0;
-  return in_vectors ? "" : "a result that is not stored in vectors";
-}
-
-/// Whether an epilogue that adds up nothing reads another array of the result's size, as a sum of two convolutions
-/// does: libraries add a residual faster, if the other convolution takes it.
-bool reads_residual(const Primitive& primitive) {
-  const compile::Group& group = primitive.epilogue;
-  if (group.code.empty() || sums_rows(primitive)) return false;
-  return std::ranges::any_of(group.code, [&](const compile::Instruction& in) {
-    if (in.kind != compile::Instruction::Kind::load) return false;
-    const compile::Access& access = group.accesses[static_cast<std::size_t>(in.access)];
-    bool all = access.slot >= 0;
-    for (int axis = 0; axis < group.space.rank(); ++axis) all &= group.space[axis] == 1 || access.strides[axis] != 0;
-    return all;
-  });
-}
-
-/// Whatever the sizes and strides: another operator, type or window.
-std::string why_another_kind(const Primitive& primitive) {
-  const bool is_convolution = primitive.op == Op::convolution || primitive.op == Op::convolution_input;
-  if (primitive.op != Op::matmul && !is_convolution) return "no product of rows";
-  const DType type = primitive.inputs[0].access.dtype;
-  if (type != DType::float16 && type != DType::bfloat16) return "not of 16 bits";
-  if (compile::has_prologue(primitive)) return "a prologue";
-  return is_convolution && !is_pointwise(primitive) ? "not of single pixels" : why_no_contraction(primitive);
+  if (c.depth == 0 || c.depth > deepest) return "another depth";
+  return why_no_matrices(primitive, c);
 }
 
 }  // namespace
@@ -143,7 +106,7 @@ std::string why_another_kind(const Primitive& primitive) {
 /// Measured on an H100: see docs/devices/cuda.md.
 bool is_stationary_product(const Primitive& primitive) {
   constexpr std::int64_t fewest_elements = 10'000'000;
-  if (!why_another_kind(primitive).empty()) return false;
+  if (!why_no_16_bit_product(primitive).empty()) return false;
   const Contraction c = describe_contraction(primitive);
   return c.columns >= 2 * c.depth && c.columns >= 64 && c.rows * c.columns >= fewest_elements &&
          why_no_layout(primitive, c).empty();
@@ -151,13 +114,10 @@ bool is_stationary_product(const Primitive& primitive) {
 
 Verdict judge_stationary_product(const Primitive& primitive, const GpuContext& context) {
   if (!context.properties.has_fragments) return decline("tensor cores multiply no fragments here");
-  if (std::string reason = why_another_kind(primitive); !reason.empty()) return decline(reason);
+  if (std::string reason = why_no_16_bit_product(primitive); !reason.empty()) return decline(reason);
   const Contraction c = describe_contraction(primitive);
   if (std::string reason = why_no_layout(primitive, c); !reason.empty()) return decline(reason);
-  if (sums_rows(primitive) && c.columns != primitive.epilogue.space[primitive.epilogue.space.rank() - 1]) {
-    return decline("sums that are not those of columns");
-  }
-  if (reads_residual(primitive)) return decline("a residual");
+  if (std::string reason = why_no_rows_epilogue(primitive, c); !reason.empty()) return decline(reason);
   return accept([&primitive, &context] { return Writer(primitive, context).make(); });
 }
 

@@ -32,6 +32,12 @@ bool is_stationary_product(const compile::Primitive& primitive);
 /// Products, convolutions of single pixels and the gradients of their images, in 16 bits, of a depth of at most 128:
 /// memory is their limit. Where rows' elements lie side by side and tensor cores multiply fragments.
 Verdict judge_stationary_product(const compile::Primitive& primitive, const GpuContext& context);
+/// Whether judge_warpgroup_product() takes a bare contraction on such a GPU, and is as fast as a library: for many rows
+/// and columns, which fill the cores.
+bool prefers_warpgroup_product(const compile::Primitive& primitive, const Properties& properties);
+/// Products, convolutions of single pixels and the gradients of their images, in 16 bits, of a larger depth: tensor
+/// cores are their limit. Where rows' elements lie side by side.
+Verdict judge_warpgroup_product(const compile::Primitive& primitive, const GpuContext& context);
 /// Contractions of any type, an element (or a part of its sum) a thread: integers, groups of few channels, a few rows
 /// or columns.
 Verdict judge_elements(const compile::Primitive& primitive, const GpuContext& context);

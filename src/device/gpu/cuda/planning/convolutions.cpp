@@ -63,6 +63,7 @@ gpu::Verdict Convolutions::judge(const compile::Primitive& whole, const gpu::Gpu
   const compile::Primitive& primitive = epilogue ? bare : whole;
   if (std::string reason = why_no_convolution(primitive); !reason.empty()) return gpu::decline(reason);
   if (!epilogue && gpu::is_stationary_product(primitive)) return gpu::decline(narrow_product);
+  if (!epilogue && gpu::prefers_warpgroup_product(primitive, context.properties)) return gpu::decline(own_product);
   // 128 images of 56 x 56, from 64 channels to 256: 230 us by cuDNN on an H100, 120 as a product.
   if (epilogue && epilogue->tail.residual && gpu::is_pointwise(primitive)) {
     return gpu::decline("a product adds the residual faster");

@@ -38,6 +38,7 @@ gpu::Verdict Products::judge(const compile::Primitive& whole, const gpu::GpuCont
   const compile::Primitive& primitive = epilogue ? bare : whole;
   if (std::string reason = why_not_asked(primitive); !reason.empty()) return gpu::decline(reason);
   if (!epilogue && gpu::is_stationary_product(primitive)) return gpu::decline(narrow_product);
+  if (!epilogue && gpu::prefers_warpgroup_product(primitive, context.properties)) return gpu::decline(own_product);
   constexpr double float32_rate = 47e12;  // of cuBLAS on an H200: 41 to 51
   if (gpu::prefers_split_product(primitive, context.properties, float32_rate)) return gpu::decline(faster_product);
   const gpu::Contraction contraction = gpu::describe_contraction(primitive);

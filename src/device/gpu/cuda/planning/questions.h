@@ -16,6 +16,8 @@ inline constexpr double fewest_operations = 1e5;
 inline constexpr const char* faster_product = "our own product on tensor cores is faster";
 /// Why a library declines what our own stationary product is faster at, unless it is to run what follows.
 inline constexpr const char* narrow_product = "our own product of a small depth is faster";
+/// Why a library declines what our own warpgroup product is as fast at, which runs what follows at the same time.
+inline constexpr const char* own_product = "our own product runs what follows at the same time";
 /// Whether libraries are asked for contractions of the type.
 bool is_asked_of(DType dtype);
 /// Why no library is asked for a contraction: another primitive, types, an epilogue or a prologue, too little work.

@@ -16,6 +16,7 @@
 #include "cuda/tile.h"
 #include "cuda/fragments.h"
 #include "cuda/warpgroups.h"
+#include "cuda/warpgroup_product.h"
 #include "cuda/atomics.h"
 #include "shared/each.h"
 #include "cuda/entry.h"

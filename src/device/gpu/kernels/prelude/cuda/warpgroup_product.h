@@ -1,0 +1,195 @@
+#pragma once
+// Tiles of products by warpgroups that multiply what lies in shared memory (PTX ISA 9.7.15, wgmma) and by a copier that
+// brings boxes of matrices there (PTX ISA 9.7.9.27, cp.async.bulk.tensor): the work of warpgroup_product.metal. Of
+// compute capability 9.0 alone, where NVRTC compiles for sm_90a.
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+#define RUSSET_OWN_WARPGROUP_TILES
+
+/// CUDA's CUtensorMap, which the host writes.
+struct alignas(64) TensorMap {
+  ulong words[16];
+};
+
+namespace russet_cuda {
+
+// Barriers in shared memory (PTX ISA 9.7.13.15, mbarrier): a phase ends when so many threads have arrived and the bytes
+// that they expect are there.
+inline void make_barrier(uint barrier, uint arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+inline void arrive(uint barrier) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory"); }
+inline void arrive_expecting(uint barrier, uint bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+/// Until the phase of this parity has ended, which is the current one or the one before.
+inline void wait_for_phase(uint barrier, uint parity) {
+  asm volatile(
+      "{ .reg .pred ends; AGAIN: mbarrier.try_wait.parity.shared::cta.b64 ends, [%0], %1; @ends bra DONE; bra AGAIN; "
+      "DONE: }" ::"r"(barrier),
+      "r"(parity)
+      : "memory");
+}
+
+/// Has a box of a matrix brought that begins at a step of its lines and a line; the barrier's phase waits for its
+/// bytes.
+inline void bring_box(uint to, const TensorMap* map, uint step, uint line, uint barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
+          to),
+      "l"(map), "r"(step), "r"(line), "r"(barrier)
+      : "memory");
+}
+
+/// Descriptors of lines of 128 bytes as boxes bring them (PTX ISA 9.7.15.5.1: swizzling of 128 bytes): of lines along
+/// the depth, and of 64 columns to a line, in pieces of 64 lines.
+inline ulong lines_descriptor(uint address) {
+  return ulong(address >> 4 & 0x3fff) | 1ul << 16 | 64ul << 32 | 1ul << 62;
+}
+inline ulong columns_descriptor(uint address) {
+  return ulong(address >> 4 & 0x3fff) | 512ul << 16 | 64ul << 32 | 1ul << 62;
+}
+
+#define RUSSET_EIGHT(i)                                                                                         \
+  "+f"(sums[i]), "+f"(sums[i + 1]), "+f"(sums[i + 2]), "+f"(sums[i + 3]), "+f"(sums[i + 4]), "+f"(sums[i + 5]), \
+      "+f"(sums[i + 6]), "+f"(sums[i + 7])
+#define RUSSET_MULTIPLY_TILE(type)                                                                              \
+  asm volatile("{ .reg .pred adds; setp.ne.b32 adds, %66, 0; wgmma.mma_async.sync.aligned.m64n128k16.f32." type \
+               "." type                                                                                         \
+               " {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, "        \
+               "%19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "          \
+               "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, "          \
+               "%53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, %64, %65, adds, 1, 1, 0, %67; }"        \
+               : RUSSET_EIGHT(0), RUSSET_EIGHT(8), RUSSET_EIGHT(16), RUSSET_EIGHT(24), RUSSET_EIGHT(32),        \
+                 RUSSET_EIGHT(40), RUSSET_EIGHT(48), RUSSET_EIGHT(56)                                           \
+               : "l"(left), "l"(right), "r"(adds), "n"(COLUMNS))
+/// Adds 64 x 16 by 16 x 128 to sums, or replaces them. COLUMNS: 1 if the right factor's neighbours are columns.
+template <int COLUMNS>
+inline void multiply_tile(float (&sums)[64], ulong left, ulong right, int adds, bfloat) {
+  RUSSET_MULTIPLY_TILE("bf16");
+}
+template <int COLUMNS>
+inline void multiply_tile(float (&sums)[64], ulong left, ulong right, int adds, half) {
+  RUSSET_MULTIPLY_TILE("f16");
+}
+#undef RUSSET_MULTIPLY_TILE
+#undef RUSSET_EIGHT
+
+/// Slices of 64 of the depth, one after the other for all tiles, each in one of five places. Warpgroups 0 and 1 have
+/// every other tile, 2 and 3 the rest; of the last one a thread brings slices.
+template <uint BYTES, class Work>
+struct TilesOfWarpgroups {
+  typedef typename Work::Element Element;
+  enum : uint {
+    slice = 64,
+    places = 5,
+    factor = Work::side * slice * 2,  // bytes of a slice
+    tiles = places * 2 * factor,      // where a tile of each pair lies
+    tile = Work::side * Work::side * 2,
+    barriers = tiles + 2 * tile,
+    bytes = barriers + 2 * places * 8,
+    pair = 256,  // threads
+    // Barriers by number: of a pair's turn to multiply, and of its tile.
+    turn_of = 1,
+    tile_of = 3,
+  };
+  static_assert(bytes == BYTES, "the launch asks for the memory of the slices");
+  uint4* memory;
+  uint begin;  // its address
+
+  uint place(uint number) const { return begin + number % places * 2 * factor; }
+  uint full(uint number) const { return begin + barriers + number % places * 8; }
+  uint empty(uint number) const { return full(number) + places * 8; }
+  static uint phase(uint number) { return number / places % 2; }
+
+  void make_barriers() const {
+    UNROLL for (uint i = 0; i < places; ++i) {
+      make_barrier(full(i), 1);
+      make_barrier(empty(i), pair / 128);
+    }
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+
+  void bring(const Work& work, uint slices) const {
+    uint number = 0;
+    for (uint tile = work.first; tile < work.count(); tile += work.step) {
+      const uint row = work.first_row(tile);
+      const uint column = work.first_column(tile);
+      for (uint step = 0; step < slices * slice; step += slice, ++number) {
+        wait_for_phase(empty(number), phase(number) ^ 1);
+        arrive_expecting(full(number), 2 * factor);
+        bring_box(place(number), work.left_map, step, row, full(number));
+        const uint right = place(number) + factor;
+        if constexpr (Work::right_along != 0) {
+          bring_box(right, work.right_map, step, column, full(number));
+        } else {
+          bring_box(right, work.right_map, column, step, full(number));
+          bring_box(right + factor / 2, work.right_map, column + 64, step, full(number));
+        }
+      }
+    }
+  }
+
+  void multiply_slice(float (&sums)[64], uint number, uint half_of_rows, bool adds) const {
+    const ulong left = lines_descriptor(place(number) + half_of_rows * (factor / 2));
+    const uint at = place(number) + factor;
+    const ulong right = Work::right_along != 0 ? lines_descriptor(at) : columns_descriptor(at);
+    constexpr ulong step = Work::right_along != 0 ? 2 : 128;  // sixteen of the depth further, in sixteens of bytes
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    UNROLL for (uint i = 0; i < slice / 16; ++i) {
+      multiply_tile<Work::right_along == 0>(sums, left + i * 2, right + i * step, adds || i != 0, Element(0.0f));
+    }
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+  }
+
+  /// A pair begins when the other one has all of its slices: by then what it waits for is the phase that a barrier is
+  /// in.
+  void multiply(const Work& work, uint slices, uint thread_id) const {
+    const uint own = thread_id / pair;
+    const uint half_of_rows = thread_id / 128 % 2;
+    const uint warp = thread_id % pair / 32;
+    const bool tells = thread_id % 128 == 0;
+    Element* const elements = reinterpret_cast<Element*>(memory) + (tiles + own * tile) / 2;
+    uint turn = 0;
+    for (uint number = work.first; number < work.count(); number += work.step, ++turn) {
+      if (turn % 2 != own) continue;
+      float sums[64];
+      uint at = turn * slices;
+      if (turn > 0) meet(turn_of + own, 2 * pair);
+      for (uint i = 0; i < slices; ++i, ++at) {
+        wait_for_phase(full(at), phase(at));
+        multiply_slice(sums, at, half_of_rows, i > 0);
+        if (i == 0) continue;
+        asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+        if (tells) arrive(empty(at - 1));
+      }
+      if (number + work.step < work.count()) come_to(turn_of + 1 - own, 2 * pair);
+      asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+      if (tells) arrive(empty(at - 1));
+      // Nobody reads the sums before the wait.
+      UNROLL for (uint i = 0; i < 64; ++i) asm volatile("" : "+f"(sums[i]));
+      work.leave(elements, sums, warp * 16, thread_id % 32);
+      meet(tile_of + own, pair);
+      work.show(number, elements, warp, thread_id % 32);
+    }
+  }
+};
+
+}  // namespace russet_cuda
+
+/// As of warpgroup_product.metal. Warpgroups that multiply have registers of the one that brings, up to the end.
+template <uint BYTES, class Work>
+inline void run_warpgroup_tiles(const Work& work, uint4* memory, uint thread_id) {
+  typedef russet_cuda::TilesOfWarpgroups<BYTES, Work> Tiles;
+  const Tiles tiles{memory, russet_cuda::shared_address(memory)};
+  const uint slices = (work.values->depth + Tiles::slice - 1) / Tiles::slice;
+  if (thread_id == 0) tiles.make_barriers();
+  __syncthreads();
+  if (thread_id < 2 * Tiles::pair) {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 112;");
+    tiles.multiply(work, slices, thread_id);
+  } else {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 32;");
+    if (thread_id == 2 * Tiles::pair) tiles.bring(work, slices);
+  }
+}
+#endif
