@@ -248,9 +248,10 @@ TEST(KernelSamples, warpgroup_product) {
       set_margin(cases.back(), 8);
     }
   };
-  // Rows and columns that end within what a simdgroup takes, several tiles.
+  // Rows and columns that end within what a simdgroup takes, several tiles, more of them than threadgroups.
   add(130, 136, 168, Layout::contiguous);
   add(70, 136, 40, Layout::reversed);
+  add(16910, 136, 8, Layout::contiguous);
   expect_right(cases);
 }
 

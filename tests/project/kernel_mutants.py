@@ -22,7 +22,7 @@ LEFT_OUT = {"math", "random", "reduce"}
 # Helpers that the samples of other files cover.
 SAMPLES = {"element": ["indexing", "pool", "sort", "scan"], "source": ["contraction", "pool"],
            "fragments": ["attention_fragments"], "attention_gradient_fragments": ["attention_fragments"],
-           "contraction": ["contraction", "stem", "split_product", "stationary_product", "warpgroup_product"]}
+           "contraction": ["contraction", "stem", "split_product", "stationary_product"]}
 
 # Mutants that behave as the original does, and why: (file, what was there, part of the line).
 EQUIVALENT = [
@@ -82,6 +82,7 @@ EQUIVALENT = [
     ("attention_gradients_at_once", "< to <=", "if (first + Blocks::inner", "brings zeros beyond the last query"),
     ("attention_gradients_at_once", "> to >=", "if (first > 0u)", "of queries beyond the last nothing is written"),
     ("attention_gradients_at_once", "> to >=", "if (values.rows > 0u)", "of queries beyond the last nothing is written"),
+    ("warpgroup_product", "< to <=", "number < work.count()", "a tile beyond the last column shows nothing"),
     ("stationary_product", "< to <=", "tile < values.row_tiles", "of rows beyond the last nothing is shown"),
     ("attention_gradient_fragments", "< to <=", "first < query.rows",
      "a block beyond the end is zeros, and nobody multiplies it"),
