@@ -82,20 +82,24 @@ class TakesEpilogues : public PlansAlone {
   bool accepts_epilogue(const compile::Primitive&) const override { return true; }
 };
 
-/// y = exp(product), where z = product * product is computed from something that needs y.
-compile::Program product_with_other_readers(ops::Op first) {
+/// y = exp(product), or product + its transpose; product * (y * leaf) reads the product again.
+compile::Program product_with_other_readers(bool by_view) {
   testing::SmallProgram small;
-  const auto add = [&](ops::Op op, compile::Inputs inputs) { return small.add(op, DType::float32, {30, 20}, inputs); };
+  const auto add = [&](ops::Op op, compile::Inputs inputs, ops::Attributes attributes = {}) {
+    return small.add(op, DType::float32, {20, 20}, inputs, std::move(attributes));
+  };
   const compile::ValueId product =
-      add(ops::Op::matmul, {small.leaf(DType::float32, {30, 4}), small.leaf(DType::float32, {4, 20})});
-  const compile::ValueId y = add(first, {product});
+      add(ops::Op::matmul, {small.leaf(DType::float32, {20, 4}), small.leaf(DType::float32, {4, 20})});
+  const compile::ValueId y =
+      by_view ? add(ops::Op::add, {product, add(ops::Op::strided, {product}, ops::View{{1, 20}, 0, false})})
+              : add(ops::Op::exp, {product});
   const compile::ValueId later = add(ops::Op::matmul, {y, small.leaf(DType::float32, {20, 20})});
   small.output(add(ops::Op::mul, {product, later}));
   return small.program;
 }
 
-int stores_of_first_product(const compile::Target& target) {
-  const compile::Plan plan = compile::make_plan(product_with_other_readers(ops::Op::exp), target);
+int stores_of_first_product(const compile::Target& target, bool by_view = false) {
+  const compile::Plan plan = compile::make_plan(product_with_other_readers(by_view), target);
   for (const compile::Step& step : plan.program.steps) {
     const auto* product = std::get_if<compile::Primitive>(&step);
     if (product == nullptr || product->op != ops::Op::matmul) continue;
@@ -105,10 +109,12 @@ int stores_of_first_product(const compile::Target& target) {
   return -1;
 }
 
-// What others read is stored beside what the epilogue makes of it, unless prologues could make that of it.
+// What others read is stored beside what the epilogue makes of it, unless prologues could make that of it, or an
+// element is made of others than its own.
 TEST(Epilogues, StoreTheResultForItsOtherReaders) {
   EXPECT_EQ(stores_of_first_product(TakesEpilogues()), 2);
   EXPECT_EQ(stores_of_first_product(AcceptsAll()), 0);
+  EXPECT_EQ(stores_of_first_product(TakesEpilogues(), true), 0);
 }
 
 /// A device that has epilogues of one result alone.
