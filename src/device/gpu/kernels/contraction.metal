@@ -186,12 +186,6 @@ struct FloatStrip {
   float at(uint i, uint j) const { return data[i * line + j]; }
   float4 four(uint i, uint j) const { return *(threadgroup const float4*)(data + i * line + j); }
 };
-inline FloatStrip float_strip(threadgroup const float* data, uint line) {
-  FloatStrip strip;
-  strip.data = data;
-  strip.line = line;
-  return strip;
-}
 
 /// Shows a visitor sixteen rows of up to 32 columns that a simdgroup has in threadgroup memory, so that neighbouring lanes
 /// have neighbouring columns. WIDTH: columns that the visitor takes at once, four rows at a time, or as many as there are

@@ -133,8 +133,8 @@ struct SplitWork {
         compute_plainly(tile, strip, first_row, first_column + lane_id, lane_id);
       }
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      show_strip<WIDTH>(own, float_strip(strip, split_strip_line), first_row, values->rows, first_column, values->columns,
-                        lane_id);
+      const FloatStrip floats = {strip, split_strip_line};
+      show_strip<WIDTH>(own, floats, first_row, values->rows, first_column, values->columns, lane_id);
       simdgroup_barrier(mem_flags::mem_threadgroup);
     }
   }

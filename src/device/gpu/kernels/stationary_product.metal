@@ -123,8 +123,9 @@ void stationary_product(thread const LeftSource& left, thread const RightSource&
       UNROLL for (uint i = 0; i < 2u; ++i) {
         store_fragments<Shape::strip_line>(strip, sums + i * 4u, self.lane_id);
         simdgroup_barrier(mem_flags::mem_threadgroup);
-        show_strip<WIDTH>(own, float_strip(strip, Shape::strip_line), first_row + part + i * 16u, values.rows,
-                          first_column + own_column, end_column, self.lane_id);
+        const FloatStrip floats = {strip, Shape::strip_line};
+        show_strip<WIDTH>(own, floats, first_row + part + i * 16u, values.rows, first_column + own_column, end_column,
+                          self.lane_id);
         simdgroup_barrier(mem_flags::mem_threadgroup);
       }
     }

@@ -202,8 +202,9 @@ void stem_convolution(thread const ImageSource& image, thread const WeightSource
       UNROLL for (uint column = 0; column < uint(Shape::columns); column += 32u) {
         store_fragments<stem_strip_line>(strip, products + column / 8u, lane_id);
         simdgroup_barrier(mem_flags::mem_threadgroup);
-        show_strip<WIDTH>(own, float_strip(strip, stem_strip_line), tile.first + first, tile.first + tile.pixels, column,
-                          min(column + 32u, values.columns), lane_id);
+        const FloatStrip floats = {strip, stem_strip_line};
+        show_strip<WIDTH>(own, floats, tile.first + first, tile.first + tile.pixels, column, min(column + 32u,
+                          values.columns), lane_id);
         simdgroup_barrier(mem_flags::mem_threadgroup);
       }
     }
