@@ -98,6 +98,13 @@ TEST(Questions, AreNotOfLargeProductsThatOurWarpgroupsMultiply) {
   other = taken;
   other.output.access.dtype = DType::float32;  // the kernel rounds to the factors' type
   EXPECT_FALSE(is_ours(other));
+  for (const int factor : {0, 1}) {
+    for (const std::int64_t stride : {0, -4096}) {  // lines repeated, or backwards: CUDA has no maps of those
+      other = taken;
+      other.inputs[static_cast<std::size_t>(factor)].access.strides = {stride, 1};
+      EXPECT_FALSE(is_ours(other));
+    }
+  }
   EXPECT_FALSE(is_ours(made({8192, 128}, {128, 3072}, {8192, 3072})));           // a stationary product's depth
   EXPECT_FALSE(is_ours(made({8192, 1536}, {1536, 3072}, {8192, 3072})));         // a large depth
   EXPECT_FALSE(is_ours(made({8192, 1024}, {1024, 1536}, {8192, 1536})));         // few columns

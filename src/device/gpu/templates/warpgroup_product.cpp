@@ -31,7 +31,12 @@ Division divide(const Contraction& c) {
   return division;
 }
 
-/// A factor as a matrix: lines of neighbours, `box_lines` of them at a time.
+/// Elements from line to line of a factor as it lies: from row to row, or from step to step of the depth.
+std::int64_t stride_of(const ContractionAxis& line, const ContractionAxis& step) {
+  return (is_along_depth(step) ? line : step).strides[2];
+}
+
+/// A factor as a matrix: lines of neighbours.
 TensorMap map_of(const compile::Operand& factor, std::uint32_t buffer, std::int64_t first, const ContractionAxis& line,
                  std::int64_t lines, const ContractionAxis& step, std::int64_t steps) {
   const bool along = is_along_depth(step);
@@ -41,7 +46,7 @@ TensorMap map_of(const compile::Operand& factor, std::uint32_t buffer, std::int6
   map.offset = static_cast<std::uint64_t>((source_start(factor) + first) * size);
   map.width = static_cast<std::uint64_t>(along ? steps : lines);
   map.height = static_cast<std::uint64_t>(along ? lines : steps);
-  map.stride = static_cast<std::uint64_t>((along ? line : step).strides[2] * size);
+  map.stride = static_cast<std::uint64_t>(stride_of(line, step) * size);
   map.box_width = slice;
   map.box_height = along ? tile : slice;
   return map;
@@ -104,6 +109,9 @@ std::string why_no_shape(const Primitive& primitive, const Contraction& c) {
   constexpr std::int64_t least_depth = 129;  // a stationary product's is less
   if (c.depth < least_depth) return "a small depth";
   if (result_type(primitive) != primitive.inputs[0].access.dtype) return "a result of another type";
+  if (stride_of(c.left_line, c.left_step) <= 0 || stride_of(c.right_line, c.right_step) <= 0) {
+    return "lines that are repeated, or lie backwards";
+  }
   return why_no_matrices(primitive, c);
 }
 
