@@ -111,6 +111,18 @@ TEST(Questions, AreNotOfLargeProductsThatOurWarpgroupsMultiply) {
   EXPECT_FALSE(is_ours(made({4224, 768}, {768, 2048}, {4224, 2048})));           // few rows
   EXPECT_FALSE(is_ours(made({7168, 768}, {768, 1536}, {7168, 1536})));           // few cores in the last turn
   EXPECT_FALSE(is_ours(made({2, 8192, 768}, {2, 768, 3072}, {2, 8192, 3072})));  // batches
+  Primitive convolution = made({128, 256, 14, 14}, {1024, 256, 1, 1}, {128, 1024, 14, 14});
+  convolution.op = ops::Op::convolution;
+  convolution.attributes = ops::Window{};
+  for (Operand* one : {&convolution.inputs[0], &convolution.inputs[1], &convolution.output}) {
+    one->access.strides = compile::channels_last(one->sizes);
+  }
+  EXPECT_TRUE(is_ours(convolution));
+  Primitive gradient = convolution;  // as large, for an image
+  gradient.op = ops::Op::convolution_input;
+  gradient.inputs[1].sizes = {256, 1024, 1, 1};
+  gradient.inputs[1].access.strides = compile::channels_last(gradient.inputs[1].sizes);
+  EXPECT_FALSE(is_ours(gradient));
   properties.has_warpgroups = false;
   EXPECT_FALSE(is_ours(taken));
 }

@@ -33,7 +33,7 @@ bool is_stationary_product(const compile::Primitive& primitive);
 /// memory is their limit. Where rows' elements lie side by side and tensor cores multiply fragments.
 Verdict judge_stationary_product(const compile::Primitive& primitive, const GpuContext& context);
 /// Whether judge_warpgroup_product() takes a bare contraction on such a GPU, and is as fast as a library: for many rows
-/// and columns, which fill the cores.
+/// and columns, which fill the cores. Not for gradients of images.
 bool prefers_warpgroup_product(const compile::Primitive& primitive, const Properties& properties);
 /// Products, convolutions of single pixels and the gradients of their images, in 16 bits, of a larger depth: tensor
 /// cores are their limit. Where rows' elements lie side by side.
