@@ -66,7 +66,6 @@ struct TensorMap {
   std::uint64_t height = 0;  // lines
   std::uint64_t stride = 0;  // bytes from line to line, a multiple of 16
   std::uint32_t box_width = 64, box_height = 0;
-  bool operator==(const TensorMap&) const = default;
 };
 
 struct Launch {
@@ -112,7 +111,7 @@ struct Properties {
   /// Whether fragments of matrices (kernels/fragments.metal) are multiplied by tensor cores.
   bool has_fragments = false;
   /// Whether groups of four simdgroups multiply what lies in threadgroup memory by tensor cores, and threadgroups may
-  /// have nearly all memory of a core (kernels/split_product.metal).
+  /// have nearly all memory of a core (kernels/split_product.metal, kernels/warpgroup_product.metal).
   bool has_warpgroups = false;
   /// Elements of a row that a thread takes in registers, and values of them that it keeps from one sweep to the next.
   int row_elements = 16;

@@ -203,8 +203,8 @@ void stem_convolution(thread const ImageSource& image, thread const WeightSource
         store_fragments<stem_strip_line>(strip, products + column / 8u, lane_id);
         simdgroup_barrier(mem_flags::mem_threadgroup);
         const FloatStrip floats = {strip, stem_strip_line};
-        show_strip<WIDTH>(own, floats, tile.first + first, tile.first + tile.pixels, column, min(column + 32u,
-                          values.columns), lane_id);
+        show_strip<WIDTH>(own, floats, tile.first + first, tile.first + tile.pixels, column,
+                          min(column + 32u, values.columns), lane_id);
         simdgroup_barrier(mem_flags::mem_threadgroup);
       }
     }

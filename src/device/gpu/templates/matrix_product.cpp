@@ -59,4 +59,13 @@ std::string why_no_rows_epilogue(const Primitive& primitive, const Contraction& 
   return reads_residual(primitive) ? "a residual" : "";
 }
 
+KernelPtr rows_kernel(const ContractionWriter& writer, const char* name, std::int64_t parts,
+                      base::FunctionRef<Call(const RowsVisitor&, bool)> product) {
+  const auto sums = epilogue_sums(writer.primitive(), parts, writer.contraction().columns);
+  const RowsVisitor rows = writer.rows_visitor(sums ? &*sums : nullptr);
+  std::vector<Call> calls{product(rows, sums.has_value())};
+  if (sums) calls.push_back(epilogue_results(writer.primitive(), *sums, writer.context()));
+  return std::make_unique<GpuKernel>(writer.context(), name, std::move(calls), sums ? sums->parts_bytes() : 0);
+}
+
 }  // namespace russet::gpu

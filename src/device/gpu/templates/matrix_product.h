@@ -2,6 +2,7 @@
 // What the kernels ask that multiply matrices of 16 bits on tensor cores and show visitors four rows at a time.
 #include <string>
 
+#include "base/function_ref.h"
 #include "device/gpu/templates/contraction_writer.h"
 
 namespace russet::gpu {
@@ -13,5 +14,10 @@ std::string why_no_16_bit_product(const compile::Primitive& primitive);
 std::string why_no_matrices(const compile::Primitive& primitive, const Contraction& c);
 /// What such kernels do not run after a product: libraries add a residual faster, if there is nothing to add up.
 std::string why_no_rows_epilogue(const compile::Primitive& primitive, const Contraction& c);
+
+/// The kernel: `product(visitor, sums)` is its launch. If the epilogue adds up columns (`sums`), that leaves so many
+/// parts of each, and another launch makes results of them.
+KernelPtr rows_kernel(const ContractionWriter& writer, const char* name, std::int64_t parts,
+                      base::FunctionRef<Call(const RowsVisitor&, bool)> product);
 
 }  // namespace russet::gpu

@@ -57,12 +57,8 @@ class Writer {
       : shared_(primitive, context, describe_contraction(primitive)), shape_(c_), sharers_(sharers_of(c_, shape_)) {}
 
   KernelPtr make() const {
-    const auto sums = epilogue_sums(shared_.primitive(), sharers_ * shape_.down, c_.columns);
-    const RowsVisitor rows = sums ? shared_.rows_visitor(&*sums) : shared_.rows_visitor();
-    std::vector<Call> calls{call(rows, sums.has_value())};
-    if (sums) calls.push_back(epilogue_results(shared_.primitive(), *sums, shared_.context()));
-    return std::make_unique<GpuKernel>(shared_.context(), "stationary product", std::move(calls),
-                                       sums ? sums->parts_bytes() : 0);
+    return rows_kernel(shared_, "stationary product", sharers_ * shape_.down,
+                       [&](const RowsVisitor& rows, bool sums) { return call(rows, sums); });
   }
 
  private:

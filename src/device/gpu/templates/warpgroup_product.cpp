@@ -58,12 +58,8 @@ class Writer {
       : shared_(primitive, context, describe_contraction(primitive)), division_(divide(c_)) {}
 
   KernelPtr make() const {
-    const auto sums = epilogue_sums(shared_.primitive(), division_.row_tiles * parts, c_.columns);
-    const RowsVisitor rows = shared_.rows_visitor(sums ? &*sums : nullptr);
-    std::vector<Call> calls{call(rows, sums.has_value())};
-    if (sums) calls.push_back(epilogue_results(shared_.primitive(), *sums, shared_.context()));
-    return std::make_unique<GpuKernel>(shared_.context(), "warpgroup product", std::move(calls),
-                                       sums ? sums->parts_bytes() : 0);
+    return rows_kernel(shared_, "warpgroup product", division_.row_tiles * parts,
+                       [&](const RowsVisitor& rows, bool sums) { return call(rows, sums); });
   }
 
  private:
