@@ -82,6 +82,8 @@ constexpr Pass fused[] = {
     {"rematerialise", "computes again what there is no room for", passes::rematerialise},
     {"updates", "changes arrays that nobody needs as they were in their place", passes::updates},
     {"positions", "keeps where pools found their maxima for their gradients", passes::positions},
+    {"dropout_bits", "keeps what the dropout of an attention keeps for its gradients", passes::dropout_bits},
+    {"gradient_sums", "lets gradients of an attention add up their columns", passes::gradient_sums},
     {"masks", "stores large masks four elements to a byte", passes::masks},
     {"column_sums", "lets row groups add up the columns of what they read and compute", passes::column_sums},
     {"stages", "makes the two launches of a step two steps", passes::stages},
@@ -257,7 +259,9 @@ std::size_t bytes_of(const Step& step) {
     if (input.access.slot >= 0) bytes += bytes_through(input.access, input.sizes);
     if (i < primitive.prologues.size()) bytes += bytes_of_group(primitive.prologues[i]);
   }
-  for (const auto& [op, output] : primitive.companions) bytes += bytes_through(output.access, output.sizes);
+  for (const Companion& companion : primitive.companions) {
+    bytes += bytes_through(companion.output.access, companion.output.sizes);
+  }
   for (const Access& access : primitive.epilogue.accesses) {
     if (access.slot < 0 || access.slot == primitive.output.access.slot) continue;
     bytes += bytes_through(access, primitive.epilogue.space);
@@ -277,7 +281,9 @@ double operations_of(const Step& step) {
   std::vector<Shape> inputs;
   for (const Operand& input : p.inputs) inputs.push_back(input.sizes);
   std::vector<ops::Op> companions;
-  for (const Companion& companion : p.companions) companions.push_back(companion.op);
+  for (const Companion& companion : p.companions) {
+    if (!companion.is_sum) companions.push_back(companion.op);
+  }
   return ops::operations(p.op, p.attributes, inputs, p.output.sizes, companions);
 }
 

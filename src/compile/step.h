@@ -25,6 +25,8 @@ struct Operand {
 struct Companion {
   ops::Op op = ops::Op::leaf;
   Operand output;
+  /// The operator's results are added up over the rows of each matrix, in float32: one row is left of it.
+  bool is_sum = false;
   bool operator==(const Companion&) const = default;
 };
 
@@ -35,7 +37,7 @@ struct Primitive {
   ops::Attributes attributes;
   std::vector<Operand> inputs;
   Operand output;
-  /// The logsumexp of an attention; with the key's gradient the value's, and the query's.
+  /// The logsumexp of an attention; with the key's gradient the value's, and the query's, and sums of the three.
   std::vector<Companion> companions;
   std::int32_t argument = -1;
   /// Of a contraction or a pool: work on the result before it is stored; empty code means none. Access 0 stands for the
@@ -189,8 +191,11 @@ class Target {
   virtual bool prefers_space_to_depth(const Primitive& /*convolution*/) const { return false; }
   /// Whether a convolution of single pixels with a stride is to have none, and a copy of the pixels that it sees.
   virtual bool prefers_subsampling(const Primitive& /*convolution*/) const { return false; }
-  /// Whether the kernel of a max_pool also stores where its maxima were, and that of its gradient reads it.
-  virtual bool keeps_positions(const Primitive& /*pool, with them as a companion*/) const { return false; }
+  /// Whether a kernel takes the primitive with these companions: a max_pool with the positions of its maxima, which the
+  /// gradient's kernel reads then; an attention with the bits of what its dropout keeps; its gradients with their sums.
+  virtual bool takes_companions(const Primitive& /*with them*/) const { return false; }
+  /// Whether a kernel computes the gradients of an attention from such bits in place of random numbers.
+  virtual bool reads_dropout_bits(const Primitive& /*that reads them*/) const { return false; }
   /// Whether the device runs a group that stores masks four elements to a byte, or reads such.
   virtual bool packs_masks(const Group& /*with packed accesses*/) const { return false; }
   /// Whether a contraction or a pool takes this epilogue, and these prologues.

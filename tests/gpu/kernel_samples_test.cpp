@@ -1,7 +1,7 @@
 // A few cases of each kernel file, quick enough to be run for every mutant of it (tests/project/kernel_mutants.py).
 #include <gtest/gtest.h>
 
-#include "attention_deltas.h"
+#include "attention_at_once.h"
 #include "gpu/kernel_cases.h"
 
 namespace russet::gputest {
@@ -213,6 +213,10 @@ TEST(KernelSamples, attention_gradients_at_once) {
   // More threads than a block of the result has vectors, and fewer; one of several blocks.
   test::expect_deltas_of_result(DType::bfloat16, {2, 70, 75, 32, 24}, true);
   test::expect_deltas_of_result(DType::bfloat16, {1, 40, 14, 16, 64}, true);
+  test::expect_sums(DType::bfloat16, {2, 70, 75, 32, 24}, true);
+  test::expect_sums(DType::bfloat16, {1, 40, 14, 16, 64}, true);
+  test::expect_bits_of_dropout(DType::bfloat16, {2, 33, 75, 32, 24});
+  test::expect_bits_of_dropout(DType::bfloat16, {1, 40, 14, 16, 64});
 }
 
 TEST(KernelSamples, stationary_product) {

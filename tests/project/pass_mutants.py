@@ -9,8 +9,8 @@ import sys
 # Without fuse, schedule or lower there are no steps at all; their absence is noticed by every test.
 PASSES = ["decompose", "patches", "space_to_depth", "subsample", "pieces", "simplify", "maxima", "share", "fold",
           "join", "prune", "layout", "reorder", "fuse", "recompute", "pair", "epilogues", "place",
-          "prologues", "schedule", "lower", "rematerialise", "updates", "positions", "masks", "column_sums",
-          "stages", "bundle"]
+          "prologues", "schedule", "lower", "rematerialise", "updates", "positions", "dropout_bits",
+          "gradient_sums", "masks", "column_sums", "stages", "bundle"]
 
 
 def all_pass(programs, **variables) -> bool:

@@ -17,7 +17,7 @@ using ops::Op;
 
 class KeepsPositions final : public PlansAlone {
  public:
-  bool keeps_positions(const Primitive& pool) const override {
+  bool takes_companions(const Primitive& pool) const override {
     asked_.push_back(pool);
     return keeps_;
   }

@@ -28,6 +28,8 @@ void lower(Program& program, const Target& target);
 void rematerialise(Program& program, const Target& target);
 void updates(Program& program, const Target& target);
 void positions(Program& program, const Target& target);
+void dropout_bits(Program& program, const Target& target);
+void gradient_sums(Program& program, const Target& target);
 void masks(Program& program, const Target& target);
 void column_sums(Program& program, const Target& target);
 void stages(Program& program, const Target& target);

@@ -18,6 +18,7 @@ struct AttentionArray {
 
 struct AttentionValues {
   AttentionArray query, key, value, gradient, logsumexp, delta, mask, uniform, result, second, third;
+  AttentionArray key_sums, value_sums, query_sums;
   ulong seed, offset;
   uint batch_sizes[6];
   uint batches;
@@ -41,6 +42,9 @@ struct AttentionPointers {
   device T* second;
   device T* third;
   device float* statistics;
+  device float* key_sums;  // sums over the rows of each matrix of a gradient
+  device float* value_sums;
+  device float* query_sums;
 };
 
 /// One matrix of a batch, by its number and by its index along each of the batch's RANK axes.
@@ -190,6 +194,48 @@ struct KeepRead {
   }
   bool keeps(uint row, uint column) const { return matrix.at(row, column) >= dropout; }
   float factor(uint row, uint column) const { return keeps(row, column) ? kept : 0.0f; }
+};
+
+// What random numbers keep, as bits that an attention's kernel stores for its gradients', where both are of fragments:
+// sixteen bits for a row and a fourth of 64 columns, which are those of fragments by fours. Of column c they are the bit
+// c % 64 / 16 * 4 + c % 4 of the fourth c % 16 / 4. The bits of a fourth lie in the order of rows, whose number is even.
+// In `values`, they are where random numbers would be.
+
+template <bool IN_BLOCKS>
+struct KeepStored {
+  enum : uint { reads = 0 };
+  device short* bits;
+  KeepDrawn<IN_BLOCKS> drawn;
+  long stride;
+  uint rows;
+  uint found[2];  // of the lane's two rows, in the block that passes
+  float kept;
+
+  template <class Batch>
+  void start(constant AttentionValues& values, thread const Batch& batch) {
+    drawn.start(values, batch);
+    bits += attention_start(values.uniform, batch);
+    stride = values.uniform.row;
+    rows = (values.rows + 1u) & ~1u;
+    found[0] = found[1] = 0u;
+    kept = values.kept;
+  }
+};
+
+struct KeepBits {
+  enum : uint { reads = 0 };
+  device const short* bits;
+  long stride;
+  uint rows;
+  float kept;
+
+  template <class Batch>
+  void start(constant AttentionValues& values, thread const Batch& batch) {
+    bits += attention_start(values.uniform, batch);
+    stride = values.uniform.row;
+    rows = values.rows;
+    kept = values.kept;
+  }
 };
 
 /// Which scores count, and for what. Scores are in a unit of the reader's choice.

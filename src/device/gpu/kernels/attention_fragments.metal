@@ -328,6 +328,41 @@ void keep_fragments(thread bool* keeps, thread KeepDrawn<true>& keep, uint row, 
   }
 }
 
+template <bool QUERIES_STAY, bool WHOLE, bool IN_BLOCKS>
+void keep_fragments(thread bool* keeps, thread KeepStored<IN_BLOCKS>& keep, uint row, uint column, uint lane_id) {
+  keep_fragments<QUERIES_STAY, WHOLE>(keeps, keep.drawn, row, column, lane_id);
+  const uint first = column % 64u / 4u;
+  UNROLL for (uint i = 0; i < 8u; ++i) {
+    keep.found[i % 4u / 2u] |= (keeps[i] ? 1u : 0u) << (first + i / 4u * 2u + i % 2u);
+  }
+}
+
+/// Where keys stay: of each two neighbouring rows, two neighbouring columns.
+template <bool QUERIES_STAY, bool WHOLE>
+void keep_fragments(thread bool* keeps, thread KeepBits& keep, uint row, uint column, uint lane_id) {
+  const uint first = column % 64u / 4u + lane_id / 4u % 2u * 2u;
+  device const short* const bits = keep.bits + long(column / 64u * 4u + lane_id / 8u) * keep.stride;
+  UNROLL for (uint i = 0; i < 2u; ++i) {
+    const uint own = row + i * 8u + lane_id % 4u * 2u;
+    const uint pair = WHOLE || own < keep.rows ? *(device const uint*)(bits + own) : 0u;
+    UNROLL for (uint k = 0; k < 4u; ++k) {
+      keeps[i * 4u + k] = (pair >> (first + k % 2u * 16u + k / 2u) & 1u) != 0u;
+    }
+  }
+}
+
+/// Stores what is kept of a block of 64 columns, for the lane's two rows.
+template <class Keep>
+void store_kept(thread Keep&, uint, uint, uint) {}
+template <bool IN_BLOCKS>
+void store_kept(thread KeepStored<IN_BLOCKS>& keep, uint row, uint first, uint lane_id) {
+  device short* const bits = keep.bits + long(first / 16u + lane_id % 4u) * keep.stride;
+  UNROLL for (uint i = 0; i < 2u; ++i) {
+    if (row + i * 8u < keep.rows) bits[row + i * 8u] = short(keep.found[i]);
+    keep.found[i] = 0u;
+  }
+}
+
 /// Exponents of two of the products of two neighbouring fragments whose first element is at (row, column).
 template <bool QUERIES_STAY, bool WHOLE, class Rules>
 void score_fragments(thread SumFragment* products, thread const Rules& rules, uint row, uint column, uint lane_id) {
@@ -480,6 +515,7 @@ void attend_fragments(thread const AttentionPointers<T>& at, thread Rules& rules
                                                              place.own, from, self.lane_id);
         }
       }
+      store_kept(rules.keep, own_row, first, self.lane_id);
     }
     stage.move();
   }

@@ -32,6 +32,18 @@ void store_slopes(threadgroup T* memory, thread const SumFragment* slopes, uint 
   }
 }
 
+/// Clears the slopes of keys that are not there, which may be anything, and adds up the others (SUMS). `key`: the first
+/// of the lane's two.
+template <bool SUMS, uint COUNT>
+void keep_slopes(thread float2& sums, thread SumFragment* slopes, uint key, uint keys) {
+  UNROLL for (uint which = 0; which < COUNT / 8; ++which) {
+    thread float* const at = slopes[which].at;
+    if (key >= keys) at[0] = at[1] = 0.0f;
+    if (key + 1u >= keys) at[2] = at[3] = 0.0f;
+    if constexpr (SUMS) sums = sums + make_float2(at[0] + at[1], at[2] + at[3]);
+  }
+}
+
 /// Hands out sixteen columns of sixteen rows, times a factor.
 template <class Blocks, class T>
 void write_square(thread const SumFragment* sums, thread const AttentionVisitor<T>& visitor, uint row, uint rows,
@@ -49,6 +61,72 @@ void write_square(thread const SumFragment* sums, thread const AttentionVisitor<
       visitor.visit(own_row, own_column, first);
       if (own_column + 1u < columns) visitor.visit(own_row, own_column + 1u, second);
     }
+  }
+}
+
+/// Of COUNT pairs in all lanes, half of them: sums of a lane's and those of the lane `step` away, the upper half in the
+/// lanes whose bit `step` is set.
+template <uint COUNT>
+void add_up_halves(thread float2* pairs, uint step, uint lane_id) {
+  const bool upper = (lane_id & step) != 0u;
+  UNROLL for (uint i = 0; i < COUNT / 2u; ++i) {
+    const float2 given = upper ? pairs[i] : pairs[i + COUNT / 2u];
+    const float2 kept = upper ? pairs[i + COUNT / 2u] : pairs[i];
+    pairs[i] = kept + make_float2(simd_shuffle_xor(given.x, ushort(step)), simd_shuffle_xor(given.y, ushort(step)));
+  }
+}
+
+/// Puts the sums over a simdgroup's sixteen rows into `memory`. `row`: the first of the lane's two neighbours.
+template <class Blocks>
+void put_sums_of_rows(threadgroup float* memory, thread const SumFragment* sums, uint row, uint rows, uint lane_id) {
+  enum : uint { count = Blocks::width / 8 };  // four or eight
+  float2 pairs[count];
+  UNROLL for (uint j = 0; j < count; ++j) {
+    pairs[j] = row < rows ? make_float2(sums[j].at[0], sums[j].at[1]) : make_float2(0.0f, 0.0f);
+    if (row + 1u < rows) pairs[j] = pairs[j] + make_float2(sums[j].at[2], sums[j].at[3]);
+  }
+  add_up_halves<count>(pairs, 16u, lane_id);
+  add_up_halves<count / 2>(pairs, 8u, lane_id);
+  if constexpr (count == 8) {
+    add_up_halves<2>(pairs, 4u, lane_id);
+  } else {
+    pairs[0].x += simd_shuffle_xor(pairs[0].x, 4);
+    pairs[0].y += simd_shuffle_xor(pairs[0].y, 4);
+    if ((lane_id & 4u) != 0u) return;
+  }
+  threadgroup float* const own = memory + lane_id / (32u / count) * 8u + lane_id % 4u * 2u;
+  own[0] = pairs[0].x;
+  own[1] = pairs[0].y;
+}
+
+/// Sums of the gradient for the query are the keys, each times the sum of its slopes. Puts those of a simdgroup's keys
+/// into `memory`. `slopes`: sums of the lane's two keys, over the queries of the lane.
+template <class Blocks, class T>
+void put_sums_of_queries(threadgroup float* memory, threadgroup const T* keys, float2 slopes, uint first,
+                         uint lane_id) {
+  UNROLL for (uint step = 1; step <= 2u; step *= 2u) {
+    slopes = slopes + make_float2(simd_shuffle_xor(slopes.x, ushort(step)), simd_shuffle_xor(slopes.y, ushort(step)));
+  }
+  float2 sums = make_float2(0.0f, 0.0f);
+  const uint column = lane_id * 2u % Blocks::width;
+  UNROLL for (uint line = 0; line < 16u; ++line) {
+    const float slope = simd_shuffle(line < 8u ? slopes.x : slopes.y, ushort(line % 8u * 4u));
+    const float2 key = floats_of(T(0.0f), *(threadgroup const uint*)(keys + Blocks::place(first + line, column)));
+    sums = sums + make_float2(slope * key.x, slope * key.y);
+  }
+  if (lane_id * 2u >= Blocks::width) return;
+  memory[column] = sums.x;
+  memory[column + 1u] = sums.y;
+}
+
+/// Hands out a matrix' sums of columns, of the simdgroups' parts, times a factor.
+template <class Blocks>
+void write_sums(thread const AttentionVisitor<float>& visitor, threadgroup const float* parts, uint step, uint columns,
+                float factor, uint thread_id) {
+  for (uint column = thread_id; column < columns; column += Blocks::threads) {
+    float sum = 0.0f;
+    UNROLL for (uint part = 0; part < Blocks::threads / 32; ++part) sum += parts[part * step + column];
+    visitor.visit(0u, column, sum * factor);
   }
 }
 
@@ -112,8 +190,8 @@ void add_up_deltas(threadgroup float* deltas, threadgroup const T* results, thre
 
 /// The gradients for key (result), value (second) and query (third). `statistics`: 2 * Blocks::inner floats a stage.
 /// DELTAS: the attention's result is given, and deltas are not; blocks come in two stages then, so that a block of the
-/// result is one that has arrived.
-template <class Blocks, bool DELTAS, class T, class Rules>
+/// result is one that has arrived. SUMS: those of each gradient's columns are stored, too.
+template <class Blocks, bool DELTAS, bool SUMS, class T, class Rules>
 void attention_gradients_at_once(thread const AttentionPointers<T>& at, thread Rules& rules,
                                  constant AttentionValues& values, threadgroup uint4* memory,
                                  threadgroup float* statistics, uint group, thread const TileThread& self) {
@@ -145,6 +223,7 @@ void attention_gradients_at_once(thread const AttentionPointers<T>& at, thread R
   AttentionVisitor<T> query;
   query.start(at.third, values.third, batch);
   const uint own = self.simdgroup_id * Blocks::own_rows;
+  const uint own_column = own + score_column<false>(self.lane_id, 0u, 0u);
   const RowsInMemory<T> own_keys = {keys, own};
   const RowsInMemory<T> own_values = {value_rows, own};
   KeyValueSums<Blocks> sums = {};
@@ -153,6 +232,7 @@ void attention_gradients_at_once(thread const AttentionPointers<T>& at, thread R
     clear_fragment(sums.value[j]);
   }
   StagesOfFragments<Blocks> stage = {0u, Blocks::stages - 1u};
+  float2 slope_sums = make_float2(0.0f, 0.0f);  // of the lane's two keys
   uint slopes_at = 0u;  // where the block's slopes go; the other half has those of the one before
   for (uint first = 0; first < values.rows; first += Blocks::inner) {
     wait_for_fragment_copies<Blocks::stages - 2>();
@@ -173,6 +253,7 @@ void attention_gradients_at_once(thread const AttentionPointers<T>& at, thread R
       add_key_value_gradient<Blocks, Blocks::inner, true, true, true>(sums, own_slopes, own_keys, own_values, now,
                                                                       now + Blocks::block, numbers, rules, first, own,
                                                                       self.lane_id);
+      keep_slopes<SUMS, Blocks::inner>(slope_sums, own_slopes, own_column, values.columns);
       store_slopes<Blocks, Blocks::inner>(slopes + slopes_at, own_slopes, own, 0u, self.lane_id);
     } else {
       for (uint from = 0; from < Blocks::inner && first + from < values.rows; from += Blocks::least) {
@@ -181,6 +262,7 @@ void attention_gradients_at_once(thread const AttentionPointers<T>& at, thread R
         add_key_value_gradient<Blocks, Blocks::least, true, true, false>(
             sums, own_slopes, own_keys, own_values, part, part + Blocks::block, numbers + from, rules, first + from,
             own, self.lane_id);
+        keep_slopes<SUMS, Blocks::least>(slope_sums, own_slopes, own_column, values.columns);
         store_slopes<Blocks, Blocks::least>(slopes + slopes_at, own_slopes, own, from, self.lane_id);
       }
     }
@@ -193,7 +275,6 @@ void attention_gradients_at_once(thread const AttentionPointers<T>& at, thread R
     const uint last = (values.rows - 1u) / Blocks::inner * Blocks::inner;
     write_query_gradient<Blocks>(query, slopes + (Memory::slopes - slopes_at), keys, values, last, self);
   }
-  const uint own_column = own + score_column<false>(self.lane_id, 0u, 0u);
   AttentionVisitor<T> visitor;
   visitor.start(at.result, values.result, batch);
   write_fragments<Blocks, 1>(sums.key, visitor, own_column, values.columns, values.width,
@@ -202,4 +283,20 @@ void attention_gradients_at_once(thread const AttentionPointers<T>& at, thread R
   const float weight = weight_of_kept(rules.keep);
   write_fragments<Blocks, 1>(sums.value, visitor, own_column, values.columns, values.values,
                              make_float2(weight, weight), self.lane_id);
+  if constexpr (SUMS) {
+    enum : uint { step = 3 * Blocks::width };
+    threadgroup float* const parts = (threadgroup float*)stages;  // nobody reads blocks of queries any more
+    threadgroup float* const own_parts = parts + self.simdgroup_id * step;
+    put_sums_of_rows<Blocks>(own_parts, sums.key, own_column, values.columns, self.lane_id);
+    put_sums_of_rows<Blocks>(own_parts + Blocks::width, sums.value, own_column, values.columns, self.lane_id);
+    put_sums_of_queries<Blocks>(own_parts + 2 * Blocks::width, keys, slope_sums, own, self.lane_id);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    AttentionVisitor<float> columns;
+    columns.start(at.key_sums, values.key_sums, batch);
+    write_sums<Blocks>(columns, parts, step, values.width, values.scale, self.thread_id);
+    columns.start(at.value_sums, values.value_sums, batch);
+    write_sums<Blocks>(columns, parts + Blocks::width, step, values.values, weight, self.thread_id);
+    columns.start(at.query_sums, values.query_sums, batch);
+    write_sums<Blocks>(columns, parts + 2 * Blocks::width, step, values.width, values.scale, self.thread_id);
+  }
 }

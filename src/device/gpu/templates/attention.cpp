@@ -31,6 +31,10 @@ struct Operands {
   const Operand* result = nullptr;  // of the step's own operator
   const Operand* second = nullptr;  // logsumexp as a result, the value's gradient
   const Operand* third = nullptr;   // the query's gradient with the others
+  const Operand* kept = nullptr;    // the bits of what dropout keeps
+  const Operand* key_sums = nullptr;
+  const Operand* value_sums = nullptr;
+  const Operand* query_sums = nullptr;
 
   explicit Operands(const Primitive& primitive) {
     const ops::AttentionInputs at = ops::attention_inputs(primitive.op, attribute<ops::Attention>(primitive));
@@ -45,11 +49,28 @@ struct Operands {
     uniform = input(at.uniform);
     const bool second_alone = primitive.op == Op::attention_logsumexp || primitive.op == Op::attention_value_gradient;
     (second_alone ? second : result) = &primitive.output;
-    for (const auto& [op, output] : primitive.companions) {
-      (op == Op::attention_query_gradient ? third : second) = &output;
+    for (const auto& [op, output, is_sum] : primitive.companions) {
+      if (is_sum) {
+        sums_of(op) = &output;
+      } else if (op == Op::uniform) {
+        kept = &output;
+      } else {
+        (op == Op::attention_query_gradient ? third : second) = &output;
+      }
     }
   }
+
+ private:
+  const Operand*& sums_of(Op gradient) {
+    if (gradient == Op::attention_key_gradient) return key_sums;
+    return gradient == Op::attention_value_gradient ? value_sums : query_sums;
+  }
 };
+
+/// Whether bits of what dropout keeps are in the random numbers' place.
+bool reads_bits(const Operands& at) {
+  return at.uniform != nullptr && at.uniform->access.slot >= 0 && at.uniform->access.dtype == DType::int16;
+}
 
 /// Sizes of the scores and of what they are made of.
 struct Sizes {
@@ -145,9 +166,9 @@ class Writer {
                    is_large ? static_cast<std::uint32_t>(bytes) : 0},
                   {"float", "statistics", fmt::format("{}", statistics)}};
     const std::string body = fmt::format(
-        "  typedef {} Blocks;\n{}  attention_gradients_at_once<Blocks, {}>(at, rules, values, memory, statistics, "
+        "  typedef {} Blocks;\n{}  attention_gradients_at_once<Blocks, {}, {}>(at, rules, values, memory, statistics, "
         "group_id.x, self);\n",
-        blocks, own_thread, computes_deltas());
+        blocks, own_thread, computes_deltas(), adds_up());
     constexpr std::uint32_t threads_of_a_core = 512;  // of 128 registers
     const std::uint32_t resident = std::max(threads_of_a_core / threads, 1U);
     std::vector<Call> calls;
@@ -232,14 +253,19 @@ class Writer {
   /// Whether the attention's result is given in place of deltas.
   bool computes_deltas() const { return at_.third != nullptr && at_.delta->access.dtype == type_; }
 
+  /// Whether the sums of the gradients' columns are wanted, too.
+  bool adds_up() const { return at_.key_sums != nullptr; }
+
   bool draws() const { return at_.uniform != nullptr && at_.uniform->access.slot < 0; }
 
   std::string rules() const {
     const std::string mask =
         at_.mask == nullptr ? "NoMask" : fmt::format("ReadMask<{}>", element_type(at_.mask->access.dtype));
     std::string keep = "KeepAll";
-    if (draws()) keep = fmt::format("KeepDrawn<{}>", sizes_.columns % 4 == 0);
+    if (draws())
+      keep = fmt::format("{}<{}>", at_.kept != nullptr ? "KeepStored" : "KeepDrawn", sizes_.columns % 4 == 0);
     if (at_.uniform != nullptr && !draws()) keep = fmt::format("KeepRead<{}>", element_type(at_.uniform->access.dtype));
+    if (reads_bits(at_)) keep = "KeepBits";
     return fmt::format("AttentionRules<{}, {}>", mask, keep);
   }
 
@@ -262,10 +288,14 @@ class Writer {
     bind(at_.logsumexp, "logsumexp", "at.logsumexp", false);
     bind(at_.delta, "delta", computes_deltas() ? "at.forward" : "at.delta", false);
     bind(at_.mask, "mask", "rules.mask.mask", false);
-    bind(at_.uniform, "uniform", "rules.keep.uniform", false);
+    bind(at_.uniform, "uniform", reads_bits(at_) ? "rules.keep.bits" : "rules.keep.uniform", false);
+    bind(at_.kept, "kept", "rules.keep.bits", true);
     bind(at_.result, "result", "at.result", true);
     bind(at_.second, "second", is_forward() ? "at.statistics" : "at.second", true);
     bind(at_.third, "third", "at.third", true);
+    bind(at_.key_sums, "key_sums", "at.key_sums", true);
+    bind(at_.value_sums, "value_sums", "at.value_sums", true);
+    bind(at_.query_sums, "query_sums", "at.query_sums", true);
     piece.stem = std::string(ops::row(primitive_.op).name) + suffix;
     piece.threads = threads;
     piece.resident = resident;
@@ -298,13 +328,13 @@ class Writer {
 
   Values values(std::int64_t tiles) const {
     Values values;
-    for (const Operand* operand :
-         {at_.query, at_.key, at_.value, at_.gradient, at_.logsumexp, at_.delta, at_.mask, at_.uniform}) {
+    for (const Operand* operand : {at_.query, at_.key, at_.value, at_.gradient, at_.logsumexp, at_.delta, at_.mask}) {
       add_array(values, operand, false);
     }
-    add_array(values, at_.result, true);
-    add_array(values, at_.second, true);
-    add_array(values, at_.third, true);
+    add_array(values, at_.kept != nullptr ? at_.kept : at_.uniform, at_.kept != nullptr);
+    for (const Operand* operand : {at_.result, at_.second, at_.third, at_.key_sums, at_.value_sums, at_.query_sums}) {
+      add_array(values, operand, true);
+    }
     values.add(attributes_.seed);
     if (draws()) {
       values.add_argument(at_.uniform->access.offset_argument, Patch::Form::bits);
@@ -360,13 +390,19 @@ std::string why_no_fragments(const Primitive& primitive, const GpuContext& conte
 }
 
 bool has_three_gradients(const Primitive& primitive) { return Operands(primitive).third != nullptr; }
-constexpr const char* not_at_once = "fragments alone compute the three gradients at once";
+
+std::string why_fragments_alone(const Primitive& primitive) {
+  const Operands at(primitive);
+  if (at.third != nullptr) return "fragments alone compute the three gradients at once";
+  return at.kept != nullptr || reads_bits(at) ? "fragments alone know bits of what dropout keeps" : "";
+}
 
 }  // namespace
 
 Verdict judge_attention_fragments(const Primitive& primitive, const GpuContext& context) {
   if (std::string reason = why_no_fragments(primitive, context); !reason.empty()) return decline(reason);
   if (!has_three_gradients(primitive)) {
+    if (reads_bits(Operands(primitive))) return decline("the three gradients alone are computed from bits of dropout");
     return accept([&primitive, &context] { return Writer(primitive, context).fragments(); });
   }
   constexpr std::int64_t most_keys = 208;  // of 64 columns: 98 KiB, of 99 that each of these GPUs grants
@@ -376,7 +412,7 @@ Verdict judge_attention_fragments(const Primitive& primitive, const GpuContext& 
 }
 
 Verdict judge_attention_blocks(const Primitive& primitive, const GpuContext& context) {
-  if (has_three_gradients(primitive)) return decline(not_at_once);
+  if (std::string reason = why_fragments_alone(primitive); !reason.empty()) return decline(reason);
   if (std::string reason = why_not(primitive); !reason.empty()) return decline(reason);
   const Sizes sizes{Operands(primitive)};
   if (std::max(sizes.width, sizes.values) > widest_head) {
@@ -387,7 +423,7 @@ Verdict judge_attention_blocks(const Primitive& primitive, const GpuContext& con
 }
 
 Verdict judge_attention_elements(const Primitive& primitive, const GpuContext& context) {
-  if (has_three_gradients(primitive)) return decline(not_at_once);
+  if (std::string reason = why_fragments_alone(primitive); !reason.empty()) return decline(reason);
   if (std::string reason = why_not(primitive); !reason.empty()) return decline(reason);
   return accept([&primitive, &context] { return Writer(primitive, context).elements(); });
 }
