@@ -198,8 +198,7 @@ inline void expect_keys_that_are_there(DType type, const AttentionSizes& sizes) 
   for (const double x : gradients.numbers(AttentionGradients::of_query)) ASSERT_TRUE(std::isfinite(x));
 }
 
-/// Sums are of what is not rounded yet: each element may be half a unit of the last place off, of the gradient for the
-/// query more, which is of slopes that were rounded.
+/// Sums are of what is not rounded yet: each element may be half a unit of the last place off.
 inline void expect_sums(DType type, const AttentionSizes& sizes, bool of_result) {
   AttentionGradients gradients(type, sizes, false);
   run_at_once(gradients, gradients.with_sums(of_result));
@@ -221,7 +220,7 @@ inline void expect_sums(DType type, const AttentionSizes& sizes, bool of_result)
         sum += x;
         magnitude += std::abs(x);
       }
-      ASSERT_NEAR(got[static_cast<std::size_t>(i)], sum, magnitude * unit * (whole == Slot::of_query ? 4 : 1))
+      ASSERT_NEAR(got[static_cast<std::size_t>(i)], sum, magnitude * unit)
           << name_of(type) << " slot " << sums << " element " << i;
     }
   }

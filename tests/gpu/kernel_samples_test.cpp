@@ -217,6 +217,8 @@ TEST(KernelSamples, attention_gradients_at_once) {
   test::expect_sums(DType::bfloat16, {1, 40, 14, 16, 64}, true);
   test::expect_bits_of_dropout(DType::bfloat16, {2, 33, 75, 32, 24});
   test::expect_bits_of_dropout(DType::bfloat16, {1, 40, 14, 16, 64});
+  test::expect_keys_that_are_there(DType::bfloat16, {1, 40, 14, 16, 16});
+  test::expect_keys_that_are_there(DType::bfloat16, {1, 40, 13, 16, 16});
 }
 
 TEST(KernelSamples, stationary_product) {

@@ -32,15 +32,13 @@ void store_slopes(threadgroup T* memory, thread const SumFragment* slopes, uint 
   }
 }
 
-/// Clears the slopes of keys that are not there, which may be anything, and adds up the others (SUMS). `key`: the first
-/// of the lane's two.
-template <bool SUMS, uint COUNT>
-void keep_slopes(thread float2& sums, thread SumFragment* slopes, uint key, uint keys) {
+/// Clears the slopes of keys that are not there, which may be anything. `key`: the first of the lane's two.
+template <uint COUNT>
+void clear_slopes(thread SumFragment* slopes, uint key, uint keys) {
   UNROLL for (uint which = 0; which < COUNT / 8; ++which) {
     thread float* const at = slopes[which].at;
     if (key >= keys) at[0] = at[1] = 0.0f;
     if (key + 1u >= keys) at[2] = at[3] = 0.0f;
-    if constexpr (SUMS) sums = sums + make_float2(at[0] + at[1], at[2] + at[3]);
   }
 }
 
@@ -99,37 +97,6 @@ void put_sums_of_rows(threadgroup float* memory, thread const SumFragment* sums,
   own[1] = pairs[0].y;
 }
 
-/// Sums of the gradient for the query are the keys, each times the sum of its slopes. Puts those of a simdgroup's keys
-/// into `memory`. `slopes`: sums of the lane's two keys, over the queries of the lane.
-template <class Blocks, class T>
-void put_sums_of_queries(threadgroup float* memory, threadgroup const T* keys, float2 slopes, uint first,
-                         uint lane_id) {
-  UNROLL for (uint step = 1; step <= 2u; step *= 2u) {
-    slopes = slopes + make_float2(simd_shuffle_xor(slopes.x, ushort(step)), simd_shuffle_xor(slopes.y, ushort(step)));
-  }
-  float2 sums = make_float2(0.0f, 0.0f);
-  const uint column = lane_id * 2u % Blocks::width;
-  UNROLL for (uint line = 0; line < 16u; ++line) {
-    const float slope = simd_shuffle(line < 8u ? slopes.x : slopes.y, ushort(line % 8u * 4u));
-    const float2 key = floats_of(T(0.0f), *(threadgroup const uint*)(keys + Blocks::place(first + line, column)));
-    sums = sums + make_float2(slope * key.x, slope * key.y);
-  }
-  if (lane_id * 2u >= Blocks::width) return;
-  memory[column] = sums.x;
-  memory[column + 1u] = sums.y;
-}
-
-/// Hands out a matrix' sums of columns, of the simdgroups' parts, times a factor.
-template <class Blocks>
-void write_sums(thread const AttentionVisitor<float>& visitor, threadgroup const float* parts, uint step, uint columns,
-                float factor, uint thread_id) {
-  for (uint column = thread_id; column < columns; column += Blocks::threads) {
-    float sum = 0.0f;
-    UNROLL for (uint part = 0; part < Blocks::threads / 32; ++part) sum += parts[part * step + column];
-    visitor.visit(0u, column, sum * factor);
-  }
-}
-
 /// The order in which simdgroups take squares: the quarters of a core have every fourth simdgroup each, and those come
 /// first whose quarter has one less.
 template <class Blocks>
@@ -140,16 +107,63 @@ uint turn_of_simdgroup(uint simdgroup_id) {
   return quarter < more ? first + row * more + quarter : row * (4u - more) + quarter - more;
 }
 
-/// The gradient for a block of queries from `first` on; simdgroups share its squares of sixteen.
-template <class Blocks, class T>
-void write_query_gradient(thread const AttentionVisitor<T>& visitor, threadgroup const T* slopes,
-                          threadgroup const T* keys, constant AttentionValues& values, uint first,
-                          thread const TileThread& self) {
-  enum : uint { down = Blocks::inner / 16, squares = down * Blocks::steps };
-  for (uint square = turn_of_simdgroup<Blocks>(self.simdgroup_id); square < squares; square += Blocks::threads / 32u) {
-    const uint row = square % down * 16u;
-    const uint column = square / down * 16u;
-    if (first + row >= values.rows || column >= values.width) continue;
+/// A simdgroup's squares of the gradient for the query, of which it has the same places in all blocks of queries, and
+/// the sums over the lane's rows of all blocks.
+template <class Blocks>
+struct QuerySquares {
+  enum : uint {
+    simdgroups = Blocks::threads / 32,
+    down = Blocks::inner / 16,
+    all = down * Blocks::steps,
+    own = (all + simdgroups - 1) / simdgroups  // at most
+  };
+  float4 sums[own];  // of the lane's two columns in both fragments
+};
+
+/// Puts the sums over a block's sixteen rows, one `down` of them after the other, into `memory`.
+template <class Blocks>
+void put_sums_of_queries(threadgroup float* memory, thread const QuerySquares<Blocks>& squares,
+                         thread const TileThread& self) {
+  typedef QuerySquares<Blocks> Squares;
+  UNROLL for (uint i = 0; i < Squares::own; ++i) {
+    const uint square = turn_of_simdgroup<Blocks>(self.simdgroup_id) + i * Squares::simdgroups;
+    float4 sums = squares.sums[i];
+    UNROLL for (uint step = 4; step < 32u; step *= 2u) {
+      sums = sums + make_float4(simd_shuffle_xor(sums.x, ushort(step)), simd_shuffle_xor(sums.y, ushort(step)),
+                                simd_shuffle_xor(sums.z, ushort(step)), simd_shuffle_xor(sums.w, ushort(step)));
+    }
+    if (square >= Squares::all || self.lane_id >= 4u) continue;
+    threadgroup float* const own =
+        memory + square % Squares::down * Blocks::width + square / Squares::down * 16u + self.lane_id * 2u;
+    own[0] = sums.x;
+    own[1] = sums.y;
+    own[8] = sums.z;
+    own[9] = sums.w;
+  }
+}
+
+/// Hands out a matrix' sums of columns, of COUNT parts, times a factor.
+template <class Blocks, uint COUNT>
+void write_sums(thread const AttentionVisitor<float>& visitor, threadgroup const float* parts, uint step, uint columns,
+                float factor, uint thread_id) {
+  for (uint column = thread_id; column < columns; column += Blocks::threads) {
+    float sum = 0.0f;
+    UNROLL for (uint part = 0; part < COUNT; ++part) sum += parts[part * step + column];
+    visitor.visit(0u, column, sum * factor);
+  }
+}
+
+/// The gradient for a block of queries from `first` on; simdgroups share its squares of sixteen. SUMS: adds them up.
+template <class Blocks, bool SUMS, class T>
+void write_query_gradient(thread QuerySquares<Blocks>& squares, thread const AttentionVisitor<T>& visitor,
+                          threadgroup const T* slopes, threadgroup const T* keys, constant AttentionValues& values,
+                          uint first, thread const TileThread& self) {
+  typedef QuerySquares<Blocks> Squares;
+  UNROLL for (uint i = 0; i < Squares::own; ++i) {
+    const uint square = turn_of_simdgroup<Blocks>(self.simdgroup_id) + i * Squares::simdgroups;
+    const uint row = square % Squares::down * 16u;
+    const uint column = square / Squares::down * 16u;
+    if (square >= Squares::all || first + row >= values.rows || column >= values.width) continue;
     SumFragment sums[2];
     clear_fragment(sums[0]);
     clear_fragment(sums[1]);
@@ -162,6 +176,10 @@ void write_query_gradient(thread const AttentionVisitor<T>& visitor, threadgroup
       multiply_fragments<T, 1>(sums[1], left, right, self.lane_id);
     }
     write_square<Blocks>(sums, visitor, first + row, values.rows, column, values.width, values.scale, self.lane_id);
+    if constexpr (SUMS) {  // rows that are not there are 0
+      squares.sums[i] = squares.sums[i] + make_float4(sums[0].at[0] + sums[0].at[2], sums[0].at[1] + sums[0].at[3],
+                                                      sums[1].at[0] + sums[1].at[2], sums[1].at[1] + sums[1].at[3]);
+    }
   }
 }
 
@@ -232,7 +250,7 @@ void attention_gradients_at_once(thread const AttentionPointers<T>& at, thread R
     clear_fragment(sums.value[j]);
   }
   StagesOfFragments<Blocks> stage = {0u, Blocks::stages - 1u};
-  float2 slope_sums = make_float2(0.0f, 0.0f);  // of the lane's two keys
+  QuerySquares<Blocks> squares = {};
   uint slopes_at = 0u;  // where the block's slopes go; the other half has those of the one before
   for (uint first = 0; first < values.rows; first += Blocks::inner) {
     wait_for_fragment_copies<Blocks::stages - 2>();
@@ -253,7 +271,9 @@ void attention_gradients_at_once(thread const AttentionPointers<T>& at, thread R
       add_key_value_gradient<Blocks, Blocks::inner, true, true, true>(sums, own_slopes, own_keys, own_values, now,
                                                                       now + Blocks::block, numbers, rules, first, own,
                                                                       self.lane_id);
-      keep_slopes<SUMS, Blocks::inner>(slope_sums, own_slopes, own_column, values.columns);
+      if (own + Blocks::own_rows > values.columns) {
+        clear_slopes<Blocks::inner>(own_slopes, own_column, values.columns);
+      }
       store_slopes<Blocks, Blocks::inner>(slopes + slopes_at, own_slopes, own, 0u, self.lane_id);
     } else {
       for (uint from = 0; from < Blocks::inner && first + from < values.rows; from += Blocks::least) {
@@ -262,18 +282,17 @@ void attention_gradients_at_once(thread const AttentionPointers<T>& at, thread R
         add_key_value_gradient<Blocks, Blocks::least, true, true, false>(
             sums, own_slopes, own_keys, own_values, part, part + Blocks::block, numbers + from, rules, first + from,
             own, self.lane_id);
-        keep_slopes<SUMS, Blocks::least>(slope_sums, own_slopes, own_column, values.columns);
         store_slopes<Blocks, Blocks::least>(slopes + slopes_at, own_slopes, own, from, self.lane_id);
       }
     }
     slopes_at = Memory::slopes - slopes_at;
-    if (first > 0u) write_query_gradient<Blocks>(query, slopes + slopes_at, keys, values, first - Blocks::inner, self);
+    if (first > 0u) write_query_gradient<Blocks, SUMS>(squares, query, slopes + slopes_at, keys, values, first - Blocks::inner, self);
     stage.move();
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
   if (values.rows > 0u) {
     const uint last = (values.rows - 1u) / Blocks::inner * Blocks::inner;
-    write_query_gradient<Blocks>(query, slopes + (Memory::slopes - slopes_at), keys, values, last, self);
+    write_query_gradient<Blocks, SUMS>(squares, query, slopes + (Memory::slopes - slopes_at), keys, values, last, self);
   }
   AttentionVisitor<T> visitor;
   visitor.start(at.result, values.result, batch);
@@ -284,19 +303,20 @@ void attention_gradients_at_once(thread const AttentionPointers<T>& at, thread R
   write_fragments<Blocks, 1>(sums.value, visitor, own_column, values.columns, values.values,
                              make_float2(weight, weight), self.lane_id);
   if constexpr (SUMS) {
-    enum : uint { step = 3 * Blocks::width };
+    enum : uint { simdgroups = Blocks::threads / 32, step = 2 * Blocks::width, down = Blocks::inner / 16 };
     threadgroup float* const parts = (threadgroup float*)stages;  // nobody reads blocks of queries any more
     threadgroup float* const own_parts = parts + self.simdgroup_id * step;
     put_sums_of_rows<Blocks>(own_parts, sums.key, own_column, values.columns, self.lane_id);
     put_sums_of_rows<Blocks>(own_parts + Blocks::width, sums.value, own_column, values.columns, self.lane_id);
-    put_sums_of_queries<Blocks>(own_parts + 2 * Blocks::width, keys, slope_sums, own, self.lane_id);
+    put_sums_of_queries<Blocks>(parts + simdgroups * step, squares, self);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     AttentionVisitor<float> columns;
     columns.start(at.key_sums, values.key_sums, batch);
-    write_sums<Blocks>(columns, parts, step, values.width, values.scale, self.thread_id);
+    write_sums<Blocks, simdgroups>(columns, parts, step, values.width, values.scale, self.thread_id);
     columns.start(at.value_sums, values.value_sums, batch);
-    write_sums<Blocks>(columns, parts + Blocks::width, step, values.values, weight, self.thread_id);
+    write_sums<Blocks, simdgroups>(columns, parts + Blocks::width, step, values.values, weight, self.thread_id);
     columns.start(at.query_sums, values.query_sums, batch);
-    write_sums<Blocks>(columns, parts + 2 * Blocks::width, step, values.width, values.scale, self.thread_id);
+    write_sums<Blocks, down>(columns, parts + simdgroups * step, Blocks::width, values.width, values.scale,
+                             self.thread_id);
   }
 }
