@@ -215,6 +215,7 @@ TEST(KernelSamples, attention_gradients_at_once) {
   test::expect_deltas_of_result(DType::bfloat16, {1, 40, 14, 16, 64}, true);
   test::expect_sums(DType::bfloat16, {2, 70, 75, 32, 24}, true);
   test::expect_sums(DType::bfloat16, {1, 40, 14, 16, 64}, true);
+  test::expect_sums(DType::bfloat16, {1, 48, 14, 16, 16}, true);  // half of a block of queries
   test::expect_bits_of_dropout(DType::bfloat16, {2, 33, 75, 32, 24});
   test::expect_bits_of_dropout(DType::bfloat16, {1, 40, 14, 16, 64});
   test::expect_keys_that_are_there(DType::bfloat16, {1, 40, 14, 16, 16});

@@ -18,7 +18,7 @@ class KnowsBits final : public PlansAlone {
  public:
   bool has_attention(DType) const override { return true; }
   bool computes_gradients_at_once(const Primitive&) const override { return true; }
-  bool takes_companions(const Primitive& primitive) const override { return primitive.op == Op::attention && stores_; }
+  bool takes_companions(const Primitive&) const override { return stores_; }
   bool reads_dropout_bits(const Primitive& gradients) const override {
     asked_.push_back(gradients);
     return reads_;
@@ -84,6 +84,14 @@ TEST(DropoutBits, AreHandedOver) {
   EXPECT_EQ(target.asked_[0].inputs[6], bits);
 }
 
+TEST(DropoutBits, AreStoredOnceForTwoGradients) {
+  Steps steps;
+  steps.program.steps.push_back(steps.step(2));
+  ASSERT_TRUE(hands_over(steps));
+  EXPECT_EQ(steps.step(0).companions.size(), 1U);
+  EXPECT_EQ(steps.step(3).inputs[6], steps.kept());
+}
+
 TEST(DropoutBits, AreNotWhereTheDeviceDoesNotKnowThem) {
   for (const bool stores : {false, true}) {
     Steps steps;
@@ -108,8 +116,8 @@ TEST(DropoutBits, AreOfTheSameNumbers) {
   Steps place;
   place.step(0).inputs[3] = drawn(6);
   EXPECT_FALSE(hands_over(place));
-  Steps other;
-  other.step(0).op = Op::attention_value_gradient;
+  Steps other;  // gradients of the same attention are none
+  other.program.steps[0] = other.program.steps[2];
   EXPECT_FALSE(hands_over(other));
   Steps later;
   std::swap(later.program.steps[0], later.program.steps[2]);

@@ -198,6 +198,7 @@ TEST(GradientSums, GroupsReadTheGradientsAlone) {
 
 TEST(GradientSums, GroupsAddUpAndNothingElse) {
   EXPECT_FALSE(takes_sums_after([](Steps& s) { s.sum(0).kind = Group::Kind::row; }));
+  EXPECT_FALSE(takes_sums_after([](Steps& s) { s.sum(0).split = 2; }));
   EXPECT_FALSE(takes_sums_after([](Steps& s) { s.sum(0).code[1].op = Op::amax; }));
   EXPECT_FALSE(takes_sums_after([](Steps& s) { s.sum(0).code[1].dtype = DType::float32; }));
   EXPECT_FALSE(takes_sums_after([](Steps& s) { s.sum(0).code[0].extent = compile::Extent::reduced; }));

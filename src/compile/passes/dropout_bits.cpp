@@ -2,6 +2,8 @@
 // gradients need not draw them again. Before:                    After:
 //   attention: draw numbers, store y                               attention: draw numbers, store y, what they keep
 //   gradients: draw the same numbers, store the gradients          gradients: read what is kept, store the gradients
+#include <algorithm>
+
 #include "compile/passes/passes.h"
 #include "ops/attention.h"
 
@@ -63,16 +65,24 @@ class DropoutBits {
   void hand_over(Primitive& attention, Primitive& gradient) {
     // A causal attention draws no numbers for what it does not see.
     if (attributes_of(attention).causal) return;
-    Primitive with_bits = attention;
-    with_bits.companions.push_back({.op = Op::uniform, .output = bits_of(drawn_by(attention)->sizes)});
-    Operand& bits = with_bits.companions.back().output;
-    bits.access.slot = static_cast<std::int32_t>(program_.slots.size());
+    const auto stored = std::ranges::find(attention.companions, Op::uniform, &Companion::op);
+    const bool is_stored = stored != attention.companions.end();  // for another gradient
+    Operand bits = is_stored ? stored->output : bits_of(drawn_by(attention)->sizes);
+    if (!is_stored) bits.access.slot = static_cast<std::int32_t>(program_.slots.size());
     Primitive reading = gradient;
     *drawn_by(reading) = bits;
-    if (!target_.takes_companions(with_bits) || !target_.reads_dropout_bits(reading)) return;
+    if (!target_.reads_dropout_bits(reading) || !(is_stored || stores(attention, bits))) return;
+    gradient = std::move(reading);
+  }
+
+  /// Whether the attention stores the bits from now on.
+  bool stores(Primitive& attention, const Operand& bits) {
+    Primitive with_bits = attention;
+    with_bits.companions.push_back({.op = Op::uniform, .output = bits});
+    if (!target_.takes_companions(with_bits)) return false;
     add_temporary(program_, static_cast<std::size_t>(numel(bits.sizes)) * size_of(DType::int16));
     attention = std::move(with_bits);
-    gradient = std::move(reading);
+    return true;
   }
 
   Program& program_;

@@ -163,7 +163,8 @@ void write_query_gradient(thread QuerySquares<Blocks>& squares, thread const Att
     const uint square = turn_of_simdgroup<Blocks>(self.simdgroup_id) + i * Squares::simdgroups;
     const uint row = square % Squares::down * 16u;
     const uint column = square / Squares::down * 16u;
-    if (square >= Squares::all || first + row >= values.rows || column >= values.width) continue;
+    if (square >= Squares::all || column >= values.width) continue;
+    if (first + row >= values.rows) continue;
     SumFragment sums[2];
     clear_fragment(sums[0]);
     clear_fragment(sums[1]);
@@ -286,7 +287,9 @@ void attention_gradients_at_once(thread const AttentionPointers<T>& at, thread R
       }
     }
     slopes_at = Memory::slopes - slopes_at;
-    if (first > 0u) write_query_gradient<Blocks, SUMS>(squares, query, slopes + slopes_at, keys, values, first - Blocks::inner, self);
+    if (first > 0u) {
+      write_query_gradient<Blocks, SUMS>(squares, query, slopes + slopes_at, keys, values, first - Blocks::inner, self);
+    }
     stage.move();
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -304,6 +307,7 @@ void attention_gradients_at_once(thread const AttentionPointers<T>& at, thread R
                              make_float2(weight, weight), self.lane_id);
   if constexpr (SUMS) {
     enum : uint { simdgroups = Blocks::threads / 32, step = 2 * Blocks::width, down = Blocks::inner / 16 };
+    static_assert((simdgroups * step + down * Blocks::width) / 4 <= Blocks::memory, "stages have room for sums");
     threadgroup float* const parts = (threadgroup float*)stages;  // nobody reads blocks of queries any more
     threadgroup float* const own_parts = parts + self.simdgroup_id * step;
     put_sums_of_rows<Blocks>(own_parts, sums.key, own_column, values.columns, self.lane_id);
