@@ -191,11 +191,10 @@ class Target {
   virtual bool prefers_space_to_depth(const Primitive& /*convolution*/) const { return false; }
   /// Whether a convolution of single pixels with a stride is to have none, and a copy of the pixels that it sees.
   virtual bool prefers_subsampling(const Primitive& /*convolution*/) const { return false; }
-  /// Whether a kernel takes the primitive with these companions: a max_pool with the positions of its maxima, which the
-  /// gradient's kernel reads then; an attention with the bits of what its dropout keeps; its gradients with their sums.
-  virtual bool takes_companions(const Primitive& /*with them*/) const { return false; }
-  /// Whether a kernel computes the gradients of an attention from such bits in place of random numbers.
-  virtual bool reads_dropout_bits(const Primitive& /*that reads them*/) const { return false; }
+  /// Whether a kernel runs the primitive as it is: a max_pool with the positions of its maxima, which the gradient's
+  /// kernel reads then; an attention with the bits of what its dropout keeps; its gradients with their sums, or with
+  /// such bits in place of random numbers.
+  virtual bool has_kernel(const Primitive& /*with companions, or with bits*/) const { return false; }
   /// Whether the device runs a group that stores masks four elements to a byte, or reads such.
   virtual bool packs_masks(const Group& /*with packed accesses*/) const { return false; }
   /// Whether a contraction or a pool takes this epilogue, and these prologues.

@@ -1,6 +1,8 @@
 // The pass dropout_bits: gradients of an attention read what its dropout keeps, if the attention can store that.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "compile/passes/passes.h"
 #include "compile/plan.h"
 #include "nothing.h"
@@ -18,9 +20,10 @@ class KnowsBits final : public PlansAlone {
  public:
   bool has_attention(DType) const override { return true; }
   bool computes_gradients_at_once(const Primitive&) const override { return true; }
-  bool takes_companions(const Primitive&) const override { return stores_; }
-  bool reads_dropout_bits(const Primitive& gradients) const override {
-    asked_.push_back(gradients);
+  bool has_kernel(const Primitive& primitive) const override {
+    const auto is_bits = [](const compile::Companion& companion) { return companion.op == Op::uniform; };
+    if (std::ranges::any_of(primitive.companions, is_bits)) return stores_;
+    asked_.push_back(primitive);
     return reads_;
   }
   bool stores_ = true;

@@ -22,7 +22,7 @@ class AddsUp final : public PlansAlone {
  public:
   bool has_attention(DType) const override { return true; }
   bool computes_gradients_at_once(const Primitive&) const override { return true; }
-  bool takes_companions(const Primitive& gradients) const override {
+  bool has_kernel(const Primitive& gradients) const override {
     asked_.push_back(gradients);
     return adds_up_;
   }

@@ -17,7 +17,7 @@ using ops::Op;
 
 class KeepsPositions final : public PlansAlone {
  public:
-  bool takes_companions(const Primitive& pool) const override {
+  bool has_kernel(const Primitive& pool) const override {
     asked_.push_back(pool);
     return keeps_;
   }

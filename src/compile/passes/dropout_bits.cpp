@@ -71,7 +71,7 @@ class DropoutBits {
     if (!is_stored) bits.access.slot = static_cast<std::int32_t>(program_.slots.size());
     Primitive reading = gradient;
     *drawn_by(reading) = bits;
-    if (!target_.reads_dropout_bits(reading) || !(is_stored || stores(attention, bits))) return;
+    if (!target_.has_kernel(reading) || !(is_stored || stores(attention, bits))) return;
     gradient = std::move(reading);
   }
 
@@ -79,7 +79,7 @@ class DropoutBits {
   bool stores(Primitive& attention, const Operand& bits) {
     Primitive with_bits = attention;
     with_bits.companions.push_back({.op = Op::uniform, .output = bits});
-    if (!target_.takes_companions(with_bits)) return false;
+    if (!target_.has_kernel(with_bits)) return false;
     add_temporary(program_, static_cast<std::size_t>(numel(bits.sizes)) * size_of(DType::int16));
     attention = std::move(with_bits);
     return true;

@@ -103,7 +103,7 @@ class GradientSums {
       const Access access{-1, DType::float32, column, -1, {columns, sizes[3], columns, 1}};
       with_sums.companions.push_back({all[i].op, {access, {sizes[0], sizes[1], 1, sizes[3]}}, true});
     }
-    if (!target_.takes_companions(with_sums)) return;
+    if (!target_.has_kernel(with_sums)) return;
     for (std::size_t i = 0; i < gradients; ++i) {
       std::int32_t& slot = with_sums.companions[2 + i].output.access.slot;
       slot = slot_of_sums((*sums)[i].group, all[i].output.sizes[0]);

@@ -74,7 +74,7 @@ class Positions {
     if (pool.companions.empty()) {
       Primitive with_positions = pool;
       with_positions.companions.push_back({Op::argmax, positions_of(pool.output)});
-      if (!target_.takes_companions(with_positions)) return;
+      if (!target_.has_kernel(with_positions)) return;
       with_positions.companions[0].output.access.slot =
           add_temporary(program_, static_cast<std::size_t>(numel(pool.output.sizes)));
       pool = std::move(with_positions);

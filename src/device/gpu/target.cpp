@@ -231,12 +231,10 @@ class Target final : public compile::Target {
     return numel(batch) >= fewest && judge(key_gradient, false).accepted();
   }
 
-  bool takes_companions(const Primitive& primitive) const override {
+  bool has_kernel(const Primitive& primitive) const override {
     const bool may = primitive.op != ops::Op::max_pool || context().properties.keeps_positions;
     return may && judge(primitive, false).accepted();
   }
-
-  bool reads_dropout_bits(const Primitive& gradients) const override { return judge(gradients, false).accepted(); }
 
   bool packs_masks(const Group& group) const override {
     return context().properties.packs_masks && why_not_emitted(group).empty() && stores_whole_bytes(prepared(group));

@@ -306,21 +306,23 @@ void attention_gradients_at_once(thread const AttentionPointers<T>& at, thread R
   write_fragments<Blocks, 1>(sums.value, visitor, own_column, values.columns, values.values,
                              make_float2(weight, weight), self.lane_id);
   if constexpr (SUMS) {
-    enum : uint { simdgroups = Blocks::threads / 32, step = 2 * Blocks::width, down = Blocks::inner / 16 };
-    static_assert((simdgroups * step + down * Blocks::width) / 4 <= Blocks::memory, "stages have room for sums");
+    typedef QuerySquares<Blocks> Squares;
+    enum : uint { step = 2 * Blocks::width, of_queries = Squares::simdgroups * step };
+    static_assert((of_queries + Squares::down * Blocks::width) / 4 <= Blocks::memory, "stages have room for sums");
     threadgroup float* const parts = (threadgroup float*)stages;  // nobody reads blocks of queries any more
     threadgroup float* const own_parts = parts + self.simdgroup_id * step;
     put_sums_of_rows<Blocks>(own_parts, sums.key, own_column, values.columns, self.lane_id);
     put_sums_of_rows<Blocks>(own_parts + Blocks::width, sums.value, own_column, values.columns, self.lane_id);
-    put_sums_of_queries<Blocks>(parts + simdgroups * step, squares, self);
+    put_sums_of_queries<Blocks>(parts + of_queries, squares, self);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     AttentionVisitor<float> columns;
     columns.start(at.key_sums, values.key_sums, batch);
-    write_sums<Blocks, simdgroups>(columns, parts, step, values.width, values.scale, self.thread_id);
+    write_sums<Blocks, Squares::simdgroups>(columns, parts, step, values.width, values.scale, self.thread_id);
     columns.start(at.value_sums, values.value_sums, batch);
-    write_sums<Blocks, simdgroups>(columns, parts + Blocks::width, step, values.values, weight, self.thread_id);
+    write_sums<Blocks, Squares::simdgroups>(columns, parts + Blocks::width, step, values.values, weight,
+                                            self.thread_id);
     columns.start(at.query_sums, values.query_sums, batch);
-    write_sums<Blocks, down>(columns, parts + simdgroups * step, Blocks::width, values.width, values.scale,
-                             self.thread_id);
+    write_sums<Blocks, Squares::down>(columns, parts + of_queries, Blocks::width, values.width, values.scale,
+                                      self.thread_id);
   }
 }

@@ -261,12 +261,15 @@ class Writer {
   std::string rules() const {
     const std::string mask =
         at_.mask == nullptr ? "NoMask" : fmt::format("ReadMask<{}>", element_type(at_.mask->access.dtype));
-    std::string keep = "KeepAll";
-    if (draws())
-      keep = fmt::format("{}<{}>", at_.kept != nullptr ? "KeepStored" : "KeepDrawn", sizes_.columns % 4 == 0);
-    if (at_.uniform != nullptr && !draws()) keep = fmt::format("KeepRead<{}>", element_type(at_.uniform->access.dtype));
-    if (reads_bits(at_)) keep = "KeepBits";
-    return fmt::format("AttentionRules<{}, {}>", mask, keep);
+    return fmt::format("AttentionRules<{}, {}>", mask, keep());
+  }
+
+  /// What dropout keeps.
+  std::string keep() const {
+    if (at_.uniform == nullptr) return "KeepAll";
+    if (reads_bits(at_)) return "KeepBits";
+    if (!draws()) return fmt::format("KeepRead<{}>", element_type(at_.uniform->access.dtype));
+    return fmt::format("{}<{}>", at_.kept != nullptr ? "KeepStored" : "KeepDrawn", sizes_.columns % 4 == 0);
   }
 
   /// A kernel of all operands, which come to `body` as `at` and `rules`.
