@@ -2,6 +2,7 @@
 // Everything: tensors and functions on them, gradients, networks, optimizers, data, text, models, files, training.
 #include <russet/autocast.h>
 #include <russet/autograd.h>
+#include <russet/captured_function.h>
 #include <russet/checkpoint.h>
 #include <russet/chips.h>
 #include <russet/data.h>

@@ -4,6 +4,7 @@
 
 #include "autograd/history.h"
 #include "autograd/tape.h"
+#include "graph/capture.h"
 
 namespace russet {
 namespace {
@@ -64,6 +65,7 @@ Tensor& Tensor::requires_grad_(bool value) {
     throw AutogradError("requires_grad_: only leaves can stop requiring a gradient; use detach()");
   }
   if (value == requires_grad()) return *this;
+  if (state.cell->persistent()) graph::note_changed_setting();
   if (value) {
     // A record of its own: views that were made before have nothing to do with it, as in PyTorch.
     autograd::History* const before = autograd::history_of(*this);

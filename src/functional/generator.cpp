@@ -5,6 +5,8 @@
 
 #include <array>
 
+#include "graph/capture.h"
+
 namespace russet {
 
 void Generator::manual_seed(std::uint64_t seed) { set_state({seed, 0}); }
@@ -46,9 +48,13 @@ thread_local const RandomPart* innermost_part = nullptr;
 RandomPart::RandomPart(std::int64_t first, std::int64_t count) : first_(first), count_(count), around_(innermost_part) {
   if (first < 0 || count < 1) throw ValueError(fmt::format("RandomPart: {} samples from sample {} on", count, first));
   innermost_part = this;
+  graph::note_changed_setting();
 }
 
-RandomPart::~RandomPart() { innermost_part = around_; }
+RandomPart::~RandomPart() {
+  innermost_part = around_;
+  graph::note_changed_setting();
+}
 
 std::int64_t RandomPart::numbers_before(const Shape& sizes) {
   if (innermost_part == nullptr || sizes.empty() || sizes[0] % innermost_part->count_ != 0) return 0;

@@ -13,6 +13,7 @@
 
 #include "functional/build.h"
 #include "functional/write.h"
+#include "graph/capture.h"
 
 namespace russet {
 
@@ -24,6 +25,10 @@ namespace {
 
 /// float32 for uniform and normal, int64 for random_bits.
 Tensor random(Op op, const Shape& sizes, Device device, Generator* generator) {
+  if (graph::Capture* const capture = graph::Capture::current();
+      capture && generator && generator != &default_generator(device.type)) {
+    capture->decline("it draws from a generator of its own");
+  }
   Generator& source = generator ? *generator : default_generator(device.type);
   const Generator::State state = source.next();
   graph::NodeInfo given;

@@ -1,5 +1,6 @@
 #include "base/pool.h"
 #include "graph/axis_order.h"
+#include "graph/capture.h"
 #include "graph/executor.h"
 #include "graph/tensor_state.h"
 
@@ -54,10 +55,12 @@ void Cell::write(NodeRef value) {
   }
   now_ = {std::move(value), ++writes_};
   if (persistent_) now_.value->mark_persistent();
-  if (!now_.value->materialised()) recorder.add(*this);
+  if (!now_.value->materialised()) return recorder.add(*this);
+  if (Capture* const capture = Capture::current()) capture->decline("it writes what is in memory already");
 }
 
 void Cell::reset(NodeRef leaf) {
+  if (Capture* const capture = Capture::current()) capture->decline("it moves or loads a tensor");
   Recorder::remove(*this);
   now_ = {std::move(leaf), version()};
   before_ = {};
@@ -115,6 +118,7 @@ NodeRef value_of(const Tensor& tensor) { return value_of(tensor, tensor.state()-
 
 NodeRef value_of(const Tensor& tensor, const Geometry& geometry) {
   const Cell& cell = *tensor.state()->cell;
+  if (Capture* const capture = Capture::current()) capture->note_read(tensor.state()->cell);
   const NodeRef& value = cell.value();
   if (geometry.sizes == value->shape && covers(geometry, cell.numel())) return value;
   return record(ops::Op::strided, value, view_info(geometry, *value));

@@ -281,4 +281,23 @@ void Closure::settle(Outcome& outcome, std::vector<NodeRef>& outputs) {
   let_go();
 }
 
+void publish(const Work& work, std::span<const NodeRef> nodes, Outcome& outcome) {
+  Leftovers leftovers;
+  {
+    const std::lock_guard lock(graph_mutex());
+    for (std::size_t i = 0; i < work.nodes.size(); ++i) {
+      if (!work.nodes[i].output) continue;
+      if (outcome.results[i]) {
+        nodes[i]->materialise(std::move(outcome.results[i]), leftovers);
+      } else {
+        nodes[i]->fail(outcome.failure, leftovers);
+      }
+    }
+    for (const std::int32_t position : outcome.overwritten) {
+      nodes[static_cast<std::size_t>(position)]->fail(outcome.failure, leftovers);
+    }
+  }
+  values_settled().notify_all();
+}
+
 }  // namespace russet::graph

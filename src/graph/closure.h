@@ -81,4 +81,8 @@ class Closure {
   Work work_;
 };
 
+/// Publishes what became of a work that was captured: `nodes` has those of its leaves and outputs, by position. An
+/// output that was not computed fails.
+void publish(const Work& work, std::span<const NodeRef> nodes, Outcome& outcome);
+
 }  // namespace russet::graph

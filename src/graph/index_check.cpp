@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "graph/capture.h"
 #include "graph/executor.h"
 #include "graph/geometry.h"
 #include "ops/failures.h"
@@ -132,6 +133,7 @@ RangeCheck check_range(const NodeRef& value, std::int64_t low, std::int64_t high
   const std::shared_ptr<const std::byte> memory = executor.peek(*base.buffer(), bytes);
   if (!memory) return {};
   const std::optional<Stray> stray = find_stray(memory.get(), base.dtype, source.geometry, low, high, except);
+  if (Capture* const capture = Capture::current()) capture->note_range({source.geometry, low, high, except}, base);
   return {.is_known = !stray, .stray = stray};
 }
 

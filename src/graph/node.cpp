@@ -127,6 +127,8 @@ std::mutex& graph_mutex() {
   return mutex;
 }
 
+std::uint64_t next_node() { return next_sequence.load(std::memory_order_relaxed); }
+
 std::size_t byte_size(const NodeInfo& node) {
   return static_cast<std::size_t>(numel(node.shape)) * size_of(node.dtype);
 }

@@ -124,6 +124,9 @@ class Node final : public RefCounted, public NodeInfo {
   std::atomic<std::uint32_t> checkpoint_{0};
 };
 
+/// The number of the node that is recorded next, in any thread, at least.
+std::uint64_t next_node();
+
 /// Elements of a contiguous value in bytes.
 std::size_t byte_size(const NodeInfo& node);
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <russet/error.h>
 
+#include "graph/capture.h"
 #include "graph/checkpoint.h"
 #include "graph/closure.h"
 #include "graph/executor.h"
@@ -70,7 +71,10 @@ NodeRef record_cast(NodeRef input, DType dtype, bool hoist) {
   if (input->dtype == dtype) return input;
   const bool keep = hoist && keeps_casts(*input);
   if (keep) {
-    if (NodeRef kept = kept_cast(*input, dtype)) return kept;
+    if (NodeRef kept = kept_cast(*input, dtype)) {
+      if (Capture* const capture = Capture::current()) capture->note_kept_cast(*input, *kept);
+      return kept;
+    }
   }
   NodeInfo info;
   info.dtype = dtype;

@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "graph/capture.h"
 #include "graph/closure.h"
 #include "graph/counters.h"
 #include "graph/executor.h"
@@ -217,6 +218,18 @@ void refuse_omissions(const Work& work, Outcome& outcome) {
   outcome.failure = std::make_exception_ptr(InternalError("a device left out a value that it was to compute"));
 }
 
+/// Runs the work, and leaves what became of it in `outcome`.
+void execute(const Work& work, Outcome& outcome) {
+  outcome.clear(work.nodes.size());
+  try {
+    executor_of(work.device).execute(work, outcome);
+  } catch (...) {
+    outcome.failure = std::current_exception();
+  }
+  if (!outcome.failure) refuse_omissions(work, outcome);
+  if (outcome.failure) outcome.failure = as_error(outcome.failure);
+}
+
 }  // namespace
 
 void Recorder::compute_collected() {
@@ -226,14 +239,11 @@ void Recorder::compute_collected() {
   while (true) {
     const Work& work = s.closure.take(s.outputs, restorable, nodes_, amount);
     if (work.nodes.empty()) return;
-    s.outcome.clear(work.nodes.size());
-    try {
-      executor_of(work.device).execute(work, s.outcome);
-    } catch (...) {
-      s.outcome.failure = std::current_exception();
+    if (capture_) {
+      const std::lock_guard lock(lock_);
+      capture_->note_work(work, cells_);
     }
-    if (!s.outcome.failure) refuse_omissions(work, s.outcome);
-    if (s.outcome.failure) s.outcome.failure = as_error(s.outcome.failure);
+    execute(work, s.outcome);
     if (s.outcome.failure && s.outcome.culprits.empty()) {
       // The executor does not know which node failed: from now on outputs are computed one at a time to find out.
       std::vector<std::int32_t>& culprits = s.outcome.culprits;
@@ -249,6 +259,7 @@ void Recorder::compute_collected() {
 
 void Recorder::compute(const NodeRef& also) {
   if (flushing_) throw InternalError("flush: called from within a flush");
+  if (capture_) capture_->note_flush();
   const FlushTimer timer;
   const Raised raised(flushing_);
   ++flushes_;
@@ -266,6 +277,17 @@ void Recorder::compute(const NodeRef& also) {
   }
   release();
   count_nodes();
+}
+
+void Recorder::compute_again(const Work& work, std::span<const NodeRef> nodes, Outcome& outcome) {
+  {
+    const FlushTimer timer;
+    const Raised raised(flushing_);
+    execute(work, outcome);
+    publish(work, nodes, outcome);
+  }
+  release();
+  if (outcome.failure) std::rethrow_exception(outcome.failure);
 }
 
 void Recorder::tell() {

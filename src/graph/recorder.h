@@ -12,8 +12,11 @@
 
 namespace russet::graph {
 
+class Capture;
 class Cell;
 class Recorder;
+struct Outcome;
+struct Work;
 
 /// Values that the tape will read. A flush before backward() keeps a cut of their history.
 class SavedNodes {
@@ -89,6 +92,9 @@ class Recorder final {
   std::size_t uncounted() const { return nodes_; }
   /// Computes all pending cells, what the tape needs of the rest, and `also`. Failures wait for tell().
   void compute(const NodeRef& also = {});
+  /// Computes a work that was captured, whose outputs cells wait for already. `nodes`: those of its leaves and outputs,
+  /// by position. Throws why it failed.
+  void compute_again(const Work& work, std::span<const NodeRef> nodes, Outcome& outcome);
   /// Throws the first failure that this thread was not told of; it counts as told then, and those after it, too.
   void tell();
   /// This failure is being thrown. Those of the same flush count as told then, too: the work that they belong to was
@@ -98,6 +104,7 @@ class Recorder final {
   bool obeys_marks() const { return deferrals_ == 0; }
 
  private:
+  friend class Capture;
   friend class Deferral;
   friend class ThreadsRecorder;
   class Scratch;
@@ -125,6 +132,7 @@ class Recorder final {
   std::size_t nodes_ = 0;
   bool flushing_ = false;
   int deferrals_ = 0;
+  Capture* capture_ = nullptr;
   std::uint64_t flushes_ = 0;
   std::vector<UntoldFailure> untold_;
   std::unique_ptr<Scratch> scratch_;

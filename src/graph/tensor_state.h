@@ -34,6 +34,7 @@ class Cell final : public RefCounted {
   void mark_persistent();
 
  private:
+  friend class Capture;
   friend class Recorder;
   struct Written {
     NodeRef value;

@@ -1,6 +1,7 @@
 // Module: registration, traversal, modes and moves.
 #include <fmt/format.h>
 #include <russet/autograd.h>
+#include <russet/captured_function.h>
 #include <russet/nn/init.h>
 #include <russet/nn/module.h>
 
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <typeinfo>
+#include <utility>
 
 #include "state.h"
 
@@ -163,7 +165,10 @@ StateDict Module::state_dict() const {
 }
 
 void Module::train(bool mode) {
-  visit("", [&](const std::string&, Module& module) { module.state_->training = mode; });
+  bool changed = false;
+  visit("",
+        [&](const std::string&, Module& module) { changed |= std::exchange(module.state_->training, mode) != mode; });
+  if (changed) note_changed_setting();
 }
 
 bool Module::is_training() const { return state_->training; }

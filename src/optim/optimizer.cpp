@@ -81,6 +81,7 @@ void Optimizer::add_parameters(const std::vector<Tensor>& parameters) {
     made.states.push_back({parameter});
   }
   made.parameters = parameters;
+  note_changed_setting();
   groups_.push_back(std::move(made));
 }
 
@@ -110,14 +111,25 @@ Tensor Optimizer::step(const std::function<Tensor()>& closure) {
 }
 
 void Optimizer::step() {
-  read_skip_counts();
+  const NoGrad guard;
+  if (is_capturing()) {
+    count_on_the_device(skip_counts());
+  } else {
+    read_skip_counts();
+  }
   update_all({});
   mark();
+}
+
+/// The host counts steps in recorded calls alone: one more step is then one that was skipped less.
+void Optimizer::count_on_the_device(const std::vector<Tensor>& counts) {
+  for (const Tensor& count : counts) count.sub_(1);
 }
 
 void Optimizer::step_unless(const Tensor& found_inf) {
   const NoGrad guard;
   const std::vector<Tensor> counts = skip_counts();
+  if (is_capturing()) count_on_the_device(counts);
   update_all(found_inf);
   // After the updates, whose coefficients count this step as done: if it is skipped, nothing is made of them.
   for (const Tensor& count : counts) count.add_(ne(found_inf, 0).to(count.dtype()).to(count.device()));
@@ -135,13 +147,13 @@ void Optimizer::update_all(const Tensor& found_inf) {
     for (ParameterState& state : groups_[group].states) {
       const Tensor gradient = state.parameter.grad();
       if (!gradient.defined()) continue;
-      count_step(state);
+      if (!is_capturing()) count_step(state);
       if (skip.defined()) {
         update_unless(skip, group, state, gradient.detach());
       } else {
         update(group, state, gradient.detach());
       }
-      state.pending.push_back(state.parameter.version());
+      if (!is_capturing()) state.pending.push_back(state.parameter.version());
     }
   }
   coefficients_ = {};

@@ -84,10 +84,10 @@ Tensor Workbench::loss(const data::Batch& batch) {
                  {.label_smoothing = workload_.label_smoothing});
 }
 
-void Workbench::train_step() {
+Tensor Workbench::train_step() {
   if (!model_.is_training()) model_.train();
   const BatchParts parts(batch_, workload_.part.value_or(workload_.batch));
-  Tensor value;  // computed, for a training loop reads it
+  Tensor value;
   const auto add_part = [&](const data::Batch& part, double share) {
     value = loss(part);
     add_gradients(value, share / static_cast<double>(workload_.accumulate), scaler_);
@@ -96,6 +96,7 @@ void Workbench::train_step() {
   for (std::int64_t i = 1; i < count; ++i) parts.with((i - 1) % parts.count(), add_part);
   finish_step(optimizer_.get(), scaler_, workload_.clip_grad, trained_,
               [&] { parts.with(parts.count() - 1, add_part); });
+  return value.detach();
 }
 
 Tensor Workbench::eval_step() {
@@ -106,7 +107,7 @@ Tensor Workbench::eval_step() {
   BatchParts(batch_, workload_.part.value_or(workload_.batch)).with(0, [&](const data::Batch& part, double) {
     output = forward(model_, part);
   });
-  flush();
+  mark();
   return output;
 }
 

@@ -384,6 +384,42 @@ TEST(Optim, ChangingNumbersCompileNothingAndNothingIsRead) {
   }
 }
 
+/// How many steps there were is the device's to know then.
+TEST(Optim, CapturedStepsUpdateAlike) {
+  for (const auto& [name, make] : optimizers) {
+    SCOPED_TRACE(name);
+    const auto train = [&, &make = make](bool captures) {
+      const Tensor p = matrix(DType::float64);
+      const std::unique_ptr<optim::Optimizer> optimizer = make({p});
+      CapturedFunction step([&](const std::vector<Tensor>& inputs) {
+        p.set_grad(inputs[0] * p.detach());
+        optimizer->step();
+        p.set_grad({});
+        return std::vector<Tensor>{};
+      });
+      for (int i = 0; i < 10; ++i) {
+        const Tensor x = matrix(DType::float64).detach() + std::sin(i);
+        if (captures) {
+          step({x});
+        } else {
+          p.set_grad(x * p.detach());
+          optimizer->step();
+        }
+      }
+      EXPECT_EQ(step.replays(), captures ? 7U : 0U) << step.why_recorded();
+      const optim::OptimizerState state = optimizer->state_dict();
+      EXPECT_EQ(state.numbers.at("0.step"), 10);
+      p.set_grad(matrix(DType::float64).detach());
+      optimizer->step();  // counts on the host again
+      EXPECT_EQ(optimizer->state_dict().numbers.at("0.step"), 11);
+      return p.detach();
+    };
+    const Tensor captured = train(true);
+    const Tensor recorded = train(false);
+    EXPECT_TRUE(allclose(captured, recorded, 1e-12)) << max(abs(captured - recorded)).item();
+  }
+}
+
 TEST(Optim, AveragesReplay) {
   const nn::NewModules place(device);
   const nn::Sequential net(nn::Linear(4, 8), nn::BatchNorm1d(8));

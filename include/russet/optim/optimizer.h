@@ -1,6 +1,7 @@
 #pragma once
 // Optimizer: what all optimizers do. Learning rates and the like are run-time arguments of the recorded work: changing
 // them compiles nothing.
+#include <russet/captured_function.h>
 #include <russet/io/state_dict.h>
 #include <russet/optim/options.h>
 #include <russet/tensor.h>
@@ -133,6 +134,7 @@ class Optimizer {
   };
   static std::int64_t steps_of(const ParameterState& state);
   static void count_step(ParameterState& state);
+  static void count_on_the_device(const std::vector<Tensor>& counts);
   void update_all(const Tensor& found_inf);
   void update_unless(const Tensor& skip, std::size_t group, ParameterState& state, const Tensor& gradient);
   std::vector<Tensor> skip_counts();
@@ -181,14 +183,14 @@ class OptimizerOf : public Optimizer {
 
   using Optimizer::set_lr;
   double lr(std::size_t group = 0) const override { return options_.at(group).lr; }
-  void set_lr(double lr, std::size_t group) override { options_.at(group).lr = lr; }
+  void set_lr(double lr, std::size_t group) override { set(options_.at(group).lr, lr); }
   std::optional<double> momentum(std::size_t group = 0) const override {
     if constexpr (has_momentum) return momentum_of(options_.at(group));
     return {};
   }
   void set_momentum(double momentum, std::size_t group) override {
     if constexpr (has_momentum) {
-      momentum_of(options_.at(group)) = momentum;
+      set(momentum_of(options_.at(group)), momentum);
     } else {
       throw ValueError(std::string(Options::optimizer) + ": there is no momentum to set");
     }
@@ -202,10 +204,13 @@ class OptimizerOf : public Optimizer {
     return numbers;
   }
   void set_options(std::size_t group, const std::map<std::string, double>& numbers) override {
-    each_option(options_[group], [&](const std::string& name, double& number, bool) { number = numbers.at(name); });
+    each_option(options_[group], [&](const std::string& name, double& number, bool) { set(number, numbers.at(name)); });
   }
 
  private:
+  static void set(double& option, double value) {
+    if (std::exchange(option, value) != value) note_changed_setting();
+  }
   static constexpr bool has_momentum = requires(Options o) { o.momentum; }
   || requires(Options o) { o.betas; };
   template <class Any>

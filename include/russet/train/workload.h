@@ -43,8 +43,8 @@ Workload benchmark_workload(const std::string& model);
 class Workbench {
  public:
   Workbench(const Workload& workload, Device device);
-  /// One step of training; flushes, and does not wait.
-  void train_step();
+  /// One step of training, and its loss, outside the tape; flushes, and does not wait.
+  Tensor train_step();
   /// Logits, outside the tape, in evaluation mode; flushes, and does not wait.
   Tensor eval_step();
 

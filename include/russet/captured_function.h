@@ -1,0 +1,54 @@
+#pragma once
+// CapturedFunction: a step that is recorded a few times, and then runs again without being recorded.
+#include <russet/tensor.h>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace russet {
+
+/// A function of tensors, such as a step of training. Its calls are recorded until two in a row have recorded the same
+/// work on the same tensors; from then on a call runs that work again, and the function is not called. What a step
+/// costs the host is then some microseconds: small models otherwise wait for it. Like torch.cuda.graph, on any device.
+///
+/// Tensors are looked up in each call: what the function reads and writes beyond its inputs (parameters, what an
+/// optimizer keeps, running statistics, gradients) goes on as if the function had been called, and so do random
+/// numbers of the default generators. All else that the function does happens in recorded calls alone: numbers stay
+/// those of the recording, and results have to be returned. It is recorded anew for inputs of other shapes, strides,
+/// types or devices, in another grad mode or under another autocast, after manual_seed, Module::train and eval,
+/// requires_grad_, changed options of an optimizer (its learning rate), and reset().
+///
+/// Some work is recorded in each call, which why_recorded() explains: if the function reads a value or flushes, brings
+/// values from the host, writes to its inputs, returns what requires a gradient, uses several devices or a generator of
+/// its own, or looks up indices that the host checks.
+class CapturedFunction {
+ public:
+  using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)>;
+  explicit CapturedFunction(Function function);
+  ~CapturedFunction();
+  CapturedFunction(CapturedFunction&&) noexcept;
+  CapturedFunction& operator=(CapturedFunction&&) noexcept;
+
+  /// What the function returns, as one plan (in_one_plan); flushes, and does not wait. One thread at a time. Throws
+  /// what the function and its work throw.
+  std::vector<Tensor> operator()(const std::vector<Tensor>& inputs = {});
+  /// How many calls ran without being recorded.
+  std::uint64_t replays() const;
+  /// Why the last call was recorded; empty if it was not.
+  const std::string& why_recorded() const;
+  /// The next calls are recorded: something that the function depends on has changed.
+  void reset();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Whether the calling thread is in a call of a captured function that is being recorded.
+bool is_capturing();
+/// Says that a setting has changed that captured functions may have read: all of them are recorded anew.
+void note_changed_setting();
+
+}  // namespace russet

@@ -1,0 +1,155 @@
+#pragma once
+// Capture: the work that a function recorded, kept so that it runs again without being recorded.
+#include <russet/tensor.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "graph/executor.h"
+#include "graph/geometry.h"
+#include "graph/tensor_state.h"
+
+namespace russet::graph {
+
+/// Bounds of some elements of an integer value: all lie in [low, high), or are `except`.
+struct ElementRange {
+  Geometry geometry;  // in the value's row-major order
+  std::int64_t low, high;
+  std::optional<std::int64_t> except;
+  bool operator==(const ElementRange&) const = default;
+};
+
+/// A function's work, with where its leaves come from and where its outputs go. One thread at a time uses it.
+class CapturedWork {
+ public:
+  /// Whether the other one is the same work on the same tensors, with the same numbers.
+  bool agrees_with(const CapturedWork& other) const;
+  Device device() const { return work_.device; }
+  /// The captured call began at `offset` and drew `count` times; other runs begin elsewhere. False if its random
+  /// operators took other offsets.
+  bool note_draws(std::uint64_t offset, std::uint64_t count);
+  /// Runs it on what its tensors hold now, with random offsets from `random_offset` on. The calling thread has nothing
+  /// pending. Nothing, and nothing has happened, if something is not as it was when it was captured. Throws why it
+  /// failed; what was not written then is as after a flush that failed.
+  std::optional<std::vector<Tensor>> run(std::span<const Tensor> inputs, std::uint64_t random_offset);
+
+ private:
+  friend class Capture;
+  /// A place where a leaf is found.
+  struct Source {
+    std::int32_t input = -1;  // of the function; else it is the cell's value
+    Ref<Cell> cell{};
+    std::optional<DType> cast{};  // not the value itself, but its cast that is kept (hoisting.h)
+    bool operator==(const Source&) const = default;
+  };
+  struct Leaf {
+    std::size_t position = 0;  // among the work's nodes
+    NodeInfo info;
+    std::vector<Source> sources;
+  };
+  struct Output {
+    std::size_t position = 0;
+    NodeInfo info;
+    std::vector<Ref<Cell>> cells;  // that hold it afterwards
+  };
+  /// What the function returns: a new tensor, or one that somebody else holds, too, whose cell is written.
+  struct Result {
+    std::size_t output = 0;
+    Geometry geometry;
+    Ref<TensorState> held{};
+  };
+  /// A leaf whose elements lay within bounds when the host looked at them.
+  struct Bounded {
+    std::size_t leaf = 0;  // position
+    ElementRange range;
+    bool operator==(const Bounded&) const = default;
+  };
+  struct RandomNode {
+    std::size_t position = 0;
+    std::uint64_t offset = 0;
+    bool operator==(const RandomNode&) const = default;
+  };
+
+  bool bind(const Leaf& leaf, std::span<const Tensor> inputs);
+  bool holds(const Bounded& bounded) const;
+  bool can_write(const Output& output) const;
+  void begin(Output& output);
+  void let_go();
+  std::vector<Tensor> results() const;
+
+  Work work_;
+  /// Of work_, and without inputs. Those of leaves and outputs are each run's own, and empty in between.
+  std::vector<NodeRef> nodes_;
+  std::vector<Leaf> leaves_;
+  std::vector<Output> outputs_;
+  std::vector<Result> results_;
+  std::vector<RandomNode> random_nodes_;
+  std::vector<Bounded> bounded_;
+  Outcome outcome_;
+};
+
+/// While one lives, the calling thread's recording is watched. What the function reads in memory has to be in a tensor
+/// that lives on, or among its inputs.
+class Capture {
+ public:
+  /// The thread has nothing pending.
+  explicit Capture(std::span<const Tensor> inputs);
+  ~Capture();
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+
+  /// That of the calling thread; nullptr if there is none.
+  static Capture* current();
+  /// What is recorded cannot run again by itself. The first reason stays.
+  void decline(std::string reason);
+  const std::string& why_declined() const { return why_declined_; }
+
+  /// A cell's value is read.
+  void note_read(const Ref<Cell>& cell);
+  /// In place of a value, its cast that is kept is read.
+  void note_kept_cast(const Node& value, const Node& cast);
+  /// The elements of a value in memory were looked at: they lie within bounds.
+  void note_range(const ElementRange& range, const Node& value);
+  /// A flush begins.
+  void note_flush();
+  /// What a flush computes, before it does. `cells`: those that wait for values of this thread.
+  void note_work(const Work& work, std::span<Cell* const> cells);
+
+  /// Computes what was recorded. nullptr if it was declined.
+  std::unique_ptr<CapturedWork> finish(std::span<const Tensor> results);
+
+ private:
+  using Source = CapturedWork::Source;
+  std::vector<Source> sources_of(const Node& value, std::span<Cell* const> cells) const;
+  void add_leaf(const Node& leaf, std::span<Cell* const> cells);
+  void add_output(std::size_t position, const Node& node, std::span<Cell* const> cells);
+  void add_node(const WorkNode& node);
+  void add_results();
+  void add_ranges(const Work& work);
+
+  std::span<const Tensor> inputs_;
+  std::span<const Tensor> returned_;
+  std::uint64_t begin_;  // nodes recorded since then have larger numbers
+  bool finishing_ = false;
+  std::string why_declined_;
+  std::unordered_map<const Cell*, Ref<Cell>> cells_;  // that were read
+  std::unordered_map<const Node*, std::vector<const Cell*>> reads_;
+  std::unordered_map<const Node*, const Node*> kept_casts_;  // what each is a cast of
+  std::vector<std::pair<const Node*, ElementRange>> ranges_;
+  std::unique_ptr<CapturedWork> captured_;
+};
+
+/// How many there are, in all threads: where a read is to be noted, this is looked at first.
+inline std::atomic<int> captures_under_way{0};
+
+/// Changes with every setting that recordings depend on and that no tensor holds.
+inline std::atomic<std::uint64_t> settings_version{0};
+inline void note_changed_setting() { settings_version.fetch_add(1, std::memory_order_relaxed); }
+
+}  // namespace russet::graph

@@ -1,0 +1,354 @@
+// Captured functions: calls that are not recorded do what recorded ones do, and what cannot run by itself is recorded.
+#include <gtest/gtest.h>
+#include <russet/russet.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace russet {
+namespace {
+
+Tensor numbers(const Shape& shape, double scale = 0.01, std::int64_t start = 0) {
+  std::vector<float> values;
+  for (std::int64_t i = 0; i < numel(shape); ++i) {
+    values.push_back(static_cast<float>(scale * (((i + start) * 7919) % 101 - 50)));
+  }
+  return Tensor::from(values, shape);
+}
+
+std::vector<float> values_of(const Tensor& x) { return x.to_vector<float>(); }
+
+/// A small network with statistics and dropout, and its training.
+struct Training {
+  explicit Training(double dropout = 0.5, double lr = 0.1)
+      : net(nn::Linear(6, 8), nn::BatchNorm1d(8), nn::ReLU(), nn::Dropout(dropout), nn::Linear(8, 3)) {
+    std::int64_t start = 0;
+    const NoGrad guard;
+    for (const Tensor& parameter : net.parameters()) {
+      Tensor(parameter).copy_(numbers(parameter.sizes(), 0.02, start += 17));
+    }
+    optimizer = std::make_unique<optim::SGD>(net.parameters(), optim::SGDOptions{.lr = lr, .momentum = 0.9});
+    manual_seed(3);
+    flush();
+  }
+
+  std::vector<Tensor> step(const std::vector<Tensor>& inputs) {
+    const Tensor loss = cross_entropy(net(inputs[0]), inputs[1]);
+    loss.backward();
+    optimizer->step();
+    optimizer->zero_grad();
+    return {loss.detach()};
+  }
+
+  std::vector<std::vector<float>> state() const {
+    std::vector<std::vector<float>> all;
+    for (const auto& entry : net.state_dict()) all.push_back(values_of(entry.second.to(DType::float32)));
+    for (const auto& entry : optimizer->state_dict().tensors) all.push_back(values_of(entry.second));
+    return all;
+  }
+
+  nn::Sequential net;
+  std::unique_ptr<optim::SGD> optimizer;
+};
+
+std::vector<Tensor> batch(std::int64_t number, std::int64_t samples = 10) {
+  std::vector<std::int64_t> classes;
+  for (std::int64_t i = 0; i < samples; ++i) classes.push_back((i + number) % 3);
+  return {numbers({samples, 6}, 0.03, number * 31), Tensor::from(classes, {samples})};
+}
+
+/// Trains one network by captured steps and one by recorded ones; `change` comes before a step of either.
+void expect_alike(
+    int steps, std::uint64_t replays, const std::function<void(Training&, int)>& change = {},
+    const std::function<std::vector<Tensor>(int)>& data = [](int step) { return batch(step); }) {
+  const auto train = [&](bool captures) {
+    Training training;
+    CapturedFunction captured([&](const std::vector<Tensor>& inputs) { return training.step(inputs); });
+    std::vector<float> losses;
+    for (int step = 0; step < steps; ++step) {
+      if (change) change(training, step);
+      std::vector<Tensor> results;
+      if (captures) {
+        results = captured(data(step));
+      } else {
+        in_one_plan([&] { results = training.step(data(step)); });
+      }
+      losses.push_back(static_cast<float>(results.front().item()));
+    }
+    if (captures) {
+      EXPECT_EQ(captured.replays(), replays) << captured.why_recorded();
+    }
+    auto state = training.state();
+    state.push_back(losses);
+    state.push_back({static_cast<float>(training.optimizer->state_dict().numbers.at("0.step"))});
+    state.push_back({static_cast<float>(default_generator(DeviceType::cpu).state().offset)});
+    return state;
+  };
+  EXPECT_EQ(train(true), train(false));
+}
+
+// The first call makes the optimizer's tensors; the second and the third record the same.
+TEST(CapturedFunction, ReplaysWhatItWouldRecord) { expect_alike(12, 9); }
+
+TEST(CapturedFunction, ChangedSettingsAreRecordedAnew) {
+  expect_alike(12, 9 - 4, [](Training& training, int step) {
+    if (step >= 6) training.optimizer->set_lr(0.01);  // once a change
+    if (step == 9) manual_seed(8);
+  });
+  expect_alike(12, 9 - 4, [](Training& training, int step) {
+    if (step == 6) training.net.eval();
+    if (step == 9) training.net.train();
+  });
+  expect_alike(14, 11 - 3, [](Training& training, int step) {
+    if (step == 6) training.net.parameters().front().requires_grad_(false);
+  });
+}
+
+TEST(CapturedFunction, NumbersThatChangeInEachCallAreRecorded) {
+  expect_alike(8, 0, [](Training& training, int step) { training.optimizer->set_lr(0.1 + 0.01 * step); });
+}
+
+TEST(CapturedFunction, EachShapeIsCapturedByItself) {
+  expect_alike(16, 16 - 1 - 4, {}, [](int step) { return batch(step, step % 4 == 0 ? 5 : 10); });
+}
+
+TEST(CapturedFunction, TensorsThatTheProgramChangesAreLookedUp) {
+  expect_alike(12, 9, [](Training& training, int step) {
+    const NoGrad guard;
+    if (step == 7) training.net.parameters()[0].mul_(0.5);
+    if (step == 8) training.net.parameters()[1].copy_(numbers(training.net.parameters()[1].sizes(), 0.05));
+  });
+}
+
+TEST(CapturedFunction, ValuesThatSomebodyHoldsStay) {
+  std::vector<Tensor> held;
+  std::vector<float> wanted;
+  expect_alike(12, 9 - 4, [&](Training& training, int step) {
+    if (step == 6) {
+      held = {training.net.parameters()[0].detach() + 0};  // pending: computed before the step overwrites it
+      wanted = values_of(training.net.parameters()[0]);
+    }
+    if (step == 7) {
+      EXPECT_EQ(values_of(held[0]), wanted);
+    }
+    if (step == 8) (void)training.net.parameters()[0].data();  // visible outside: written where it is
+  });
+}
+
+TEST(CapturedFunction, ResultsAreNewTensors) {
+  const Tensor x = numbers({4});
+  CapturedFunction doubled([&](const std::vector<Tensor>& inputs) { return std::vector{inputs[0] * 2 + x}; });
+  std::vector<Tensor> results;
+  for (int i = 0; i < 5; ++i) results.push_back(doubled({numbers({4}, 1, i)})[0]);
+  EXPECT_EQ(doubled.replays(), 3U) << doubled.why_recorded();
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(values_of(results[i]), values_of(numbers({4}, 1, i) * 2 + x));
+}
+
+TEST(CapturedFunction, ResultsThatAreKeptElsewhereAreWritten) {
+  Tensor mean = Tensor::cleared({3}, {});
+  CapturedFunction update([&](const std::vector<Tensor>& inputs) {
+    mean.copy_(mean * 0.5 + inputs[0]);
+    return std::vector{mean};
+  });
+  Tensor wanted = Tensor::cleared({3}, {});
+  for (int i = 0; i < 6; ++i) {
+    const Tensor x = numbers({3}, 1, i);
+    wanted = wanted * 0.5 + x;
+    EXPECT_EQ(values_of(update({x})[0]), values_of(wanted));
+    EXPECT_EQ(values_of(mean), values_of(wanted));
+  }
+  EXPECT_EQ(update.replays(), 4U) << update.why_recorded();
+}
+
+TEST(CapturedFunction, GradientsAddUp) {
+  Tensor w = numbers({4});
+  w.requires_grad_();
+  const Tensor x = numbers({4}, 0.5);
+  CapturedFunction add([&](const std::vector<Tensor>&) {
+    sum(w * w * x).backward();
+    return std::vector<Tensor>{};
+  });
+  Tensor wanted = Tensor::cleared({4}, {});
+  for (int i = 0; i < 6; ++i) {
+    add();
+    wanted = wanted + w.detach() * x * 2;
+    EXPECT_TRUE(allclose(w.grad(), wanted)) << i;
+  }
+  EXPECT_GE(add.replays(), 3U) << add.why_recorded();
+  const Tensor replaced = numbers({4}, 3);
+  w.set_grad(replaced);  // another tensor: what was captured writes to the one before
+  add.reset();
+  add();
+  EXPECT_TRUE(allclose(w.grad(), numbers({4}, 3) + w.detach() * x * 2));
+}
+
+TEST(CapturedFunction, EvaluationReadsKeptCasts) {
+  nn::Linear layer(8, 8);
+  layer.eval();
+  const NoGrad guard;
+  CapturedFunction forward([&](const std::vector<Tensor>& inputs) {
+    const Autocast scope(DType::bfloat16);
+    return std::vector{layer(inputs[0]).to(DType::float32)};
+  });
+  for (int i = 0; i < 10; ++i) {
+    const Tensor x = numbers({4, 8}, 0.1, i);
+    if (i == 6) layer.weight.mul_(2);  // its cast is gone
+    const Tensor found = forward({x})[0];
+    const Autocast scope(DType::bfloat16);
+    const Tensor wanted = layer(x).to(DType::float32);
+    EXPECT_TRUE(allclose(found, wanted, 0.01, 0.05)) << i;  // with its casts, a plan may round otherwise
+  }
+  EXPECT_GE(forward.replays(), 4U) << forward.why_recorded();
+}
+
+TEST(CapturedFunction, OtherModesAreRecordedAnew) {
+  const Tensor w = numbers({3, 3});
+  CapturedFunction product([&](const std::vector<Tensor>& inputs) { return std::vector{matmul(inputs[0], w)}; });
+  const Tensor x = numbers({3, 3}, 0.5);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(product({x})[0].dtype(), DType::float32);
+  {
+    const Autocast scope(DType::bfloat16);
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(product({x})[0].dtype(), DType::bfloat16);
+  }
+  EXPECT_EQ(product({x})[0].dtype(), DType::float32);
+  EXPECT_EQ(product({x.t()})[0].to_vector<float>(), values_of(matmul(x.t(), w)));
+  EXPECT_EQ(product({x})[0].to_vector<float>(), values_of(matmul(x, w)));
+  EXPECT_GE(product.replays(), 6U);
+}
+
+TEST(CapturedFunction, IndicesAreLookedAtInEachCall) {
+  const Tensor table = numbers({5, 2});
+  CapturedFunction look_up([&](const std::vector<Tensor>& inputs) { return std::vector{embedding(inputs[0], table)}; });
+  const auto ids = [](std::int64_t a, std::int64_t b) { return Tensor::from<std::int64_t>({a, b}, {2}); };
+  for (int i = 0; i < 4; ++i) look_up({ids(i, 1)});
+  EXPECT_EQ(look_up.replays(), 2U) << look_up.why_recorded();
+  EXPECT_THROW(look_up({ids(1, 5)}), IndexError);
+  EXPECT_EQ(values_of(look_up({ids(4, 0)})[0]), values_of(embedding(ids(4, 0), table)));
+  expect_alike(10, 7, {}, [](int step) { return batch(step); });
+  Training training;
+  CapturedFunction step([&](const std::vector<Tensor>& inputs) { return training.step(inputs); });
+  for (int i = 0; i < 5; ++i) step(batch(i));
+  const auto before = values_of(training.net.parameters()[0]);
+  std::vector<Tensor> bad = batch(5);
+  bad[1][2].fill_(7);
+  EXPECT_THROW(step(bad), IndexError);
+  EXPECT_EQ(values_of(training.net.parameters()[0]), before);
+  for (int i = 0; i < 4; ++i) step(batch(i));
+  EXPECT_TRUE(step.why_recorded().empty()) << step.why_recorded();
+}
+
+TEST(CapturedFunction, WhatFailsLeavesTheRest) {
+  Tensor kept = numbers({4});
+  Tensor written = numbers({2});
+  const Tensor table = numbers({5});
+  CapturedFunction step([&](const std::vector<Tensor>& inputs) {
+    kept.copy_(kept + 1);
+    written.copy_(index_select(table, 0, inputs[0] + 0));  // the host cannot see the sum
+    return std::vector<Tensor>{};
+  });
+  const auto ids = [](std::int64_t a, std::int64_t b) { return Tensor::from<std::int64_t>({a, b}, {2}); };
+  for (int i = 0; i < 5; ++i) step({ids(i, 1)});
+  EXPECT_EQ(step.replays(), 3U) << step.why_recorded();
+  const std::vector<float> before = values_of(written);
+  EXPECT_THROW(step({ids(2, 9)}), IndexError);
+  EXPECT_EQ(values_of(written), before);
+  step({ids(3, 3)});
+  EXPECT_EQ(values_of(written), values_of(index_select(table, 0, ids(3, 3))));
+}
+
+/// Expects that calls of the function are recorded, however many there are, for a reason with this in it.
+void expect_recorded(const std::string& why, const CapturedFunction::Function& function,
+                     const std::vector<Tensor>& inputs = {}) {
+  SCOPED_TRACE(why);
+  CapturedFunction captured(function);
+  for (int i = 0; i < 40; ++i) captured(inputs);
+  EXPECT_EQ(captured.replays(), 0U);
+  EXPECT_NE(captured.why_recorded().find(why), std::string::npos) << captured.why_recorded();
+}
+
+TEST(CapturedFunction, SaysWhyItRecords) {
+  using Tensors = std::vector<Tensor>;
+  const Tensor x = numbers({4});
+  expect_recorded("reads a value", [&](const Tensors&) { return Tensors{x * sum(x).item()}; });
+  expect_recorded("from the host", [&](const Tensors&) { return Tensors{x + numbers({4})}; });
+  expect_recorded("its inputs", [&](const Tensors& in) { return Tensors{Tensor(in[0]).add_(1)}; }, {numbers({2})});
+  expect_recorded("computes nothing", [&](const Tensors&) { return Tensors{x}; });
+  expect_recorded("does not compute", [&](const Tensors&) { return Tensors{x + 1, x}; });
+  Tensor w = numbers({4});
+  w.requires_grad_();
+  expect_recorded("requires a gradient", [&](const Tensors&) { return Tensors{w * x}; });
+}
+
+TEST(CapturedFunction, SaysWhyItRecordsRandomNumbers) {
+  using Tensors = std::vector<Tensor>;
+  const Tensor x = numbers({4});
+  Generator own(5);
+  expect_recorded("generator of its own", [&](const Tensors&) { return Tensors{rand({4}, {}, &own) + x}; });
+  expect_recorded("seeds a generator", [&](const Tensors&) {
+    manual_seed(3);
+    return Tensors{rand({4}) + x};
+  });
+}
+
+// Where the host goes elsewhere in each call.
+TEST(CapturedFunction, SaysWhyItRecordsOtherTensorsAndNumbers) {
+  using Tensors = std::vector<Tensor>;
+  const Tensor x = numbers({4});
+  int calls = 0;
+  expect_recorded("other work", [&](const Tensors&) { return Tensors{x * ++calls}; });
+  Tensor last = numbers({4});
+  expect_recorded("gone", [&](const Tensors&) {
+    last = last * 0.5 + x;
+    return Tensors{};
+  });
+  std::vector<Tensor> all{numbers({4})};
+  expect_recorded("other work", [&](const Tensors&) {
+    all.push_back(all.back() + 1);
+    return Tensors{};
+  });
+  expect_recorded("in memory already", [&](const Tensors&) {
+    last.copy_(x);
+    return Tensors{x + 1};
+  });
+}
+
+TEST(CapturedFunction, WhatItThrowsIsThrown) {
+  bool fails = false;
+  const Tensor x = numbers({4});
+  CapturedFunction function([&](const std::vector<Tensor>& inputs) {
+    if (fails) throw ValueError("no");
+    return std::vector{inputs[0] + x};
+  });
+  fails = true;
+  EXPECT_THROW(function({x}), ValueError);
+  EXPECT_FALSE(is_capturing());
+  fails = false;
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(values_of(function({x})[0]), values_of(x * 2));
+  EXPECT_EQ(function.replays(), 1U);
+  EXPECT_THROW(function({Tensor()}), ValueError);
+}
+
+TEST(CapturedFunction, WithinOtherWorkItIsAPartOfIt) {
+  const Tensor x = numbers({4});
+  CapturedFunction inner([&](const std::vector<Tensor>& inputs) { return std::vector{inputs[0] + x}; });
+  CapturedFunction outer([&](const std::vector<Tensor>& inputs) { return std::vector{inner(inputs)[0] * 2}; });
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(values_of(outer({x})[0]), values_of(x * 4));
+  EXPECT_EQ(inner.replays(), 0U);
+  EXPECT_EQ(outer.replays(), 2U);
+}
+
+TEST(CapturedFunction, TheMemoryLimitHoldsInEachCall) {
+  const Tensor x = numbers({1 << 16});
+  CapturedFunction grow([&](const std::vector<Tensor>& inputs) { return std::vector{exp(inputs[0]) + x}; });
+  for (int i = 0; i < 3; ++i) grow({x});
+  {
+    const MemoryLimit limit(memory_in_use({}) + 1000, Device());
+    EXPECT_THROW(grow({x}), OutOfMemoryError);
+  }
+  EXPECT_EQ(values_of(grow({x})[0]), values_of(exp(x) + x));
+}
+
+}  // namespace
+}  // namespace russet
