@@ -5,6 +5,10 @@
 #include <russet/error.h>
 
 #include <cstring>
+#include <optional>
+#include <set>
+
+#include "device/gpu/cuda/graph_cache.h"
 
 namespace russet::cuda {
 namespace {
@@ -217,6 +221,45 @@ TEST_F(Launches, AreTheSameWhereTablesReachOtherPlacesOfABlock) {
   EXPECT_EQ(one.digest(), near.digest());
   EXPECT_FALSE(one.same_launches(far));
   EXPECT_NE(one.digest(), far.digest());
+}
+
+// A stand-in for CUDA's driver makes graphs of nothing.
+TEST_F(Launches, WhoseContentsComeInTurnHaveAGraphForEach) {
+  std::optional<Context> context;
+  try {
+    context.emplace();
+  } catch (const DeviceError& error) {
+    GTEST_SKIP() << error.what();
+  }
+  GraphCache graphs(*context, blocks_);
+  std::set<const Graph*> used;
+  const auto sends = [&](std::size_t first, int content) {
+    LaunchList list;
+    for (std::size_t i = 0; i < 4; ++i) {
+      add(list, {part(first + i, 1, true)}, std::vector<std::byte>(8, std::byte(content)), true);
+    }
+    Graph* const graph = graphs.find(list, list.changing(), nullptr);
+    used.insert(graph);
+    if (graph == nullptr || graph->holds(list.changing())) return false;
+    graph->note_sent(list.changing());
+    return true;
+  };
+  EXPECT_FALSE(sends(0, 1));  // seen once: no graph yet
+  EXPECT_TRUE(sends(0, 1));
+  EXPECT_FALSE(sends(0, 1));
+  EXPECT_TRUE(sends(0, 2));
+  EXPECT_TRUE(sends(0, 1));  // comes again: from now on it has a graph
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(sends(0, 2));
+    EXPECT_FALSE(sends(0, 1));
+  }
+  EXPECT_EQ(used.size(), 3U);  // with none for the first
+  for (int content = 3; content < 20; ++content) EXPECT_TRUE(sends(0, content));
+  for (int i = 0; i < 9; ++i) EXPECT_TRUE(sends(0, 3 + i % 3));  // three of them: there are no more graphs
+  EXPECT_EQ(used.size(), 3U);
+  EXPECT_FALSE(sends(50, 1));  // other launches
+  EXPECT_TRUE(sends(50, 1));
+  EXPECT_EQ(used.size(), 4U);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "device/gpu/cuda/graph.h"
 
 #include <algorithm>
+#include <functional>
+#include <string_view>
 
 #include "base/bytes.h"
 #include "base/range_set.h"
@@ -27,6 +29,10 @@ bool conflict(std::span<const gpu::Binding> bindings, const Touched& earlier) {
   return std::ranges::any_of(bindings, [&](const gpu::Binding& binding) {
     return earlier.writes.overlaps(range_of(binding)) || (binding.writes && earlier.reads.overlaps(range_of(binding)));
   });
+}
+
+std::size_t hash_of_content(std::span<const std::byte> content) {
+  return std::hash<std::string_view>{}({reinterpret_cast<const char*>(content.data()), content.size()});
 }
 
 }  // namespace
@@ -81,10 +87,17 @@ void Graph::add_launches(CUgraph graph) {
   }
 }
 
-bool Graph::wants(std::span<const std::byte> content) {
-  if (base::same_bytes(content, sent_)) return false;
+bool Graph::holds(std::span<const std::byte> content) const { return base::same_bytes(content, sent_); }
+
+bool Graph::held_lately(std::span<const std::byte> content) const {
+  return std::ranges::find(sent_lately_, hash_of_content(content)) != sent_lately_.end();
+}
+
+void Graph::note_sent(std::span<const std::byte> content) {
+  constexpr std::size_t most_sent_lately = 4;
   sent_.assign(content.begin(), content.end());
-  return true;
+  sent_lately_.push_front(hash_of_content(content));
+  if (sent_lately_.size() > most_sent_lately) sent_lately_.pop_back();
 }
 
 }  // namespace russet::cuda

@@ -1,5 +1,7 @@
 #pragma once
 // Graph: launches that CUDA has as one, each of which starts when those that it must wait for have ended.
+#include <deque>
+
 #include "device/gpu/cuda/launch_list.h"
 
 namespace russet::cuda {
@@ -17,8 +19,12 @@ class Graph {
   const LaunchList& launches() const { return launches_; }
   /// Where what changes must lie when the graph runs; nullptr if nothing changes.
   std::byte* changing() const { return changing_; }
-  /// Whether `content` is not what lies there when the work on the stream so far has ended; it is to be copied then.
-  bool wants(std::span<const std::byte> content);
+  /// Whether that lies there when the work on the stream so far has ended.
+  bool holds(std::span<const std::byte> content) const;
+  /// Whether it lay there before what lies there now, not long ago.
+  bool held_lately(std::span<const std::byte> content) const;
+  /// Says that the content is being copied there.
+  void note_sent(std::span<const std::byte> content);
   CUresult launch(CUstream stream) const { return api().graph_launch(executable_, stream); }
 
  private:
@@ -29,6 +35,7 @@ class Graph {
   LaunchList launches_;
   std::byte* changing_ = nullptr;
   std::vector<std::byte> sent_;
+  std::deque<std::size_t> sent_lately_;  // digests
   CUgraphExec executable_ = nullptr;
 };
 

@@ -3,6 +3,7 @@
 #include <deque>
 #include <list>
 #include <memory>
+#include <span>
 #include <unordered_set>
 
 #include "device/gpu/cuda/graph.h"
@@ -14,15 +15,19 @@ class GraphCache {
  public:
   GraphCache(const Context& context, gpu::MemoryBlocks& blocks) : context_(context), blocks_(blocks) {}
 
-  /// The graph of these launches; nullptr if they did not come lately, are too few, or become none. `stream`: where
-  /// graphs run.
-  Graph* find(const LaunchList& launches, CUstream stream);
+  /// A graph of these launches, one for which `changing` (the content of what changes) lies there already if there is
+  /// one; nullptr if they did not come lately, are too few, or become none. `stream`: where graphs run.
+  Graph* find(const LaunchList& launches, std::span<const std::byte> changing, CUstream stream);
 
  private:
   struct Known {
     std::uint64_t digest;
     std::unique_ptr<Graph> graph;
   };
+  using Place = std::list<Known>::iterator;
+  Graph* use(Place place);
+  Graph* find_among_last(const LaunchList& launches, std::span<const std::byte> changing);
+  Graph* choose(std::span<const Place> alike, std::span<const std::byte> changing);
   Graph* make(const LaunchList& launches, std::uint64_t digest);
   void make_room(std::size_t launches, CUstream stream);
 

@@ -166,8 +166,11 @@ std::unique_ptr<gpu::Submission> StreamQueue::submit() {
 }
 
 void StreamQueue::start(std::vector<gpu::Chunk>& pinned, std::vector<gpu::Chunk>& memory) {
-  if (Graph* const graph = graphs_.find(launches(), stream_)) {
-    if (graph->wants(changing())) send(graph->changing(), pinned);
+  if (Graph* const graph = graphs_.find(launches(), changing(), stream_)) {
+    if (!graph->holds(changing())) {
+      send(graph->changing(), pinned);
+      graph->note_sent(changing());
+    }
     return note(graph->launch(stream_));
   }
   std::byte* target = nullptr;
