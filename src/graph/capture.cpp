@@ -76,10 +76,8 @@ std::vector<Capture::Source> Capture::sources_of(const Node& value, std::span<Ce
     if (!is_input && std::ranges::none_of(sources, is_there)) sources.push_back({.cell = Ref<Cell>(&cell)});
   };
   if (const auto read = reads_.find(&value); read != reads_.end()) {
-    for (const Cell* address : read->second) {
-      const Ref<Cell>& cell = cells_.at(address);
-      const bool is_gone = cell->reference_count() == 1;
-      if (!is_gone) add(*cell);
+    for (const Cell* cell : read->second) {
+      if (const auto alive = cells_.find(cell); alive != cells_.end()) add(*alive->second);
     }
   }
   for (Cell* cell : cells) {
@@ -173,6 +171,8 @@ void Capture::add_results() {
 }
 
 std::unique_ptr<CapturedWork> Capture::finish(std::span<const Tensor> results) {
+  // What is gone but for this would keep its memory from being overwritten.
+  std::erase_if(cells_, [](const auto& entry) { return entry.second->reference_count() == 1; });
   returned_ = results;
   finishing_ = true;
   Recorder& recorder = Recorder::current();

@@ -137,6 +137,23 @@ TEST(CapturedFunction, ValuesThatSomebodyHoldsStay) {
   });
 }
 
+// Tensors that hold a parameter's value, too, and are gone when the function ends (casts to its own type).
+TEST(CapturedFunction, OverwritesMemoryInPlace) {
+  constexpr std::int64_t width = 1 << 12;
+  const Tensor w = numbers({width});
+  const Tensor b = numbers({width});
+  CapturedFunction step([&](const std::vector<Tensor>& inputs) {
+    w.copy_(w * 0.5 + sum(layer_norm(inputs[0], {width}, w, b), 0));
+    return std::vector<Tensor>{};
+  });
+  const Tensor x = numbers({2, width});
+  step({x});
+  const std::uint64_t allocations = counters().allocations;
+  for (int i = 0; i < 6; ++i) step({x});
+  EXPECT_EQ(step.replays(), 5U) << step.why_recorded();
+  EXPECT_EQ(counters().allocations, allocations);
+}
+
 TEST(CapturedFunction, ResultsAreNewTensors) {
   const Tensor x = numbers({4});
   CapturedFunction doubled([&](const std::vector<Tensor>& inputs) { return std::vector{inputs[0] * 2 + x}; });
