@@ -153,8 +153,8 @@ void Benchmark::run_case(const Place& place, BenchCase what) {
   try {
     train::Workload workload = benchmark_of(asked.model, asked.precision, arguments_);
     workload.batch = asked.batch;
-    measurement.times = measure(workload, phase_of(asked.phase), place.device, arguments_.real("seconds"), place.memory,
-                                place.rates.at(asked.precision));
+    const Timing timing{arguments_.real("seconds"), arguments_.flag("record"), place.memory};
+    measurement.times = measure(workload, phase_of(asked.phase), place.device, timing, place.rates.at(asked.precision));
   } catch (const std::exception& error) {
     measurement.error = error.what();
     if (!failure_) failure_ = std::current_exception();

@@ -221,6 +221,13 @@ inline constexpr OptionRow option_table[] = {
      "The most ids of a text, special ones included; what is longer is cut"},
     {"tokenize", "max-length", Kind::integer, {}, at_least(0), plain, "The most ids in a line, special ones included"},
     {"bench", "seconds", Kind::real, is("4"), within(0, 3600), plain, "How long to measure each"},
+    {"bench",
+     "record",
+     Kind::flag,
+     {},
+     any,
+     plain,
+     "Record each step, as a loop does without CapturedFunction; else a step that was recorded twice runs again"},
     {"bench", "memory", Kind::bytes, by("what the device has"), any, plain,
      "The most memory to take on a device, such as 2.5GiB: activations are computed again where there is no room to "
      "keep "

@@ -3,6 +3,7 @@
 #include <russet/error.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "graph/closure.h"
@@ -179,6 +180,7 @@ std::unique_ptr<CapturedWork> Capture::finish(std::span<const Tensor> results) {
   recorder.compute();
   recorder.tell();
   if (!captured_) decline("it computes nothing");
+  if (why_declined_.empty()) captured_->count_held_cells();
   return why_declined_.empty() ? std::move(captured_) : nullptr;
 }
 
@@ -193,6 +195,23 @@ bool CapturedWork::agrees_with(const CapturedWork& other) const {
          std::ranges::equal(nodes_, other.nodes_, same_numbers) && random_nodes_ == other.random_nodes_ &&
          bounded_ == other.bounded_ && std::ranges::equal(leaves_, other.leaves_, same_sources) &&
          std::ranges::equal(results_, other.results_, same_result);
+}
+
+void CapturedWork::count_held_cells() {
+  std::map<const Cell*, std::uint32_t> references;
+  for (const Leaf& leaf : leaves_) {
+    for (const Source& source : leaf.sources) {
+      if (source.cell) ++references[source.cell.get()];
+    }
+  }
+  for (const Output& output : outputs_) {
+    for (const Ref<Cell>& cell : output.cells) ++references[cell.get()];
+  }
+  for (const auto& [cell, count] : references) {
+    const auto is_of = [&, of = cell](const Result& result) { return result.held && result.held->cell.get() == of; };
+    const auto result = std::ranges::find_if(results_, is_of);
+    held_cells_.push_back({cell, count, result == results_.end() ? nullptr : result->held.get()});
+  }
 }
 
 bool CapturedWork::note_draws(std::uint64_t offset, std::uint64_t count) {
@@ -256,7 +275,8 @@ std::optional<std::vector<Tensor>> CapturedWork::run(std::span<const Tensor> inp
     ~LettingGo() { work.let_go(); }
   };
   const LettingGo at_the_end{*this};
-  const bool is_as_before = std::ranges::all_of(leaves_, [&](const Leaf& leaf) { return bind(leaf, inputs); }) &&
+  const bool is_as_before = std::ranges::none_of(held_cells_, [](const HeldCell& held) { return held.is_gone(); }) &&
+                            std::ranges::all_of(leaves_, [&](const Leaf& leaf) { return bind(leaf, inputs); }) &&
                             std::ranges::all_of(bounded_, [&](const Bounded& one) { return holds(one); }) &&
                             std::ranges::all_of(outputs_, [&](const Output& output) { return can_write(output); });
   if (!is_as_before) return std::nullopt;

@@ -70,6 +70,17 @@ class CapturedWork {
     ElementRange range;
     bool operator==(const Bounded&) const = default;
   };
+  /// A cell that the function reads or writes, and how often this holds it: if nobody else does, the program has
+  /// another tensor in its place by now.
+  struct HeldCell {
+    const Cell* cell;
+    std::uint32_t references;
+    const TensorState* tensor;  // among the results; nullptr if none
+    bool is_gone() const {
+      const bool holds_tensor_alone = tensor != nullptr && tensor->reference_count() == 1;
+      return cell->reference_count() <= references + (holds_tensor_alone ? 1 : 0);
+    }
+  };
   struct RandomNode {
     std::size_t position = 0;
     std::uint64_t offset = 0;
@@ -80,6 +91,7 @@ class CapturedWork {
   bool holds(const Bounded& bounded) const;
   bool can_write(const Output& output) const;
   void begin(Output& output);
+  void count_held_cells();
   void let_go();
   std::vector<Tensor> results() const;
 
@@ -91,6 +103,7 @@ class CapturedWork {
   std::vector<Result> results_;
   std::vector<RandomNode> random_nodes_;
   std::vector<Bounded> bounded_;
+  std::vector<HeldCell> held_cells_;
   Outcome outcome_;
 };
 

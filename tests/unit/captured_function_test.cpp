@@ -177,6 +177,9 @@ TEST(CapturedFunction, ResultsThatAreKeptElsewhereAreWritten) {
     EXPECT_EQ(values_of(mean), values_of(wanted));
   }
   EXPECT_EQ(update.replays(), 4U) << update.why_recorded();
+  mean = numbers({3}, 2);
+  EXPECT_EQ(values_of(update({wanted})[0]), values_of(numbers({3}, 2) * 0.5 + wanted));
+  EXPECT_EQ(values_of(mean), values_of(numbers({3}, 2) * 0.5 + wanted));
 }
 
 TEST(CapturedFunction, GradientsAddUp) {
@@ -199,6 +202,34 @@ TEST(CapturedFunction, GradientsAddUp) {
   add.reset();
   add();
   EXPECT_TRUE(allclose(w.grad(), numbers({4}, 3) + w.detach() * x * 2));
+}
+
+// Then the function makes gradients anew in each call, which only recording it does.
+TEST(CapturedFunction, GradientsThatTheProgramDropsAreMadeAnew) {
+  Tensor w = numbers({4});
+  w.requires_grad_();
+  CapturedFunction backward([&](const std::vector<Tensor>& inputs) {
+    sum(w * w * inputs[0]).backward();
+    return std::vector<Tensor>{};
+  });
+  for (int i = 0; i < 6; ++i) {
+    const Tensor x = numbers({4}, 1, i);
+    backward({x});
+    ASSERT_TRUE(w.grad().defined()) << i;
+    EXPECT_TRUE(allclose(w.grad(), w.detach() * x * 2)) << i;
+    w.set_grad({});
+  }
+}
+
+TEST(CapturedFunction, TensorsThatTheProgramReplacesAreReadAnew) {
+  Tensor x = numbers({4});
+  const Tensor y = numbers({4}, 2);
+  CapturedFunction sums([&](const std::vector<Tensor>&) { return std::vector{x + y}; });
+  for (int i = 0; i < 12; ++i) {
+    if (i % 4 == 0) x = numbers({4}, 1, i);
+    EXPECT_EQ(values_of(sums()[0]), values_of(x + y)) << i;
+  }
+  EXPECT_EQ(sums.replays(), 6U);
 }
 
 TEST(CapturedFunction, EvaluationReadsKeptCasts) {

@@ -12,7 +12,7 @@
 namespace russet::app {
 namespace {
 
-constexpr int warm_steps = 4;
+constexpr int warm_steps = 3;  // with the first one, those that a captured function records
 constexpr std::size_t least_steps = 3;
 constexpr std::size_t most_steps = 400;
 /// A loop does not wait for a GPU after each step: steps that are short are timed together.
@@ -25,7 +25,7 @@ double median(std::vector<double> values) {
 }
 
 /// All but what the null device says.
-BenchTimes time_steps(const train::Workload& workload, train::Phase phase, Device device, double seconds) {
+BenchTimes time_steps(const train::Workload& workload, train::Phase phase, Device device, const Timing& timing) {
   BenchTimes result;
   reset_peak_memory(device);
   const std::size_t before = memory_in_use(device);
@@ -37,7 +37,7 @@ BenchTimes time_steps(const train::Workload& workload, train::Phase phase, Devic
   };
   CapturedFunction captured(take_step);
   std::vector<Tensor> results;
-  const std::function<void()> step = [&] { results = getenv("NOCAP") ? take_step({}) : captured(); };
+  const std::function<void()> step = [&] { results = timing.records_each ? take_step({}) : captured(); };
   result.first_s = time_of(step);
   for (int i = 0; i < warm_steps; ++i) time_of(step);
   const std::uint64_t kernels = counters().kernels_run;
@@ -46,14 +46,13 @@ BenchTimes time_steps(const train::Workload& workload, train::Phase phase, Devic
   const auto together =
       static_cast<int>(device.type == DeviceType::cpu ? 1 : std::clamp(round_seconds / one, 1.0, 1e3));
   std::vector<double> times;
-  for (double spent = 0; (spent < seconds || times.size() < least_steps) && times.size() < most_steps;) {
+  for (double spent = 0; (spent < timing.seconds || times.size() < least_steps) && times.size() < most_steps;) {
     const double round = time_of([&] {
       for (int i = 0; i < together; ++i) step();
     });
     times.push_back(round / together);
     spent += round;
   }
-  if (!captured.why_recorded().empty()) fprintf(stderr, "%s\n", captured.why_recorded().c_str());
   result.median_ms = median(times) * 1e3;
   result.samples_per_s = static_cast<double>(workload.batch) / result.median_ms * 1e3;
   result.peak_bytes = peak_memory(device) - before;
@@ -63,15 +62,15 @@ BenchTimes time_steps(const train::Workload& workload, train::Phase phase, Devic
 
 }  // namespace
 
-BenchTimes measure(const train::Workload& workload, train::Phase phase, Device device, double seconds,
-                   std::optional<std::size_t> memory, const MachineRate& rate) {
+BenchTimes measure(const train::Workload& workload, train::Phase phase, Device device, const Timing& timing,
+                   const MachineRate& rate) {
   BenchTimes result;
   {
-    const MemoryLimit limit(memory, device);
-    result = time_steps(workload, phase, device, seconds);
+    const MemoryLimit limit(timing.memory, device);
+    result = time_steps(workload, phase, device, timing);
   }
   // Planned afterwards: the first step's time includes compiling.
-  const train::Forecast planned = train::forecast(workload, device, phase, {}, memory);
+  const train::Forecast planned = train::forecast(workload, device, phase, {}, timing.memory);
   result.planned_bytes = planned.peak_bytes;
   result.utilisation = planned.operations / (result.median_ms * 1e-3) / rate.operations_per_s;
   return result;

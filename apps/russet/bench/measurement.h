@@ -39,10 +39,15 @@ struct Measurement {
   std::optional<double> speedup{};
 };
 
-/// Times steps of the workload for about `seconds`. Throws what a step throws; OutOfMemoryError for one that needs more
-/// than `memory` bytes on the device.
-BenchTimes measure(const train::Workload& workload, train::Phase phase, Device device, double seconds,
-                   std::optional<std::size_t> memory, const MachineRate& rate);
+/// How steps are timed.
+struct Timing {
+  double seconds = 4;                   // about
+  bool records_each = false;            // rather than as a captured function
+  std::optional<std::size_t> memory{};  // bytes on the device
+};
+/// Times steps of the workload. Throws what a step throws; OutOfMemoryError for one that needs more memory.
+BenchTimes measure(const train::Workload& workload, train::Phase phase, Device device, const Timing& timing,
+                   const MachineRate& rate);
 
 /// As a line of output.
 Json to_json(const Measurement& measurement);
