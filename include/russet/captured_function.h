@@ -15,10 +15,11 @@ namespace russet {
 ///
 /// Tensors are looked up in each call: what the function reads and writes beyond its inputs (parameters, what an
 /// optimizer keeps, running statistics, gradients) goes on as if the function had been called, and so do random
-/// numbers of the default generators. All else that the function does happens in recorded calls alone: numbers stay
-/// those of the recording, and results have to be returned. It is recorded anew for inputs of other shapes, strides,
-/// types or devices, in another grad mode or under another autocast, after manual_seed, Module::train and eval,
-/// requires_grad_, changed options of an optimizer (its learning rate), and reset().
+/// numbers of the default generators and counts of an optimizer's steps. All else that the function does happens in
+/// recorded calls alone: numbers stay those of the recording (but for live_number), and results have to be returned. It
+/// is recorded anew for inputs of other shapes, strides, types or devices, in another grad mode or under another
+/// autocast, after manual_seed, Module::train and eval, requires_grad_, changed options of an optimizer (but for its
+/// learning rate, which is looked up), and reset().
 ///
 /// Some work is recorded in each call, which why_recorded() explains: if the function reads a value or flushes, brings
 /// values from the host, writes to its inputs, returns what requires a gradient, uses several devices or a generator of
@@ -46,8 +47,11 @@ class CapturedFunction {
   std::unique_ptr<State> state_;
 };
 
-/// Whether the calling thread is in a call of a captured function that is being recorded.
-bool is_capturing();
+/// A number as a tensor of no axes. In a call of a captured function, later calls ask `value` again.
+Tensor live_number(const std::function<double()>& value, const TensorOptions& options = {});
+/// What the host does in each call of a captured function, besides recording it, if the calling thread is in one: later
+/// calls call `before` before their work writes anything, and `after` once all that it writes is a pending value.
+void in_each_call(std::function<void()> before, std::function<void()> after);
 /// Says that a setting has changed that captured functions may have read: all of them are recorded anew.
 void note_changed_setting();
 

@@ -58,6 +58,13 @@ void Capture::note_kept_cast(const Node& value, const Node& cast) { kept_casts_[
 
 void Capture::note_range(const ElementRange& range, const Node& value) { ranges_.emplace_back(&value, range); }
 
+void Capture::note_number(const NodeRef& node, std::function<double()> value) {
+  numbers_.emplace(node.get(), std::move(value));
+  number_nodes_.push_back(node);
+}
+
+void Capture::note_effect(CapturedWork::Effect effect) { effects_.push_back(std::move(effect)); }
+
 void Capture::note_flush() {
   if (!finishing_) decline("it reads a value, or computes what it recorded, before it ends");
 }
@@ -120,6 +127,10 @@ void Capture::add_node(const WorkNode& node) {
     captured_->random_nodes_.push_back({captured_->nodes_.size(), recorded.argument});
     own->argument = 0;
   }
+  if (const auto number = numbers_.find(&recorded); number != numbers_.end()) {
+    captured_->live_numbers_.push_back({captured_->nodes_.size(), number->second});
+    own->argument = 0;
+  }
   WorkNode kept = node;
   kept.recorded = own.get();
   captured_->work_.nodes.push_back(kept);
@@ -180,8 +191,10 @@ std::unique_ptr<CapturedWork> Capture::finish(std::span<const Tensor> results) {
   recorder.compute();
   recorder.tell();
   if (!captured_) decline("it computes nothing");
-  if (why_declined_.empty()) captured_->count_held_cells();
-  return why_declined_.empty() ? std::move(captured_) : nullptr;
+  if (!why_declined_.empty()) return nullptr;
+  captured_->count_held_cells();
+  captured_->effects_ = std::move(effects_);
+  return std::move(captured_);
 }
 
 bool CapturedWork::agrees_with(const CapturedWork& other) const {
@@ -193,6 +206,7 @@ bool CapturedWork::agrees_with(const CapturedWork& other) const {
   return work_.device == other.work_.device && work_.further_inputs == other.work_.further_inputs &&
          std::ranges::equal(work_.nodes, other.work_.nodes, does_the_same) &&
          std::ranges::equal(nodes_, other.nodes_, same_numbers) && random_nodes_ == other.random_nodes_ &&
+         std::ranges::equal(live_numbers_, other.live_numbers_, {}, &LiveNumber::position, &LiveNumber::position) &&
          bounded_ == other.bounded_ && std::ranges::equal(leaves_, other.leaves_, same_sources) &&
          std::ranges::equal(results_, other.results_, same_result);
 }
@@ -280,8 +294,14 @@ std::optional<std::vector<Tensor>> CapturedWork::run(std::span<const Tensor> inp
                             std::ranges::all_of(bounded_, [&](const Bounded& one) { return holds(one); }) &&
                             std::ranges::all_of(outputs_, [&](const Output& output) { return can_write(output); });
   if (!is_as_before) return std::nullopt;
-  for (const RandomNode& random : random_nodes_) nodes_[random.position]->argument = random_offset + random.offset;
+  for (const Effect& effect : effects_) effect.before();
   for (Output& output : outputs_) begin(output);
+  for (const RandomNode& random : random_nodes_) nodes_[random.position]->argument = random_offset + random.offset;
+  for (const LiveNumber& number : live_numbers_) {
+    Node& node = *nodes_[number.position];
+    node.argument = scalar_argument(number.value(), node.dtype);
+  }
+  for (const Effect& effect : effects_) effect.after();
   Recorder::current().compute_again(work_, nodes_, outcome_);
   return results();
 }

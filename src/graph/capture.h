@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -28,6 +29,12 @@ struct ElementRange {
 /// A function's work, with where its leaves come from and where its outputs go. One thread at a time uses it.
 class CapturedWork {
  public:
+  /// What the host does in each call, before anything is written, and once all that is written is pending.
+  struct Effect {
+    std::function<void()> before;
+    std::function<void()> after;
+  };
+
   /// Whether the other one is the same work on the same tensors, with the same numbers.
   bool agrees_with(const CapturedWork& other) const;
   Device device() const { return work_.device; }
@@ -88,6 +95,11 @@ class CapturedWork {
   };
 
   bool bind(const Leaf& leaf, std::span<const Tensor> inputs);
+  /// A number that is asked for in each run.
+  struct LiveNumber {
+    std::size_t position = 0;
+    std::function<double()> value;
+  };
   bool holds(const Bounded& bounded) const;
   bool can_write(const Output& output) const;
   void begin(Output& output);
@@ -102,6 +114,8 @@ class CapturedWork {
   std::vector<Output> outputs_;
   std::vector<Result> results_;
   std::vector<RandomNode> random_nodes_;
+  std::vector<LiveNumber> live_numbers_;
+  std::vector<Effect> effects_;
   std::vector<Bounded> bounded_;
   std::vector<HeldCell> held_cells_;
   Outcome outcome_;
@@ -129,6 +143,9 @@ class Capture {
   void note_kept_cast(const Node& value, const Node& cast);
   /// The elements of a value in memory were looked at: they lie within bounds.
   void note_range(const ElementRange& range, const Node& value);
+  /// `node`: a scalar.
+  void note_number(const NodeRef& node, std::function<double()> value);
+  void note_effect(CapturedWork::Effect effect);
   /// A flush begins.
   void note_flush();
   /// What a flush computes, before it does. `cells`: those that wait for values of this thread.
@@ -155,6 +172,9 @@ class Capture {
   std::unordered_map<const Node*, std::vector<const Cell*>> reads_;
   std::unordered_map<const Node*, const Node*> kept_casts_;  // what each is a cast of
   std::vector<std::pair<const Node*, ElementRange>> ranges_;
+  std::unordered_map<const Node*, std::function<double()>> numbers_;
+  std::vector<NodeRef> number_nodes_;  // none takes the place of another
+  std::vector<CapturedWork::Effect> effects_;
   std::unique_ptr<CapturedWork> captured_;
 };
 

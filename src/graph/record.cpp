@@ -83,12 +83,16 @@ NodeRef record_cast(NodeRef input, DType dtype, bool hoist) {
   return cast;
 }
 
+std::uint64_t scalar_argument(Scalar value, DType dtype) {
+  return is_floating(dtype) ? std::bit_cast<std::uint64_t>(value.to_double())
+                            : static_cast<std::uint64_t>(value.to_int64());
+}
+
 NodeRef scalar(Scalar value, DType dtype, Device device) {
   NodeInfo info;
   info.dtype = dtype;
   info.device = device;
-  info.argument = is_floating(dtype) ? std::bit_cast<std::uint64_t>(value.to_double())
-                                     : static_cast<std::uint64_t>(value.to_int64());
+  info.argument = scalar_argument(value, dtype);
   return record(ops::Op::scalar, NodeRefs{}, std::move(info));
 }
 

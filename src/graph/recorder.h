@@ -53,6 +53,8 @@ NodeRef record_many(ops::Op op, std::vector<NodeRef> inputs, NodeInfo&& given = 
 NodeRef record_cast(NodeRef input, DType dtype, bool hoist);
 /// A number as a node of shape []: known at run time only, or part of the plan.
 NodeRef scalar(Scalar value, DType dtype, Device device);
+/// The run-time argument of such a node.
+std::uint64_t scalar_argument(Scalar value, DType dtype);
 NodeRef constant(Scalar value, DType dtype, Device device, const Shape& shape = {});
 
 /// Computes everything that the calling thread has pending. Throws the first failure that this thread has not been

@@ -14,12 +14,12 @@ void Adadelta::update(std::size_t group, ParameterState& state, const Tensor& gi
   enum : std::size_t { share = own, floor_of_root };
   const AdadeltaOptions& o = group_options(group);
   const Tensor gradient = descent(state, given, o.maximize, o.weight_decay);
-  const Tensor& new_share = coefficient(share, state, 1 - o.rho);
-  const Tensor& eps = coefficient(floor_of_root, state, o.eps);
+  const Tensor& new_share = coefficient(share, state, [&] { return 1 - o.rho; });
+  const Tensor& eps = coefficient(floor_of_root, state, [&] { return o.eps; });
   const Tensor squares = average(kept(state, square_avg), gradient * gradient, new_share);
   const Tensor delta = sqrt(kept(state, acc_delta) + eps) / sqrt(squares + eps) * gradient;
   average(kept(state, acc_delta), delta * delta, new_share);
-  state.parameter.sub_(delta * coefficient(rate, state, o.lr));
+  state.parameter.sub_(delta * coefficient(rate, state, [&] { return o.lr; }));
 }
 
 }  // namespace russet::optim

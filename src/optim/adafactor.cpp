@@ -33,7 +33,7 @@ void Adafactor::update(std::size_t group, ParameterState& state, const Tensor& g
   const Tensor gradient = descent(state, given, o.maximize, 0);
   Tensor parameter = state.parameter.detach();
   const Tensor size = clamp_min(root_mean_square(parameter), o.eps.second);
-  if (o.weight_decay != 0) parameter = parameter * coefficient(decay, state, 1 - o.lr * o.weight_decay);
+  if (o.weight_decay != 0) parameter = parameter * coefficient(decay, state, [&] { return 1 - o.lr * o.weight_decay; });
 
   const double least = o.eps.first.value_or(epsilon_of(parameter.dtype()));
   const Tensor& new_share =

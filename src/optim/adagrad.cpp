@@ -16,7 +16,7 @@ void Adagrad::update(std::size_t group, ParameterState& state, const Tensor& giv
   Tensor& sum = kept(state, 0, o.initial_accumulator_value);
   sum.copy_(sum + gradient * gradient);
   const auto lr = [&](const auto& steps) { return o.lr / (1 + (steps - 1) * o.lr_decay); };
-  const Tensor root = sqrt(sum) + coefficient(floor_of_root, state, o.eps);
+  const Tensor root = sqrt(sum) + coefficient(floor_of_root, state, [&] { return o.eps; });
   state.parameter.sub_(gradient / root * coefficient_of_steps(rate, state, lr));
 }
 

@@ -16,7 +16,7 @@ template <class Options>
 void AdamOf<Options>::update(std::size_t group, ParameterState& state, const Tensor& given) {
   enum : std::size_t { exp_avg, exp_avg_sq, max_exp_avg_sq };
   enum : std::size_t { new_share = Optimizer::own, keep_square, new_square, correction, floor_of_root };
-  const auto number = [&](std::size_t place, double value) -> const Tensor& {
+  const auto number = [&](std::size_t place, const auto& value) -> const Tensor& {
     return this->coefficient(place, state, value);
   };
   const Options& o = this->group_options(group);
@@ -25,19 +25,20 @@ void AdamOf<Options>::update(std::size_t group, ParameterState& state, const Ten
   Tensor parameter = state.parameter.detach();
   const Tensor gradient = this->descent(state, given, o.maximize, o.decoupled_weight_decay ? 0 : o.weight_decay);
   if (o.decoupled_weight_decay && o.weight_decay != 0) {
-    parameter = parameter * number(Optimizer::decay, 1 - o.lr * o.weight_decay);
+    parameter = parameter * number(Optimizer::decay, [&] { return 1 - o.lr * o.weight_decay; });
   }
-  const Tensor mean = this->average(this->kept(state, exp_avg), gradient, number(new_share, 1 - o.betas.first));
+  const Tensor mean =
+      this->average(this->kept(state, exp_avg), gradient, number(new_share, [&] { return 1 - o.betas.first; }));
   Tensor& square = this->kept(state, exp_avg_sq);
-  square.copy_(square * number(keep_square, o.betas.second) +
-               gradient * gradient * number(new_square, 1 - o.betas.second));
+  square.copy_(square * number(keep_square, [&] { return o.betas.second; }) +
+               gradient * gradient * number(new_square, [&] { return 1 - o.betas.second; }));
   Tensor largest = square;
   if (o.amsgrad) {
     largest = this->kept(state, max_exp_avg_sq);
     largest.copy_(maximum(largest, square));
   }
-  const Tensor scale =
-      sqrt(largest) * this->coefficient_of_steps(correction, state, square_correction) + number(floor_of_root, o.eps);
+  const Tensor scale = sqrt(largest) * this->coefficient_of_steps(correction, state, square_correction) +
+                       number(floor_of_root, [&] { return o.eps; });
   const Tensor& lr = this->coefficient_of_steps(Optimizer::rate, state, step_size);
   state.parameter.copy_(parameter - mean / scale * lr);
 }

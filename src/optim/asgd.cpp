@@ -22,7 +22,7 @@ void ASGD::update(std::size_t group, ParameterState& state, const Tensor& given)
   const Tensor gradient = descent(state, given, o.maximize, o.weight_decay);
   Tensor& step_size = kept(state, eta, o.lr);
   const Tensor parameter = state.parameter.detach();
-  const Tensor shrunk = parameter - parameter * (step_size * coefficient(shrink, state, o.lambd));
+  const Tensor shrunk = parameter - parameter * (step_size * coefficient(shrink, state, [&] { return o.lambd; }));
   state.parameter.copy_(shrunk - gradient * step_size);
   const auto new_share = [&](const auto& steps) { return 1 / at_least(steps - 1 - o.t0, 1); };
   average(kept(state, ax), state.parameter.detach(), coefficient_of_steps(share, state, new_share));

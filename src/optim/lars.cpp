@@ -16,15 +16,15 @@ void LARS::update(std::size_t group, ParameterState& state, const Tensor& given)
   const LARSOptions& o = group_options(group);
   const bool adapts = state.parameter.dim() > 1 || !o.exclude_bias_and_norm;
   const Tensor gradient = descent(state, given, o.maximize, adapts ? o.weight_decay : 0);
-  Tensor step = gradient * coefficient(rate, state, o.lr);
+  Tensor step = gradient * coefficient(rate, state, [&] { return o.lr; });
   if (adapts) {
     const Tensor size = norm(state.parameter.detach());
     const Tensor slope = norm(gradient);
-    const Tensor ratio = coefficient(trust, state, o.trust_coefficient) * size / slope;
+    const Tensor ratio = coefficient(trust, state, [&] { return o.trust_coefficient; }) * size / slope;
     step = step * where(size > 0, where(slope > 0, ratio, 1), 1);
   }
   if (o.momentum != 0) {
-    const Tensor& momentum = coefficient(inertia, state, o.momentum);
+    const Tensor& momentum = coefficient(inertia, state, [&] { return o.momentum; });
     Tensor& buffer = kept(state, 0);
     buffer.copy_(buffer * momentum + step);
     step = o.nesterov ? buffer * momentum + step : buffer;

@@ -56,11 +56,14 @@ std::span<const char* const> Muon::state_names() const {
 void Muon::update(std::size_t group, ParameterState& state, const Tensor& given) {
   enum : std::size_t { share = own, inertia };
   const MuonOptions& o = group_options(group);
-  const Tensor mean = average(kept(state, 0), given, coefficient(share, state, 1 - o.momentum));
-  const Tensor direction = o.nesterov ? given + (mean - given) * coefficient(inertia, state, o.momentum) : mean;
+  const Tensor mean = average(kept(state, 0), given, coefficient(share, state, [&] { return 1 - o.momentum; }));
+  const Tensor direction =
+      o.nesterov ? given + (mean - given) * coefficient(inertia, state, [&] { return o.momentum; }) : mean;
   const Tensor update = orthogonal_factor(direction, o).to(state.parameter.dtype());
-  const Tensor parameter = state.parameter.detach() * coefficient(decay, state, 1 - o.lr * o.weight_decay);
-  state.parameter.copy_(parameter - update * (coefficient(rate, state, o.lr) * scale_of(state.parameter.sizes(), o)));
+  const Tensor parameter =
+      state.parameter.detach() * coefficient(decay, state, [&] { return 1 - o.lr * o.weight_decay; });
+  state.parameter.copy_(
+      parameter - update * (coefficient(rate, state, [&] { return o.lr; }) * scale_of(state.parameter.sizes(), o)));
 }
 
 }  // namespace russet::optim

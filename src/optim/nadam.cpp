@@ -23,20 +23,21 @@ void NAdam::update(std::size_t group, ParameterState& state, const Tensor& given
   Tensor parameter = state.parameter.detach();
   const Tensor gradient = descent(state, given, o.maximize, o.decoupled_weight_decay ? 0 : o.weight_decay);
   if (o.decoupled_weight_decay && o.weight_decay != 0) {
-    parameter = parameter * coefficient(decay, state, 1 - o.lr * o.weight_decay);
+    parameter = parameter * coefficient(decay, state, [&] { return 1 - o.lr * o.weight_decay; });
   }
   Tensor& product = kept(state, mu_product, 1);
   product.copy_(product * coefficient_of_steps(mu_now, state, mu));
-  const Tensor mean = average(kept(state, exp_avg), gradient, coefficient(new_share, state, 1 - o.betas.first));
-  const Tensor square =
-      average(kept(state, exp_avg_sq), gradient * gradient, coefficient(new_square, state, 1 - o.betas.second));
+  const Tensor mean =
+      average(kept(state, exp_avg), gradient, coefficient(new_share, state, [&] { return 1 - o.betas.first; }));
+  const Tensor square = average(kept(state, exp_avg_sq), gradient * gradient,
+                                coefficient(new_square, state, [&] { return 1 - o.betas.second; }));
   const auto square_correction = [&](const auto& steps) { return 1 / root(one_minus_power(o.betas.second, steps)); };
   const Tensor scale = sqrt(square) * coefficient_of_steps(correction, state, square_correction) +
-                       coefficient(floor_of_root, state, o.eps);
-  const Tensor next = coefficient_of_steps(mu_next, state, [&](const auto& steps) { return mu(steps + 1); });
-  const auto share_of_rate = [&](const auto& steps) { return o.lr * (1 - mu(steps)); };
+                       coefficient(floor_of_root, state, [&] { return o.eps; });
+  const Tensor next = coefficient_of_steps(mu_next, state, [mu](const auto& steps) { return mu(steps + 1); });
+  const auto share_of_rate = [&, mu](const auto& steps) { return o.lr * (1 - mu(steps)); };
   const Tensor of_gradient = coefficient_of_steps(gradient_rate, state, share_of_rate) / (1 - product);
-  const Tensor of_mean = next * coefficient(rate, state, o.lr) / (1 - product * next);
+  const Tensor of_mean = next * coefficient(rate, state, [&] { return o.lr; }) / (1 - product * next);
   state.parameter.copy_(parameter - (gradient * of_gradient + mean * of_mean) / scale);
 }
 

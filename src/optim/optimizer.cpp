@@ -111,25 +111,14 @@ Tensor Optimizer::step(const std::function<Tensor()>& closure) {
 }
 
 void Optimizer::step() {
-  const NoGrad guard;
-  if (is_capturing()) {
-    count_on_the_device(skip_counts());
-  } else {
-    read_skip_counts();
-  }
+  read_skip_counts();
   update_all({});
   mark();
-}
-
-/// The host counts steps in recorded calls alone: one more step is then one that was skipped less.
-void Optimizer::count_on_the_device(const std::vector<Tensor>& counts) {
-  for (const Tensor& count : counts) count.sub_(1);
 }
 
 void Optimizer::step_unless(const Tensor& found_inf) {
   const NoGrad guard;
   const std::vector<Tensor> counts = skip_counts();
-  if (is_capturing()) count_on_the_device(counts);
   update_all(found_inf);
   // After the updates, whose coefficients count this step as done: if it is skipped, nothing is made of them.
   for (const Tensor& count : counts) count.add_(ne(found_inf, 0).to(count.dtype()).to(count.device()));
@@ -142,22 +131,28 @@ void Optimizer::update_all(const Tensor& found_inf) {
   const Autocast full_precision(DType::bfloat16, false);
   const Tensor skip = found_inf.defined() ? ne(found_inf, 0) : Tensor();
   overwritten_.reset();  // an update that threw left them
+  std::vector<ParameterState*> updated;
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     coefficients_ = {};
     for (ParameterState& state : groups_[group].states) {
       const Tensor gradient = state.parameter.grad();
       if (!gradient.defined()) continue;
-      if (!is_capturing()) count_step(state);
+      count_step(state);
       if (skip.defined()) {
         update_unless(skip, group, state, gradient.detach());
       } else {
         update(group, state, gradient.detach());
       }
-      if (!is_capturing()) state.pending.push_back(state.parameter.version());
+      note_update(state);
+      updated.push_back(&state);
     }
   }
   coefficients_ = {};
+  in_each_call([updated] { std::ranges::for_each(updated, [](ParameterState* state) { count_step(*state); }); },
+               [updated] { std::ranges::for_each(updated, [](ParameterState* state) { note_update(*state); }); });
 }
+
+void Optimizer::note_update(ParameterState& state) { state.pending.push_back(state.parameter.version()); }
 
 /// Whatever update() writes goes through here: each value is the new one or the one before.
 void Optimizer::update_unless(const Tensor& skip, std::size_t group, ParameterState& state, const Tensor& gradient) {
@@ -251,17 +246,18 @@ Tensor Optimizer::steps_not_skipped(const ParameterState& state) {
   return steps - state.skipped.to(dtype);
 }
 
-const Tensor& Optimizer::coefficient(std::size_t place, const ParameterState& state, double value) {
+const Tensor& Optimizer::coefficient(std::size_t place, const ParameterState& state,
+                                     const std::function<double()>& value) {
   const Tensor& parameter = state.parameter;
   Tensor& shared = shared_coefficient(place, state);
   if (shared.defined()) return shared;
-  return shared = scalar_tensor(value, {.dtype = wide(parameter.dtype()), .device = parameter.device()});
+  return shared = live_number(value, {.dtype = wide(parameter.dtype()), .device = parameter.device()});
 }
 
 Tensor Optimizer::descent(const ParameterState& state, const Tensor& gradient, bool maximize, double weight_decay) {
   const Tensor direction = maximize ? -gradient : gradient;
   if (weight_decay == 0) return direction;
-  return direction + state.parameter.detach() * coefficient(decay, state, weight_decay);
+  return direction + state.parameter.detach() * coefficient(decay, state, [weight_decay] { return weight_decay; });
 }
 
 Tensor Optimizer::average(Tensor mean, const Tensor& value, const Tensor& share) {

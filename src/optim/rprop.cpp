@@ -26,10 +26,11 @@ void Rprop::update(std::size_t group, ParameterState& state, const Tensor& given
   Tensor& size = kept(state, step_size, o.lr);
   const Tensor agreement = gradient * before;
   const Tensor turned = agreement < 0;
-  const Tensor changed = where(turned, size * coefficient(shrink, state, o.etas.first),
-                               where(agreement > 0, size * coefficient(grow, state, o.etas.second), size));
-  size.copy_(clamp(changed, coefficient(smallest, state, o.step_sizes.first),
-                   coefficient(largest, state, o.step_sizes.second)));
+  const Tensor changed =
+      where(turned, size * coefficient(shrink, state, [&] { return o.etas.first; }),
+            where(agreement > 0, size * coefficient(grow, state, [&] { return o.etas.second; }), size));
+  size.copy_(clamp(changed, coefficient(smallest, state, [&] { return o.step_sizes.first; }),
+                   coefficient(largest, state, [&] { return o.step_sizes.second; })));
   before.copy_(where(turned, 0, gradient));
   state.parameter.sub_(sign(before) * size);
 }

@@ -22,7 +22,7 @@ void SGD::update(std::size_t group, ParameterState& state, const Tensor& given) 
   Tensor gradient = descent(state, given, o.maximize, o.weight_decay);
   if (o.momentum != 0) {
     Tensor& buffer = kept(state, 0);
-    const Tensor& momentum = coefficient(inertia, state, o.momentum);
+    const Tensor& momentum = coefficient(inertia, state, [&] { return o.momentum; });
     Tensor entering = gradient;
     if (o.dampening != 0) {
       // The first gradient enters whole: the buffer's zeros add nothing to it.
@@ -32,7 +32,7 @@ void SGD::update(std::size_t group, ParameterState& state, const Tensor& given) 
     buffer.copy_(buffer * momentum + entering);
     gradient = o.nesterov ? gradient + buffer * momentum : buffer;
   }
-  state.parameter.sub_(gradient * coefficient(rate, state, o.lr));
+  state.parameter.sub_(gradient * coefficient(rate, state, [&] { return o.lr; }));
 }
 
 }  // namespace russet::optim

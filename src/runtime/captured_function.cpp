@@ -186,7 +186,16 @@ std::uint64_t CapturedFunction::replays() const { return state_->replays; }
 const std::string& CapturedFunction::why_recorded() const { return state_->why_recorded; }
 void CapturedFunction::reset() { state_->calls.clear(); }
 
-bool is_capturing() { return Capture::current() != nullptr; }
+Tensor live_number(const std::function<double()>& value, const TensorOptions& options) {
+  graph::NodeRef node = graph::scalar(value(), options.dtype, options.device);
+  if (Capture* const capture = Capture::current()) capture->note_number(node, value);
+  return graph::wrap(std::move(node));
+}
+
+void in_each_call(std::function<void()> before, std::function<void()> after) {
+  if (Capture* const capture = Capture::current()) capture->note_effect({std::move(before), std::move(after)});
+}
+
 void note_changed_setting() { graph::note_changed_setting(); }
 
 }  // namespace russet

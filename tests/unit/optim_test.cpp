@@ -384,7 +384,6 @@ TEST(Optim, ChangingNumbersCompileNothingAndNothingIsRead) {
   }
 }
 
-/// How many steps there were is the device's to know then.
 TEST(Optim, CapturedStepsUpdateAlike) {
   for (const auto& [name, make] : optimizers) {
     SCOPED_TRACE(name);
@@ -399,6 +398,7 @@ TEST(Optim, CapturedStepsUpdateAlike) {
       });
       for (int i = 0; i < 10; ++i) {
         const Tensor x = matrix(DType::float64).detach() + std::sin(i);
+        optimizer->set_lr(0.01 / (i + 1));
         if (captures) {
           step({x});
         } else {
@@ -414,9 +414,7 @@ TEST(Optim, CapturedStepsUpdateAlike) {
       EXPECT_EQ(optimizer->state_dict().numbers.at("0.step"), 11);
       return p.detach();
     };
-    const Tensor captured = train(true);
-    const Tensor recorded = train(false);
-    EXPECT_TRUE(allclose(captured, recorded, 1e-12)) << max(abs(captured - recorded)).item();
+    EXPECT_EQ(train(true).to_vector<double>(), train(false).to_vector<double>());
   }
 }
 

@@ -103,13 +103,16 @@ class Optimizer {
   enum Coefficient : std::size_t { rate, decay, own };
   static constexpr std::size_t max_coefficients = 12;
   /// Number `place` (below max_coefficients) of this update, as a tensor of no axes which parameters of one group, type
-  /// and count of steps share.
-  const Tensor& coefficient(std::size_t place, const ParameterState& state, double value);
+  /// and count of steps share. `value` gives it, and is asked again in calls of a captured function that are not
+  /// recorded: it refers to options and `state`, not to what update() has on its stack.
+  const Tensor& coefficient(std::size_t place, const ParameterState& state, const std::function<double()>& value);
   /// The same for a number that depends on how many updates there were, this one included: `function` takes that as a
   /// double, or, where updates may be skipped, as a tensor of no axes (optim/steps.h).
   template <class Function>
   const Tensor& coefficient_of_steps(std::size_t place, const ParameterState& state, const Function& function) {
-    if (!state.skipped.defined()) return coefficient(place, state, function(static_cast<double>(state.steps)));
+    if (!state.skipped.defined()) {
+      return coefficient(place, state, [&state, function] { return function(static_cast<double>(state.steps)); });
+    }
     Tensor& shared = shared_coefficient(place, state);
     if (!shared.defined()) shared = function(steps_not_skipped(state));
     return shared;
@@ -134,7 +137,7 @@ class Optimizer {
   };
   static std::int64_t steps_of(const ParameterState& state);
   static void count_step(ParameterState& state);
-  static void count_on_the_device(const std::vector<Tensor>& counts);
+  static void note_update(ParameterState& state);
   void update_all(const Tensor& found_inf);
   void update_unless(const Tensor& skip, std::size_t group, ParameterState& state, const Tensor& gradient);
   std::vector<Tensor> skip_counts();
@@ -183,7 +186,7 @@ class OptimizerOf : public Optimizer {
 
   using Optimizer::set_lr;
   double lr(std::size_t group = 0) const override { return options_.at(group).lr; }
-  void set_lr(double lr, std::size_t group) override { set(options_.at(group).lr, lr); }
+  void set_lr(double lr, std::size_t group) override { options_.at(group).lr = lr; }
   std::optional<double> momentum(std::size_t group = 0) const override {
     if constexpr (has_momentum) return momentum_of(options_.at(group));
     return {};
