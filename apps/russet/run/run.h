@@ -1,5 +1,6 @@
 #pragma once
 // A training run: the model, its data and its place in the loop.
+#include <russet/captured_function.h>
 #include <russet/optim.h>
 #include <russet/train.h>
 
@@ -46,6 +47,8 @@ class Trainer::Run {
   void say_how_memory_is_kept(const Callbacks& callbacks) const;
   train::BatchParts parts_of(data::Batch batch) const;
   void take_step(Clock::time_point& before);
+  Tensor loss_on(const data::Batch& batch) const;
+  Tensor take_whole_step(const data::Batch& batch);
   void read_losses();
   train::LossOptions loss_options() const;
   void evaluate(const Callbacks& callbacks, EpochRecord& record);
@@ -66,6 +69,8 @@ class Trainer::Run {
   std::vector<Tensor> trained_;  // parameters
   std::unique_ptr<optim::Optimizer> optimizer_;
   amp::GradScaler scaler_;
+  const data::Batch* whole_batch_ = nullptr;
+  CapturedFunction whole_step_;  // on whole_batch_
   std::unique_ptr<data::DataLoader> loader_;
   std::unique_ptr<data::DataLoader> test_loader_;
   std::unique_ptr<data::DataLoader> bank_loader_;

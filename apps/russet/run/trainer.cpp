@@ -55,7 +55,17 @@ struct Trainer::Run::Unread {
 };
 
 Trainer::Run::Run(RunState state, Task task, std::optional<io::Checkpoint> checkpoint, const std::string& name)
-    : state_(std::move(state)), task_(std::move(task)), unread_(std::make_unique<Unread>()) {
+    : state_(std::move(state)),
+      task_(std::move(task)),
+      whole_step_([this](const std::vector<Tensor>&) {
+        Tensor loss;
+        train::finish_step(optimizer_.get(), scaler_, state_.arguments.real("clip-grad"), trained_, [&] {
+          loss = loss_on(*whole_batch_);
+          train::add_gradients(loss, 1, scaler_);
+        });
+        return std::vector{loss.detach()};
+      }),
+      unread_(std::make_unique<Unread>()) {
   const Arguments& arguments = state_.arguments;
   if (arguments.has("memory")) {
     memory_plan_ = plan_memory(arguments, task_, arguments.bytes("memory"));
@@ -215,6 +225,20 @@ void Trainer::Run::say_how_memory_is_kept(const Callbacks& callbacks) const {
                             has_statistics ? "; the statistics of batch norm are those of the parts" : ""));
 }
 
+Tensor Trainer::Run::loss_on(const data::Batch& batch) const {
+  const Autocast scope = autocast_to(precision());
+  return train::loss_of(task_.card.objective(), train::forward(*model_, batch), batch.target, loss_options());
+}
+
+/// A step on one batch that is not computed in parts, and its loss.
+Tensor Trainer::Run::take_whole_step(const data::Batch& batch) {
+  std::vector<Tensor> inputs{batch.input};
+  if (batch.target.defined()) inputs.push_back(batch.target);
+  for (const auto& [name, field] : batch.fields) inputs.push_back(field);
+  whole_batch_ = &batch;
+  return whole_step_(inputs).front();
+}
+
 /// One step of the optimizer. `before`: when the one before ended; set to this one's end.
 void Trainer::Run::take_step(Clock::time_point& before) {
   const Arguments& arguments = state_.arguments;
@@ -224,11 +248,7 @@ void Trainer::Run::take_step(Clock::time_point& before) {
   optimizer_->set_lr(lr);
   Unread::Step step;
   const auto add_part = [&](const data::Batch& batch, double share) {
-    Tensor loss;
-    {
-      const Autocast scope = autocast_to(precision());
-      loss = train::loss_of(task_.card.objective(), train::forward(*model_, batch), batch.target, loss_options());
-    }
+    const Tensor loss = loss_on(batch);
     step.losses.push_back(loss.detach());
     step.samples.push_back(batch.input.size(0));
     train::add_gradients(loss, share / static_cast<double>(batches), scaler_);
@@ -237,11 +257,17 @@ void Trainer::Run::take_step(Clock::time_point& before) {
     const train::BatchParts parts = parts_of(*loader_->next());
     for (std::int64_t part = 0; part < parts.count(); ++part) parts.with(part, add_part);
   }
-  const train::BatchParts parts = parts_of(*loader_->next());
-  const std::int64_t last = parts.count() - 1;
-  for (std::int64_t part = 0; part < last; ++part) parts.with(part, add_part);
-  train::finish_step(optimizer_.get(), scaler_, arguments.real("clip-grad"), trained_,
-                     [&] { parts.with(last, add_part); });
+  const data::Batch batch = *loader_->next();
+  const train::BatchParts parts = parts_of(batch);
+  if (batches == 1 && parts.count() == 1) {
+    step.losses.push_back(take_whole_step(batch));
+    step.samples.push_back(batch.input.size(0));
+  } else {
+    const std::int64_t last = parts.count() - 1;
+    for (std::int64_t part = 0; part < last; ++part) parts.with(part, add_part);
+    train::finish_step(optimizer_.get(), scaler_, arguments.real("clip-grad"), trained_,
+                       [&] { parts.with(last, add_part); });
+  }
   const auto now = Clock::now();
   step.record = {++state_.step, 0, lr, std::chrono::duration<double, std::milli>(now - before).count()};
   step.wall_time = wall_time();
