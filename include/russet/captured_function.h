@@ -22,8 +22,8 @@ namespace russet {
 /// learning rate, which is looked up), and reset().
 ///
 /// Some work is recorded in each call, which why_recorded() explains: if the function reads a value or flushes, brings
-/// values from the host, writes to its inputs, returns what requires a gradient, uses several devices or a generator of
-/// its own, or looks up indices that the host checks.
+/// values from the host, writes to its inputs, returns what requires a gradient, leaves a new tensor elsewhere than in
+/// its results, or uses several devices or a generator of its own.
 class CapturedFunction {
  public:
   using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)>;

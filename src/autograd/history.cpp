@@ -4,6 +4,7 @@
 
 #include "autograd/tape.h"
 #include "base/pool.h"
+#include "graph/capture.h"
 #include "graph/checkpoint.h"
 
 namespace russet::autograd {
@@ -139,6 +140,15 @@ LeafHooks::LeafHooks(Ref<graph::Cell> cell) : cell(std::move(cell)) { ++leaves_w
 LeafHooks::~LeafHooks() { --leaves_with_hooks; }
 bool LeafHooks::exist() { return leaves_with_hooks.load(std::memory_order_relaxed) > 0; }
 
+namespace {
+
+void note_gradient(const Tensor& gradient) {
+  graph::Capture* const capture = graph::Capture::current();
+  if (capture && gradient.defined()) capture->note_gradient(*gradient.state()->cell);
+}
+
+}  // namespace
+
 Tensor KeptGradient::get() const {
   const std::lock_guard lock(mutex_);
   return has_failed(gradient_) ? Tensor() : gradient_;
@@ -147,11 +157,13 @@ Tensor KeptGradient::get() const {
 void KeptGradient::set(Tensor gradient) {
   const std::lock_guard lock(mutex_);
   std::swap(gradient_, gradient);
+  note_gradient(gradient_);
 }
 
 void KeptGradient::update(base::FunctionRef<Tensor(const Tensor& present)> update) {
   const std::lock_guard lock(mutex_);
   gradient_ = update(has_failed(gradient_) ? Tensor() : gradient_);
+  note_gradient(gradient_);
 }
 
 bool has_failed(const Tensor& gradient) { return gradient.defined() && gradient.state()->cell->value()->failed(); }

@@ -151,6 +151,18 @@ void Capture::note_work(const Work& work, std::span<Cell* const> cells) {
   }
   if (why_declined_.empty()) add_ranges(work);
   if (why_declined_.empty()) add_results();
+  if (why_declined_.empty()) check_new_cells();
+}
+
+/// Recorded calls would leave a tensor each, and what runs again has but one.
+void Capture::check_new_cells() {
+  for (const CapturedWork::Output& output : captured_->outputs_) {
+    for (const Ref<Cell>& cell : output.cells) {
+      if (new_cells_.contains(cell.get()) && !gradients_.contains(cell.get())) {
+        return decline("it leaves a new tensor behind, which it should return alone");
+      }
+    }
+  }
 }
 
 void Capture::add_ranges(const Work& work) {

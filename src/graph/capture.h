@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "graph/executor.h"
@@ -137,6 +138,10 @@ class Capture {
   void decline(std::string reason);
   const std::string& why_declined() const { return why_declined_; }
 
+  /// A cell is made.
+  void note_new(const Cell& cell) { new_cells_.insert(&cell); }
+  /// A cell, perhaps a new one, becomes a gradient, as later calls would have it.
+  void note_gradient(const Cell& cell) { gradients_.insert(&cell); }
   /// A cell's value is read.
   void note_read(const Ref<Cell>& cell);
   /// In place of a value, its cast that is kept is read.
@@ -161,6 +166,7 @@ class Capture {
   void add_output(std::size_t position, const Node& node, std::span<Cell* const> cells);
   void add_node(const WorkNode& node);
   void add_results();
+  void check_new_cells();
   void add_ranges(const Work& work);
 
   std::span<const Tensor> inputs_;
@@ -168,6 +174,8 @@ class Capture {
   std::uint64_t begin_;  // nodes recorded since then have larger numbers
   bool finishing_ = false;
   std::string why_declined_;
+  std::unordered_set<const Cell*> new_cells_;
+  std::unordered_set<const Cell*> gradients_;
   std::unordered_map<const Cell*, Ref<Cell>> cells_;  // that were read
   std::unordered_map<const Node*, std::vector<const Cell*>> reads_;
   std::unordered_map<const Node*, const Node*> kept_casts_;  // what each is a cast of

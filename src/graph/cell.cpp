@@ -20,6 +20,7 @@ TensorState::~TensorState() {
 
 Cell::Cell(NodeRef value) : now_{std::move(value)} {
   if (!now_.value->materialised()) Recorder::current().add(*this);
+  if (Capture* const capture = Capture::current()) capture->note_new(*this);
 }
 
 Cell::~Cell() { Recorder::remove(*this); }

@@ -279,12 +279,16 @@ void Recorder::compute(const NodeRef& also) {
   count_nodes();
 }
 
-void Recorder::compute_again(const Work& work, std::span<const NodeRef> nodes, Outcome& outcome) {
+void Recorder::compute_again(const Work& work, std::span<NodeRef> nodes, Outcome& outcome) {
   {
     const FlushTimer timer;
     const Raised raised(flushing_);
     execute(work, outcome);
     publish(work, nodes, outcome);
+  }
+  // Memory is then given back in the order of the outputs, in which the next run takes it: so addresses come again.
+  for (std::size_t i = 0; i < work.nodes.size(); ++i) {
+    if (work.nodes[i].leaf) nodes[i].reset();
   }
   release();
   if (outcome.failure) std::rethrow_exception(outcome.failure);

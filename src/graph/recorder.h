@@ -95,8 +95,8 @@ class Recorder final {
   /// Computes all pending cells, what the tape needs of the rest, and `also`. Failures wait for tell().
   void compute(const NodeRef& also = {});
   /// Computes a work that was captured, whose outputs cells wait for already. `nodes`: those of its leaves and outputs,
-  /// by position. Throws why it failed.
-  void compute_again(const Work& work, std::span<const NodeRef> nodes, Outcome& outcome);
+  /// by position; lets go of the leaves'. Throws why it failed.
+  void compute_again(const Work& work, std::span<NodeRef> nodes, Outcome& outcome);
   /// Throws the first failure that this thread was not told of; it counts as told then, and those after it, too.
   void tell();
   /// This failure is being thrown. Those of the same flush count as told then, too: the work that they belong to was

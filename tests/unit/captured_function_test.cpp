@@ -392,11 +392,20 @@ TEST(CapturedFunction, SaysWhyItRecordsOtherTensorsAndNumbers) {
     last = last * 0.5 + x;
     return Tensors{};
   });
-  std::vector<Tensor> all{numbers({4})};
-  expect_recorded("other work", [&](const Tensors&) {
-    all.push_back(all.back() + 1);
+  std::vector<Tensor> all;
+  for (int i = 0; i < 50; ++i) all.push_back(numbers({4}, 1, i));
+  expect_recorded("other work",
+                  [&](const Tensors&) { return Tensors{all[static_cast<std::size_t>(++calls) % 50] + 1}; });
+  std::vector<Tensor> kept;
+  expect_recorded("leaves a new tensor behind", [&](const Tensors&) {
+    kept.push_back(x + 1);
     return Tensors{};
   });
+  expect_recorded("leaves a new tensor behind", [&](const Tensors&) {
+    kept.push_back(x + 2);
+    return Tensors{kept.back()};
+  });
+  EXPECT_EQ(values_of(kept[3]), values_of(kept[4]));
   expect_recorded("in memory already", [&](const Tensors&) {
     last.copy_(x);
     return Tensors{x + 1};
