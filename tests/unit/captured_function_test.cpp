@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 #include <russet/russet.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 
 namespace russet {
 namespace {
@@ -434,6 +436,29 @@ TEST(CapturedFunction, WithinOtherWorkItIsAPartOfIt) {
   for (int i = 0; i < 4; ++i) EXPECT_EQ(values_of(outer({x})[0]), values_of(x * 4));
   EXPECT_EQ(inner.replays(), 0U);
   EXPECT_EQ(outer.replays(), 2U);
+}
+
+TEST(CapturedFunction, OtherThreadsReadWhatItWrites) {
+  const Tensor total = Tensor::cleared({1000}, {});
+  CapturedFunction count([&](const std::vector<Tensor>&) {
+    total.add_(1);
+    return std::vector<Tensor>{};
+  });
+  count();
+  std::atomic<bool> done{false};
+  std::thread reader([&] {
+    float last = 0;
+    while (!done) {
+      const std::vector<float> seen = values_of(total);
+      EXPECT_EQ(seen, std::vector<float>(1000, seen[0]));
+      EXPECT_GE(seen[0], last);
+      last = seen[0];
+    }
+  });
+  for (int i = 1; i < 300; ++i) count();
+  done = true;
+  reader.join();
+  EXPECT_EQ(values_of(total), std::vector<float>(1000, 300));
 }
 
 TEST(CapturedFunction, TheMemoryLimitHoldsInEachCall) {
