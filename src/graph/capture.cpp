@@ -219,7 +219,7 @@ bool CapturedWork::agrees_with(const CapturedWork& other) const {
          std::ranges::equal(work_.nodes, other.work_.nodes, does_the_same) &&
          std::ranges::equal(nodes_, other.nodes_, same_numbers) && random_nodes_ == other.random_nodes_ &&
          std::ranges::equal(live_numbers_, other.live_numbers_, {}, &LiveNumber::position, &LiveNumber::position) &&
-         bounded_ == other.bounded_ && std::ranges::equal(leaves_, other.leaves_, same_sources) &&
+         std::ranges::equal(leaves_, other.leaves_, same_sources) &&
          std::ranges::equal(results_, other.results_, same_result);
 }
 
@@ -259,9 +259,7 @@ bool CapturedWork::bind(const Leaf& leaf, std::span<const Tensor> inputs) {
   const Buffer& memory = *found->buffer();
   const std::uint32_t holders = 2;  // its cell and `found`
   const bool donatable = found->reference_count() == holders && !memory.pinned() && !memory.shared();
-  if (!is_alike(*found, leaf.info) || found->persistent() != node.persistent || (node.donatable && !donatable)) {
-    return false;
-  }
+  if (!is_alike(*found, leaf.info) || (node.donatable && !donatable)) return false;
   node.recorded = found.get();
   nodes_[leaf.position] = std::move(found);
   return true;

@@ -76,7 +76,6 @@ class CapturedWork {
   struct Bounded {
     std::size_t leaf = 0;  // position
     ElementRange range;
-    bool operator==(const Bounded&) const = default;
   };
   /// A cell that the function reads or writes, and how often this holds it: if nobody else does, the program has
   /// another tensor in its place by now.

@@ -61,7 +61,6 @@ void Cell::write(NodeRef value) {
 }
 
 void Cell::reset(NodeRef leaf) {
-  if (Capture* const capture = Capture::current()) capture->decline("it moves or loads a tensor");
   Recorder::remove(*this);
   now_ = {std::move(leaf), version()};
   before_ = {};

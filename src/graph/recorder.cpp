@@ -384,6 +384,7 @@ void require_sound(const Node& node) {
 }
 
 void materialise(const NodeRef& node) {
+  if (Capture* const capture = Capture::current()) capture->note_flush();
   require_sound(*node);
   if (!node->materialised()) Recorder::current().compute(node);
   require_sound(*node);

@@ -86,13 +86,13 @@ struct CapturedCalls {
   std::string add(std::unique_ptr<CapturedWork> next, const GeneratorStates& before, const GeneratorStates& after) {
     const auto kind = static_cast<std::size_t>(next->device().type);
     seed = before[kind].seed;
-    drawn = after[kind].offset - before[kind].offset;
+    const std::uint64_t drawn_before = std::exchange(drawn, after[kind].offset - before[kind].offset);
     GeneratorStates expected = before;
     expected[kind].offset += drawn;
     if (after != expected || !next->note_draws(before[kind].offset, drawn)) {
       return "it seeds a generator, or draws from another device's";
     }
-    is_ready = work && next->agrees_with(*work);
+    is_ready = work && drawn == drawn_before && next->agrees_with(*work);
     const bool is_first = !work;
     work = std::move(next);
     if (is_ready) return "";

@@ -197,6 +197,69 @@ TEST(CapturedFunction, OverwritesMemoryInPlace) {
   EXPECT_EQ(counters().allocations, allocations);
 }
 
+// Another tensor whose value is the same one: a copy that nothing had to make yet.
+TEST(CapturedFunction, CopiesOfWhatItOverwritesStay) {
+  const Tensor w = numbers({1 << 12});
+  const Tensor copy = Tensor::cleared({1 << 12}, {});
+  CapturedFunction step([&](const std::vector<Tensor>&) {
+    w.copy_(w * 2 + 1);
+    return std::vector<Tensor>{};
+  });
+  for (int i = 0; i < 8; ++i) {
+    if (i == 5) copy.copy_(w);
+    const std::vector<float> before = values_of(copy);
+    step();
+    EXPECT_EQ(values_of(copy), before) << i;
+  }
+  EXPECT_GE(step.replays(), 3U);
+}
+
+TEST(CapturedFunction, TensorsWithOneValueMayPart) {
+  const Tensor a = numbers({4});
+  const Tensor b = Tensor::cleared({4}, {});
+  b.copy_(a);
+  CapturedFunction both([&](const std::vector<Tensor>&) { return std::vector{a * 3 + b}; });
+  for (int i = 0; i < 9; ++i) {
+    if (i == 4) b.add_(1);
+    if (i == 7) a.add_(1);
+    EXPECT_EQ(values_of(both()[0]), values_of(a * 3 + b)) << i;
+  }
+  EXPECT_GE(both.replays(), 4U);
+}
+
+TEST(CapturedFunction, TensorsThatMoveToAnotherDeviceAreReadThere) {
+  nn::Linear layer(4, 4);
+  CapturedFunction twice([&](const std::vector<Tensor>&) { return std::vector{layer.weight.detach() * 2}; });
+  for (int i = 0; i < 8; ++i) {
+    if (i == 4) layer.to(Device("reference"));
+    const Tensor found = twice()[0];
+    EXPECT_EQ(found.device(), layer.weight.device()) << i;
+    EXPECT_EQ(values_of(found), values_of(layer.weight.detach() * 2)) << i;
+  }
+}
+
+TEST(CapturedFunction, TensorsThatItOnlyWritesMayMoveOrBecomeVisible) {
+  nn::Linear layer(4, 4);
+  const NoGrad no_grad;
+  CapturedFunction write([&](const std::vector<Tensor>& inputs) {
+    layer.weight.copy_(inputs[0] * 2);
+    return std::vector<Tensor>{};
+  });
+  const float* seen = nullptr;
+  for (int i = 0; i < 8; ++i) {
+    if (i == 4) seen = static_cast<const float*>(static_cast<const void*>(layer.weight.data()));
+    const Tensor x = numbers({4, 4}, 1, i);
+    write({x});
+    EXPECT_EQ(values_of(layer.weight), values_of(x * 2)) << i;
+    if (seen != nullptr) {
+      EXPECT_EQ(std::vector<float>(seen, seen + 16), values_of(x * 2)) << i;
+    }
+  }
+  layer.to(Device("reference"));
+  write({numbers({4, 4}).to(Device("reference"))});
+  EXPECT_EQ(values_of(layer.weight), values_of(numbers({4, 4}) * 2));
+}
+
 TEST(CapturedFunction, ResultsAreNewTensors) {
   const Tensor x = numbers({4});
   CapturedFunction doubled([&](const std::vector<Tensor>& inputs) { return std::vector{inputs[0] * 2 + x}; });
@@ -264,6 +327,22 @@ TEST(CapturedFunction, GradientsThatTheProgramDropsAreMadeAnew) {
   }
 }
 
+TEST(CapturedFunction, GradientsThatItDropsFirstAreItsOwn) {
+  Tensor w = numbers({4});
+  w.requires_grad_();
+  CapturedFunction backward([&](const std::vector<Tensor>& inputs) {
+    w.set_grad({});
+    sum(w * w * inputs[0]).backward();
+    return std::vector<Tensor>{};
+  });
+  for (int i = 0; i < 6; ++i) {
+    const Tensor x = numbers({4}, 1, i);
+    backward({x});
+    EXPECT_TRUE(allclose(w.grad(), w.detach() * x * 2)) << i;
+  }
+  EXPECT_EQ(backward.replays(), 4U) << backward.why_recorded();
+}
+
 TEST(CapturedFunction, TensorsThatTheProgramReplacesAreReadAnew) {
   Tensor x = numbers({4});
   const Tensor y = numbers({4}, 2);
@@ -307,6 +386,25 @@ TEST(CapturedFunction, OtherModesAreRecordedAnew) {
   EXPECT_EQ(product({x.t()})[0].to_vector<float>(), values_of(matmul(x.t(), w)));
   EXPECT_EQ(product({x})[0].to_vector<float>(), values_of(matmul(x, w)));
   EXPECT_GE(product.replays(), 6U);
+}
+
+TEST(CapturedFunction, GradModeIsASetting) {
+  const Tensor x = numbers({4});
+  CapturedFunction asks([&](const std::vector<Tensor>&) { return std::vector{x * (is_grad_enabled() ? 2 : 3)}; });
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(values_of(asks()[0]), values_of(x * 2));
+  const NoGrad no_grad;
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(values_of(asks()[0]), values_of(x * 3));
+}
+
+TEST(CapturedFunction, PartsOfABatchDrawTheirOwnNumbers) {
+  CapturedFunction draws([](const std::vector<Tensor>&) { return std::vector{rand({2, 3})}; });
+  manual_seed(6);
+  for (int i = 0; i < 4; ++i) draws();
+  const Generator::State state = default_generator(DeviceType::cpu).state();
+  const Tensor whole = rand({4, 3});
+  default_generator(DeviceType::cpu).set_state(state);
+  const RandomPart second(2, 2);
+  EXPECT_EQ(values_of(draws()[0]), values_of(whole.narrow(0, 2, 2)));
 }
 
 TEST(CapturedFunction, IndicesAreLookedAtInEachCall) {
@@ -363,10 +461,32 @@ TEST(CapturedFunction, SaysWhyItRecords) {
   using Tensors = std::vector<Tensor>;
   const Tensor x = numbers({4});
   expect_recorded("reads a value", [&](const Tensors&) { return Tensors{x * sum(x).item()}; });
+  expect_recorded("reads a value", [&](const Tensors& in) { return Tensors{x * in[0].item()}; }, {numbers({1})});
+  expect_recorded("reads a value", [&](const Tensors& in) { return Tensors{x * in[0].to_vector<float>()[1]}; },
+                  {numbers({2})});
+  expect_recorded("reads a value",
+                  [&](const Tensors& in) {
+                    return Tensors{x * *static_cast<const float*>(static_cast<const void*>(in[0].data()))};
+                  },
+                  {numbers({2})});
   expect_recorded("from the host", [&](const Tensors&) { return Tensors{x + numbers({4})}; });
   expect_recorded("its inputs", [&](const Tensors& in) { return Tensors{Tensor(in[0]).add_(1)}; }, {numbers({2})});
   expect_recorded("computes nothing", [&](const Tensors&) { return Tensors{x}; });
   expect_recorded("does not compute", [&](const Tensors&) { return Tensors{x + 1, x}; });
+  const Device reference("reference");
+  const Tensor y = x.to(reference);
+  const Tensor z = numbers({4});
+  expect_recorded("several devices", [&](const Tensors&) {
+    y.add_(1);
+    z.add_(1);
+    return Tensors{};
+  });
+  const Tensor table = numbers({5, 2});
+  const Tensor ids = Tensor::from<std::int64_t>({1, 4}, {2});
+  expect_recorded("does not read", [&](const Tensors&) {
+    (void)embedding(ids, table);
+    return Tensors{x + 1};
+  });
   Tensor w = numbers({4});
   w.requires_grad_();
   expect_recorded("requires a gradient", [&](const Tensors&) { return Tensors{w * x}; });
@@ -381,6 +501,16 @@ TEST(CapturedFunction, SaysWhyItRecordsRandomNumbers) {
     manual_seed(3);
     return Tensors{rand({4}) + x};
   });
+  expect_recorded("another device's", [&](const Tensors&) {
+    (void)rand({4}, {.device = Device("reference")});
+    return Tensors{x + 1};
+  });
+  int calls = 0;
+  expect_recorded("other work", [&](const Tensors&) {
+    const Tensor drawn = rand({4});
+    if (++calls % 2 == 0) (void)rand({4});
+    return Tensors{drawn + x};
+  });
 }
 
 // Where the host goes elsewhere in each call.
@@ -389,6 +519,16 @@ TEST(CapturedFunction, SaysWhyItRecordsOtherTensorsAndNumbers) {
   const Tensor x = numbers({4});
   int calls = 0;
   expect_recorded("other work", [&](const Tensors&) { return Tensors{x * ++calls}; });
+  const Tensor y = numbers({4}, 2);
+  expect_recorded("other work", [&](const Tensors&) { return Tensors{++calls % 2 == 0 ? x * y : x + y}; });
+  expect_recorded("other work", [&](const Tensors&) {
+    const Tensor a = x + 1;
+    const Tensor b = x + 2;
+    return ++calls % 2 == 0 ? Tensors{a, b} : Tensors{b, a};
+  });
+  expect_recorded("other work", [&](const Tensors&) {
+    return Tensors{x + (++calls % 2 == 0 ? live_number([] { return 0.0; }) : scalar_tensor(0.0))};
+  });
   Tensor last = numbers({4});
   expect_recorded("gone", [&](const Tensors&) {
     last = last * 0.5 + x;
