@@ -18,8 +18,9 @@ namespace russet {
 /// numbers of the default generators and counts of an optimizer's steps. All else that the function does happens in
 /// recorded calls alone: numbers stay those of the recording (but for live_number), and results have to be returned. It
 /// is recorded anew for inputs of other shapes, strides, types or devices, in another grad mode or under another
-/// autocast, after manual_seed, Module::train and eval, requires_grad_, changed options of an optimizer (but for its
-/// learning rate, which is looked up), and reset().
+/// autocast, after manual_seed, Module::train and eval, requires_grad_, set_data, set_grad, changed options of an
+/// optimizer (but for its learning rate, which is looked up), and reset(). That a variable was assigned another tensor
+/// is noticed only where nobody else holds the one before.
 ///
 /// Some work is recorded in each call, which why_recorded() explains: if the function reads a value or flushes, brings
 /// values from the host, writes to its inputs, returns what requires a gradient, leaves a new tensor elsewhere than in

@@ -158,6 +158,8 @@ void KeptGradient::set(Tensor gradient) {
   const std::lock_guard lock(mutex_);
   std::swap(gradient_, gradient);
   note_gradient(gradient_);
+  const bool is_captured = gradient.defined() && gradient.state()->cell->is_captured_gradient();
+  if (is_captured && !graph::Capture::current()) graph::note_changed_setting();
 }
 
 void KeptGradient::update(base::FunctionRef<Tensor(const Tensor& present)> update) {

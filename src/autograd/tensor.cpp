@@ -140,6 +140,7 @@ HookHandle Tensor::register_post_accumulate_grad_hook(std::function<void(const T
 void Tensor::set_data(const Tensor& other) const {
   graph::TensorState& state = state_of(*this, "set_data");
   const graph::TensorState& source = state_of(other, "set_data");
+  graph::note_changed_setting();  // captured functions know the cell
   if (requires_grad()) require_floating(other, "set_data");
   if (!is_leaf() && (other.sizes() != sizes() || other.dtype() != dtype())) {
     throw AutogradError(fmt::format(

@@ -17,10 +17,6 @@ namespace {
 
 bool is_random(const Node& node) { return ops::row(node.op).family == ops::Family::random; }
 
-bool is_alike(const NodeInfo& one, const NodeInfo& other) {
-  return static_cast<const ops::Description&>(one) == other && one.device == other.device;
-}
-
 bool does_the_same(const WorkNode& one, const WorkNode& other) {
   return static_cast<const NodeRole&>(one) == other && one.output == other.output &&
          one.operation() == other.operation();
@@ -102,7 +98,7 @@ void Capture::add_leaf(const Node& leaf, std::span<Cell* const> cells) {
   }
   if (leaf.sequence() >= begin_) return decline("it brings values from the host, or makes a tensor's first memory");
   if (sources.empty()) return decline("it reads a tensor that is gone when it ends");
-  captured_->leaves_.push_back({captured_->nodes_.size(), leaf, std::move(sources)});
+  captured_->leaves_.push_back({captured_->nodes_.size(), std::move(sources)});
 }
 
 void Capture::add_output(std::size_t position, const Node& node, std::span<Cell* const> cells) {
@@ -154,11 +150,13 @@ void Capture::note_work(const Work& work, std::span<Cell* const> cells) {
   if (why_declined_.empty()) check_new_cells();
 }
 
-/// Recorded calls would leave a tensor each, and what runs again has but one.
+/// Recorded calls would leave a tensor each, and what runs again has but one. Gradients are looked up where they are.
 void Capture::check_new_cells() {
   for (const CapturedWork::Output& output : captured_->outputs_) {
     for (const Ref<Cell>& cell : output.cells) {
-      if (new_cells_.contains(cell.get()) && !gradients_.contains(cell.get())) {
+      if (gradients_.contains(cell.get())) {
+        cell->mark_captured_gradient();
+      } else if (new_cells_.contains(cell.get())) {
         return decline("it leaves a new tensor behind, which it should return alone");
       }
     }
@@ -259,7 +257,7 @@ bool CapturedWork::bind(const Leaf& leaf, std::span<const Tensor> inputs) {
   const Buffer& memory = *found->buffer();
   const std::uint32_t holders = 2;  // its cell and `found`
   const bool donatable = found->reference_count() == holders && !memory.pinned() && !memory.shared();
-  if (!is_alike(*found, leaf.info) || (node.donatable && !donatable)) return false;
+  if (node.donatable && !donatable) return false;
   node.recorded = found.get();
   nodes_[leaf.position] = std::move(found);
   return true;
@@ -273,11 +271,11 @@ bool CapturedWork::holds(const Bounded& bounded) const {
   return memory && !find_stray(memory.get(), value.dtype, geometry, low, high, except);
 }
 
-/// Memory that is visible outside is written by who records the write.
-bool CapturedWork::can_write(const Output& output) const {
-  return std::ranges::all_of(output.cells, [&](const Ref<Cell>& cell) {
+/// Memory that is visible outside is written by who records the write, and another thread may be about to write.
+bool CapturedWork::can_write(const Output& output) {
+  return std::ranges::all_of(output.cells, [](const Ref<Cell>& cell) {
     const Node& before = *cell->value();
-    return before.materialised() && !before.buffer()->pinned() && is_alike(before, output.info);
+    return before.materialised() && !before.buffer()->pinned();
   });
 }
 

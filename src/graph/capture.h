@@ -58,7 +58,6 @@ class CapturedWork {
   };
   struct Leaf {
     std::size_t position = 0;  // among the work's nodes
-    NodeInfo info;
     std::vector<Source> sources;
   };
   struct Output {
@@ -101,7 +100,7 @@ class CapturedWork {
     std::function<double()> value;
   };
   bool holds(const Bounded& bounded) const;
-  bool can_write(const Output& output) const;
+  static bool can_write(const Output& output);
   void begin(Output& output);
   void count_held_cells();
   void let_go();

@@ -31,6 +31,9 @@ class Cell final : public RefCounted {
   /// A cell whose value lives across steps (parameters and buffers of modules): what is computed from such cells
   /// alone may be kept.
   bool persistent() const { return persistent_; }
+  /// Whether a captured function writes it as a gradient: if another gradient takes its place, calls are recorded.
+  bool is_captured_gradient() const { return captured_gradient_.load(std::memory_order_relaxed); }
+  void mark_captured_gradient() { captured_gradient_.store(true, std::memory_order_relaxed); }
   void mark_persistent();
 
  private:
@@ -53,6 +56,7 @@ class Cell final : public RefCounted {
   std::atomic<Recorder*> pending_in_{nullptr};
   std::size_t pending_position_ = 0;
   bool persistent_ = false;
+  std::atomic<bool> captured_gradient_{false};
 };
 
 /// The autograd record of a tensor and its differentiable views; autograd derives from it.

@@ -357,6 +357,7 @@ void Optimizer::check_state(const OptimizerState& dict) const {
 
 void Optimizer::load_state_dict(const OptimizerState& dict) {
   check_state(dict);
+  note_changed_setting();  // tensors take the places of others
   const NoGrad guard;
   std::size_t index = 0;
   for (std::size_t group = 0; group < groups_.size(); ++group) {

@@ -230,12 +230,14 @@ TEST(CapturedFunction, TensorsWithOneValueMayPart) {
 TEST(CapturedFunction, TensorsThatMoveToAnotherDeviceAreReadThere) {
   nn::Linear layer(4, 4);
   CapturedFunction twice([&](const std::vector<Tensor>&) { return std::vector{layer.weight.detach() * 2}; });
+  const Tensor held = layer.weight.detach();  // keeps what the layer had before
   for (int i = 0; i < 8; ++i) {
     if (i == 4) layer.to(Device("reference"));
     const Tensor found = twice()[0];
     EXPECT_EQ(found.device(), layer.weight.device()) << i;
     EXPECT_EQ(values_of(found), values_of(layer.weight.detach() * 2)) << i;
   }
+  EXPECT_EQ(twice.replays(), 4U) << twice.why_recorded();
 }
 
 TEST(CapturedFunction, TensorsThatItOnlyWritesMayMoveOrBecomeVisible) {
@@ -255,6 +257,7 @@ TEST(CapturedFunction, TensorsThatItOnlyWritesMayMoveOrBecomeVisible) {
       EXPECT_EQ(std::vector<float>(seen, seen + 16), values_of(x * 2)) << i;
     }
   }
+  EXPECT_EQ(write.replays(), 2U) << write.why_recorded();
   layer.to(Device("reference"));
   write({numbers({4, 4}).to(Device("reference"))});
   EXPECT_EQ(values_of(layer.weight), values_of(numbers({4, 4}) * 2));
@@ -303,11 +306,12 @@ TEST(CapturedFunction, GradientsAddUp) {
     EXPECT_TRUE(allclose(w.grad(), wanted)) << i;
   }
   EXPECT_GE(add.replays(), 3U) << add.why_recorded();
-  const Tensor replaced = numbers({4}, 3);
-  w.set_grad(replaced);  // another tensor: what was captured writes to the one before
-  add.reset();
+  const Tensor held = w.grad();
+  const std::vector<float> before = values_of(held);
+  w.set_grad(numbers({4}, 3));
   add();
   EXPECT_TRUE(allclose(w.grad(), numbers({4}, 3) + w.detach() * x * 2));
+  EXPECT_EQ(values_of(held), before);
 }
 
 // Then the function makes gradients anew in each call, which only recording it does.
@@ -510,6 +514,11 @@ TEST(CapturedFunction, SaysWhyItRecordsRandomNumbers) {
     const Tensor drawn = rand({4});
     if (++calls % 2 == 0) (void)rand({4});
     return Tensors{drawn + x};
+  });
+  expect_recorded("other work", [&](const Tensors&) {
+    const Tensor first = rand({4});
+    const Tensor second = rand({4});
+    return Tensors{(++calls % 2 == 0 ? first : second) + x};
   });
 }
 
