@@ -1,5 +1,5 @@
-// Captured functions on devices: steps that are not recorded give the numbers of those that are. Not on mps, whose
-// kernels would be some more to compile for the simulator: what captures is the same there.
+// Captured functions on devices: steps that are not recorded give the bits of those that are, random numbers included.
+// Not on mps, whose kernels would be some more to compile for the simulator: what captures is the same there.
 #include <gtest/gtest.h>
 #include <russet/russet.h>
 
@@ -11,20 +11,35 @@
 namespace russet {
 namespace {
 
+struct Case {
+  const char* model;
+  models::ModelOptions options;
+};
+
+std::vector<Case> cases() {
+  return {
+      {"lenet5", {.num_classes = 10, .dropout = 0.1}},
+      {"efficientnet_b0", {.num_classes = 10, .image_size = 32, .width = 0.125}},
+      {"bert_base",
+       {.num_classes = 10, .width = 0.125, .config = {{"vocab_size", 1000}, {"max_position_embeddings", 16}}}},
+  };
+}
+
 struct Trained {
   std::vector<float> losses;
   std::vector<std::vector<float>> state;
   std::uint64_t replays = 0;
 };
 
-/// Ten steps on batches of other images each, with a new learning rate after seven.
-Trained train(const std::string& name, Device device, DType precision, bool captures) {
+/// Eight steps on other batches each, at learning rates that fall.
+Trained train(Case given, Device device, DType precision, bool captures) {
   manual_seed(5);
-  models::Model model = models::get_model(name, {.num_classes = 10, .device = device});
-  optim::SGD optimizer(model.parameters(), {.lr = 0.02, .momentum = 0.9});
+  given.options.device = device;
+  models::Model model = models::get_model(given.model, given.options);
+  optim::AdamW optimizer(model.parameters(), {.lr = 0.001});
   const auto step = [&](const std::vector<Tensor>& batch) {
     const Autocast scope = autocast_to(precision);
-    const Tensor loss = cross_entropy(model.forward(batch[0]), batch[1]);
+    const Tensor loss = cross_entropy(model.forward_all({batch.begin() + 1, batch.end()}), batch[0]);
     loss.backward();
     optimizer.step();
     optimizer.zero_grad();
@@ -32,15 +47,20 @@ Trained train(const std::string& name, Device device, DType precision, bool capt
   };
   CapturedFunction captured(step);
   Trained trained;
-  for (int i = 0; i < 10; ++i) {
-    if (i == 7) optimizer.set_lr(0.01);
-    const Tensor images = randn({4, 1, 28, 28}, {.device = device});
-    const Tensor labels = randint(0, 10, {4}, {.device = device});
+  for (int i = 0; i < 8; ++i) {
+    optimizer.set_lr(0.001 / (1 + i));
+    std::vector<Tensor> batch{randint(0, 10, {4}, {.device = device})};
+    for (const models::Input& input : model.inputs()) {
+      Shape sizes = input.shape;
+      sizes.insert(0, 4);
+      batch.push_back(input.limit > 0 ? randint(0, input.limit, sizes, {.device = device})
+                                      : randn(sizes, {.device = device}));
+    }
     std::vector<Tensor> loss;
     if (captures) {
-      loss = captured({images, labels});
+      loss = captured(batch);
     } else {
-      in_one_plan([&] { loss = step({images, labels}); });
+      in_one_plan([&] { loss = step(batch); });
     }
     trained.losses.push_back(static_cast<float>(loss[0].item()));
   }
@@ -53,13 +73,15 @@ TEST(CapturedFunctionOnDevices, TrainsAsRecordedStepsDo) {
   for (const std::string& name : conformance::tested_devices()) {
     const Device device(name);
     if (device.type == DeviceType::mps) continue;
-    for (const DType precision : {DType::float32, DType::bfloat16}) {
-      SCOPED_TRACE(name + " " + std::string(name_of(precision)));
-      const Trained captured = train("lenet5", device, precision, true);
-      const Trained recorded = train("lenet5", device, precision, false);
-      EXPECT_GE(captured.replays, 4U);
-      EXPECT_EQ(captured.losses, recorded.losses);
-      EXPECT_EQ(captured.state, recorded.state);
+    for (const Case& given : cases()) {
+      for (const DType precision : {DType::float32, DType::bfloat16}) {
+        SCOPED_TRACE(name + " " + given.model + " " + std::string(name_of(precision)));
+        const Trained captured = train(given, device, precision, true);
+        const Trained recorded = train(given, device, precision, false);
+        EXPECT_EQ(captured.replays, 5U);
+        EXPECT_EQ(captured.losses, recorded.losses);
+        EXPECT_EQ(captured.state, recorded.state);
+      }
     }
   }
 }

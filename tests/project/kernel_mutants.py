@@ -21,6 +21,7 @@ KERNELS = pathlib.Path(__file__).resolve().parents[2] / "src/device/gpu/kernels"
 LEFT_OUT = {"math", "random", "reduce"}
 # Helpers that the samples of other files cover.
 SAMPLES = {"element": ["indexing", "pool", "sort", "scan"], "source": ["contraction", "pool"],
+           "attention_blocks": ["attention"], "attention_elements": ["attention"],
            "fragments": ["attention_fragments"], "attention_gradient_fragments": ["attention_fragments"],
            "contraction": ["contraction", "stem", "split_product", "stationary_product"]}
 
@@ -95,8 +96,8 @@ EQUIVALENT = [
     ("attention_gradient_fragments", "< to <=", "if (place.own < values.", "rows beyond the last one are nobody's"),
     ("attention_gradient_fragments", "not initialised", "place = {};", "all of it is set next"),
     ("attention_gradient_fragments", "not initialised", "KeyValueSums<Blocks> sums = {};", "all of it is cleared next"),
-    ("attention", "< to <=", "first < end", "a round beyond the end sees nothing"),
-    ("attention", "< to <=", "first < values.rows", "a round beyond the end sees nothing"),
+    ("attention_blocks", "< to <=", "first < end", "a round beyond the end sees nothing"),
+    ("attention_blocks", "< to <=", "first < values.rows", "a round beyond the end sees nothing"),
     ("attention", ">= to >", ">= dropout", "no random number is the share itself"),
 ]
 

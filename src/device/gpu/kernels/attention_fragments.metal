@@ -1,7 +1,7 @@
 // needs: attention.metal
 // needs: fragments.metal
 // needs: math.metal
-// Attention on tensor cores, for half and bfloat and heads of at most 64: as the blocks of attention.metal, but the
+// Attention on tensor cores, for half and bfloat and heads of at most 64: as in attention_blocks.metal, but the
 // scores of sixteen rows a simdgroup stay in registers, and probabilities and slopes are rounded to T before they are
 // multiplied. While a block of the rows that pass is multiplied, the next ones are brought. Scores are exponents of two,
 // of which GPUs have an instruction.

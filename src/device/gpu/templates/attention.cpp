@@ -312,7 +312,8 @@ class Writer {
 
   std::string file_of(std::string_view suffix) const {
     if (suffix == "_at_once") return "attention_gradients_at_once.metal";
-    if (suffix != "_fragments") return "attention.metal";
+    if (suffix == "_elements") return "attention_elements.metal";
+    if (suffix != "_fragments") return "attention_blocks.metal";
     return is_forward() ? "attention_fragments.metal" : "attention_gradient_fragments.metal";
   }
 
