@@ -51,7 +51,8 @@ class CapturedFunction {
 /// A number as a tensor of no axes. In a call of a captured function, later calls ask `value` again.
 Tensor live_number(const std::function<double()>& value, const TensorOptions& options = {});
 /// What the host does in each call of a captured function, besides recording it, if the calling thread is in one: later
-/// calls call `before` before their work writes anything, and `after` once all that it writes is a pending value.
+/// calls call `before` before their work writes anything, and `after`, which must not throw, once all that it writes is
+/// a pending value.
 void in_each_call(std::function<void()> before, std::function<void()> after);
 /// Says that a setting has changed that captured functions may have read: all of them are recorded anew.
 void note_changed_setting();

@@ -124,7 +124,7 @@ void Capture::add_node(const WorkNode& node) {
     own->argument = 0;
   }
   if (const auto number = numbers_.find(&recorded); number != numbers_.end()) {
-    captured_->live_numbers_.push_back({captured_->nodes_.size(), number->second});
+    captured_->live_numbers_.push_back({captured_->nodes_.size(), recorded.dtype, number->second});
     own->argument = 0;
   }
   WorkNode kept = node;
@@ -291,24 +291,35 @@ void CapturedWork::begin(Output& output) {
   for (const Ref<Cell>& cell : output.cells) cell->write(own);
 }
 
-std::optional<std::vector<Tensor>> CapturedWork::run(std::span<const Tensor> inputs, std::uint64_t random_offset) {
+bool CapturedWork::is_as_before(std::span<const Tensor> inputs) {
+  return std::ranges::none_of(held_cells_, [](const HeldCell& held) { return held.is_gone(); }) &&
+         std::ranges::all_of(leaves_, [&](const Leaf& leaf) { return bind(leaf, inputs); }) &&
+         std::ranges::all_of(bounded_, [&](const Bounded& one) { return holds(one); }) &&
+         std::ranges::all_of(outputs_, [](const Output& output) { return can_write(output); });
+}
+
+/// Run-time arguments, once there are nodes for the outputs.
+void CapturedWork::put_arguments(std::uint64_t random_offset) {
+  for (const RandomNode& random : random_nodes_) nodes_[random.position]->argument = random_offset + random.offset;
+  for (const LiveNumber& number : live_numbers_) nodes_[number.position]->argument = number.argument;
+}
+
+std::optional<std::vector<Tensor>> CapturedWork::run(std::span<const Tensor> inputs,
+                                                     base::FunctionRef<std::uint64_t()> draw) {
   struct LettingGo {
     CapturedWork& work;
     ~LettingGo() { work.let_go(); }
   };
   const LettingGo at_the_end{*this};
-  const bool is_as_before = std::ranges::none_of(held_cells_, [](const HeldCell& held) { return held.is_gone(); }) &&
-                            std::ranges::all_of(leaves_, [&](const Leaf& leaf) { return bind(leaf, inputs); }) &&
-                            std::ranges::all_of(bounded_, [&](const Bounded& one) { return holds(one); }) &&
-                            std::ranges::all_of(outputs_, [&](const Output& output) { return can_write(output); });
-  if (!is_as_before) return std::nullopt;
+  if (!is_as_before(inputs)) return std::nullopt;
+  // What may throw comes first: whoever reads an output that has begun waits for it.
   for (const Effect& effect : effects_) effect.before();
-  for (Output& output : outputs_) begin(output);
-  for (const RandomNode& random : random_nodes_) nodes_[random.position]->argument = random_offset + random.offset;
-  for (const LiveNumber& number : live_numbers_) {
-    Node& node = *nodes_[number.position];
-    node.argument = scalar_argument(number.value(), node.dtype);
+  for (LiveNumber& number : live_numbers_) {
+    number.argument = scalar_argument(number.value(), number.dtype);
   }
+  const std::uint64_t random_offset = draw();
+  for (Output& output : outputs_) begin(output);
+  put_arguments(random_offset);
   for (const Effect& effect : effects_) effect.after();
   Recorder::current().compute_again(work_, nodes_, outcome_);
   return results();

@@ -13,6 +13,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "graph/executor.h"
 #include "graph/geometry.h"
 #include "graph/tensor_state.h"
@@ -42,10 +43,10 @@ class CapturedWork {
   /// The captured call began at `offset` and drew `count` times; other runs begin elsewhere. False if its random
   /// operators took other offsets.
   bool note_draws(std::uint64_t offset, std::uint64_t count);
-  /// Runs it on what its tensors hold now, with random offsets from `random_offset` on. The calling thread has nothing
+  /// Runs it on what its tensors hold now; `draw` gives the first of its random offsets. The calling thread has nothing
   /// pending. Nothing, and nothing has happened, if something is not as it was when it was captured. Throws why it
   /// failed; what was not written then is as after a flush that failed.
-  std::optional<std::vector<Tensor>> run(std::span<const Tensor> inputs, std::uint64_t random_offset);
+  std::optional<std::vector<Tensor>> run(std::span<const Tensor> inputs, base::FunctionRef<std::uint64_t()> draw);
 
  private:
   friend class Capture;
@@ -93,12 +94,17 @@ class CapturedWork {
     bool operator==(const RandomNode&) const = default;
   };
 
-  bool bind(const Leaf& leaf, std::span<const Tensor> inputs);
   /// A number that is asked for in each run.
   struct LiveNumber {
     std::size_t position = 0;
+    DType dtype = DType::float32;
     std::function<double()> value;
+    std::uint64_t argument = 0;  // of this run
   };
+
+  bool bind(const Leaf& leaf, std::span<const Tensor> inputs);
+  bool is_as_before(std::span<const Tensor> inputs);
+  void put_arguments(std::uint64_t random_offset);
   bool holds(const Bounded& bounded) const;
   static bool can_write(const Output& output);
   void begin(Output& output);

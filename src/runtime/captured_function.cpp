@@ -75,11 +75,12 @@ struct CapturedCalls {
   /// Runs what was captured; nothing if that cannot be.
   std::optional<std::vector<Tensor>> run_again(const std::vector<Tensor>& inputs) {
     Generator& generator = default_generator(work->device().type);
-    const Generator::State state = generator.state();
-    if (state.seed != seed) return std::nullopt;
-    std::optional<std::vector<Tensor>> results = work->run(inputs, state.offset);
-    if (results && drawn > 0) generator.set_state({seed, state.offset + drawn});
-    return results;
+    const std::uint64_t offset = generator.state().offset;
+    if (generator.state().seed != seed) return std::nullopt;
+    return work->run(inputs, [&] {
+      if (drawn > 0) generator.set_state({seed, offset + drawn});
+      return offset;
+    });
   }
 
   /// Takes what one more call recorded. Returns why the next one will be recorded, too; empty if it will not.

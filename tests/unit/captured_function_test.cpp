@@ -451,6 +451,54 @@ TEST(CapturedFunction, WhatFailsLeavesTheRest) {
   EXPECT_EQ(values_of(written), values_of(index_select(table, 0, ids(3, 3))));
 }
 
+TEST(CapturedFunction, NumbersThatCannotBeHadLeaveEverything) {
+  Tensor total = Tensor::cleared({2}, {});
+  bool fails = false;
+  CapturedFunction add([&](const std::vector<Tensor>&) {
+    total.add_(live_number([&] {
+      if (fails) throw ValueError("no number");
+      return 2.0;
+    }));
+    return std::vector<Tensor>{};
+  });
+  for (int i = 0; i < 4; ++i) add();
+  fails = true;
+  EXPECT_THROW(add(), ValueError);
+  EXPECT_EQ(values_of(total), std::vector<float>(2, 8));
+  fails = false;
+  add();
+  EXPECT_EQ(values_of(total), std::vector<float>(2, 10));
+  EXPECT_EQ(add.replays(), 3U);
+}
+
+TEST(CapturedFunction, WhatFailsHasDrawnItsRandomNumbers) {
+  const auto offset_after_failure = [](bool captures) {
+    manual_seed(2);
+    const Tensor table = numbers({5});
+    const auto pick = [&](const std::vector<Tensor>& inputs) {
+      return std::vector{index_select(table, 0, inputs[0] + 0) + rand({2})};
+    };
+    CapturedFunction captured(pick);
+    for (int i = 0; i < 5; ++i) {
+      const Tensor ids = Tensor::from<std::int64_t>({1, i == 4 ? 9 : 2}, {2});
+      const auto call = [&] {
+        if (captures) {
+          captured({ids});
+        } else {
+          in_one_plan([&] { (void)pick({ids})[0].to_vector<float>(); });
+        }
+      };
+      if (i == 4) {
+        EXPECT_THROW(call(), IndexError);
+      } else {
+        call();
+      }
+    }
+    return default_generator(DeviceType::cpu).state().offset;
+  };
+  EXPECT_EQ(offset_after_failure(true), offset_after_failure(false));
+}
+
 /// Expects that calls of the function are recorded, however many there are, for a reason with this in it.
 void expect_recorded(const std::string& why, const CapturedFunction::Function& function,
                      const std::vector<Tensor>& inputs = {}) {
