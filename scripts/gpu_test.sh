@@ -43,7 +43,8 @@ export -f shard
 
 tests() {
   local shards=8 program number
-  for program in "$folder"/russet/tests/conformance_*_test tests/models_devices_test tests/models_captured_test tests/golden_training_test; do
+  for program in "$folder"/russet/tests/conformance_*_test tests/models_devices_test tests/models_captured_test \
+    tests/golden_training_test; do
     for number in $(seq 0 $((shards - 1))); do echo "tests/$(basename "$program") $number $shards"; done
   done | xargs -P "$(nproc)" -L 1 bash -c 'shard "$0" "$1" "$2"' >"$out/tests.txt"
   grep FAIL "$out/tests.txt"

@@ -8,7 +8,6 @@
 
 #include "graph/closure.h"
 #include "graph/hoisting.h"
-#include "graph/index_check.h"
 #include "graph/recorder.h"
 #include "ops/table.h"
 

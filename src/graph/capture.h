@@ -16,17 +16,10 @@
 #include "base/function_ref.h"
 #include "graph/executor.h"
 #include "graph/geometry.h"
+#include "graph/index_check.h"
 #include "graph/tensor_state.h"
 
 namespace russet::graph {
-
-/// Bounds of some elements of an integer value: all lie in [low, high), or are `except`.
-struct ElementRange {
-  Geometry geometry;  // in the value's row-major order
-  std::int64_t low, high;
-  std::optional<std::int64_t> except;
-  bool operator==(const ElementRange&) const = default;
-};
 
 /// A function's work, with where its leaves come from and where its outputs go. One thread at a time uses it.
 class CapturedWork {

@@ -17,6 +17,13 @@ struct Stray {
 std::optional<Stray> find_stray(const std::byte* memory, DType dtype, const Geometry& geometry, std::int64_t low,
                                 std::int64_t high, std::optional<std::int64_t> except = {});
 
+/// Bounds of some elements of an integer value: all lie in [low, high), or are `except`.
+struct ElementRange {
+  Geometry geometry;  // in the value's row-major order
+  std::int64_t low, high;
+  std::optional<std::int64_t> except;
+};
+
 /// What can be told of the elements of an integer value without computing anything: from the operators that it is made
 /// by, or from memory (Executor::peek).
 struct RangeCheck {

@@ -131,7 +131,6 @@ void Optimizer::update_all(const Tensor& found_inf) {
   const Autocast full_precision(DType::bfloat16, false);
   const Tensor skip = found_inf.defined() ? ne(found_inf, 0) : Tensor();
   overwritten_.reset();  // an update that threw left them
-  std::vector<ParameterState*> updated;
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     coefficients_ = {};
     for (ParameterState& state : groups_[group].states) {
@@ -144,12 +143,10 @@ void Optimizer::update_all(const Tensor& found_inf) {
         update(group, state, gradient.detach());
       }
       note_update(state);
-      updated.push_back(&state);
+      in_each_call([&state] { count_step(state); }, [&state] { note_update(state); });
     }
   }
   coefficients_ = {};
-  in_each_call([updated] { std::ranges::for_each(updated, [](ParameterState* state) { count_step(*state); }); },
-               [updated] { std::ranges::for_each(updated, [](ParameterState* state) { note_update(*state); }); });
 }
 
 void Optimizer::note_update(ParameterState& state) { state.pending.push_back(state.parameter.version()); }
@@ -246,12 +243,8 @@ Tensor Optimizer::steps_not_skipped(const ParameterState& state) {
   return steps - state.skipped.to(dtype);
 }
 
-const Tensor& Optimizer::coefficient(std::size_t place, const ParameterState& state,
-                                     const std::function<double()>& value) {
-  const Tensor& parameter = state.parameter;
-  Tensor& shared = shared_coefficient(place, state);
-  if (shared.defined()) return shared;
-  return shared = live_number(value, {.dtype = wide(parameter.dtype()), .device = parameter.device()});
+Tensor Optimizer::made_coefficient(const ParameterState& state, const std::function<double()>& value) {
+  return live_number(value, {.dtype = wide(state.parameter.dtype()), .device = state.parameter.device()});
 }
 
 Tensor Optimizer::descent(const ParameterState& state, const Tensor& gradient, bool maximize, double weight_decay) {

@@ -105,7 +105,12 @@ class Optimizer {
   /// Number `place` (below max_coefficients) of this update, as a tensor of no axes which parameters of one group, type
   /// and count of steps share. `value` gives it, and is asked again in calls of a captured function that are not
   /// recorded: it refers to options and `state`, not to what update() has on its stack.
-  const Tensor& coefficient(std::size_t place, const ParameterState& state, const std::function<double()>& value);
+  template <class Value>
+  const Tensor& coefficient(std::size_t place, const ParameterState& state, const Value& value) {
+    Tensor& shared = shared_coefficient(place, state);
+    if (!shared.defined()) shared = made_coefficient(state, value);
+    return shared;
+  }
   /// The same for a number that depends on how many updates there were, this one included: `function` takes that as a
   /// double, or, where updates may be skipped, as a tensor of no axes (optim/steps.h).
   template <class Function>
@@ -143,6 +148,7 @@ class Optimizer {
   std::vector<Tensor> skip_counts();
   void read_skip_counts();
   Tensor& shared_coefficient(std::size_t place, const ParameterState& state);
+  static Tensor made_coefficient(const ParameterState& state, const std::function<double()>& value);
   static Tensor steps_not_skipped(const ParameterState& state);
   void check_state(const OptimizerState& dict) const;
 
