@@ -260,6 +260,9 @@ TEST_F(Launches, WhoseContentsComeInTurnHaveAGraphForEach) {
   EXPECT_FALSE(sends(50, 1));  // other launches
   EXPECT_TRUE(sends(50, 1));
   EXPECT_EQ(used.size(), 4U);
+  for (int content = 2; content < 8; ++content) EXPECT_TRUE(sends(50, content));
+  EXPECT_TRUE(sends(50, 1));  // comes again, but too late for a graph of its own
+  EXPECT_EQ(used.size(), 4U);
 }
 
 }  // namespace

@@ -471,6 +471,28 @@ TEST(CapturedFunction, NumbersThatCannotBeHadLeaveEverything) {
   EXPECT_EQ(add.replays(), 3U);
 }
 
+TEST(CapturedFunction, UpdatesThatFailAreNotCounted) {
+  Tensor w = numbers({2});
+  w.requires_grad_();
+  const Tensor table = numbers({5});
+  optim::SGD optimizer({w}, {.lr = 0.1});
+  CapturedFunction step([&](const std::vector<Tensor>& inputs) {
+    sum(index_select(table, 0, inputs[0] + 0) * w).backward();
+    optimizer.step();
+    optimizer.zero_grad();
+    return std::vector<Tensor>{};
+  });
+  const auto ids = [](std::int64_t a, std::int64_t b) { return Tensor::from<std::int64_t>({a, b}, {2}); };
+  for (int i = 0; i < 5; ++i) step({ids(i, 1)});
+  const std::vector<float> before = values_of(w.detach());
+  EXPECT_THROW(step({ids(2, 9)}), IndexError);
+  EXPECT_EQ(step.replays(), 3U) << step.why_recorded();
+  EXPECT_EQ(values_of(w.detach()), before);
+  EXPECT_EQ(optimizer.state_dict().numbers.at("0.step"), 5);
+  step({ids(3, 2)});
+  EXPECT_EQ(optimizer.state_dict().numbers.at("0.step"), 6);
+}
+
 TEST(CapturedFunction, WhatFailsHasDrawnItsRandomNumbers) {
   const auto offset_after_failure = [](bool captures) {
     manual_seed(2);
