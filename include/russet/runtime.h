@@ -73,7 +73,8 @@ Counters counters();
 /// Why the last plan was compiled: the first field that differed from the nearest cached plan.
 std::string why_compiled();
 
-/// Bytes that values, arenas and hoisted copies occupy on a device now, and the most since reset_peak_memory().
+/// Bytes that values, arenas and what evaluations keep of parameters occupy on a device now, and the most since
+/// reset_peak_memory().
 std::size_t memory_in_use(Device device);
 std::size_t peak_memory(Device device);
 /// Starts measuring anew: waits, and gives the arena and memory kept for later back to the system, so that an earlier

@@ -3,6 +3,7 @@
 #include <russet/error.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "autograd/history.h"
 #include "autograd/reach.h"
@@ -28,6 +29,20 @@ NoGrad::~NoGrad() { grad_enabled = before_; }
 
 namespace autograd {
 namespace {
+
+thread_local bool differentiating = false;
+
+/// A backward pass of this thread, while one lives; passes may lie within each other.
+class Differentiating {
+ public:
+  Differentiating() : before_(std::exchange(differentiating, true)) {}
+  ~Differentiating() { differentiating = before_; }
+  Differentiating(const Differentiating&) = delete;
+  Differentiating& operator=(const Differentiating&) = delete;
+
+ private:
+  bool before_;
+};
 
 struct Mode {
   bool retain_graph = false;
@@ -299,12 +314,15 @@ void run(const std::vector<Tensor>& outputs, const std::vector<Tensor>& gradient
     arriving.push_back(checked_gradient(outputs[i], i < gradients.size() ? gradients[i] : Tensor()));
   }
   const SetGrad grad_mode(mode.create_graph);
+  const Differentiating pass;
   std::optional<Leading> leading;
   if (wanted) leading.emplace(starts, *wanted);
   Pass(mode, wanted, leading ? &*leading : nullptr).run(starts, arriving);
 }
 
 }  // namespace
+
+bool is_differentiating() { return differentiating; }
 
 std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
                          const std::vector<Tensor>& gradients, const GradOptions& options) {

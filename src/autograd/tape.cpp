@@ -242,8 +242,10 @@ void finish_pinned(const Application& applied) {
 }
 
 NodeRef recorded(Op op, graph::NodeRefs nodes, graph::NodeInfo&& given) {
-  if (op == Op::cast) return graph::record_cast(std::move(nodes[0]), given.dtype, !is_grad_enabled());
-  return graph::record(op, std::move(nodes), std::move(given));
+  if (op == Op::cast && nodes[0]->dtype == given.dtype) return std::move(nodes[0]);
+  NodeRef node = graph::record(op, std::move(nodes), std::move(given));
+  if (is_differentiating()) node->mark_learning();
+  return node;
 }
 
 /// Puts a result on the tape if an input wants a gradient.
@@ -252,6 +254,7 @@ Tensor taped(Op op, Inputs inputs, Tensor result, Application applied) {
   if (!wanted || !is_grad_enabled() || !is_floating(result.dtype())) return result;
   const GradientRow* row = gradient_of(op);
   if (!row || !row->rule) return result;
+  result.state()->cell->value()->mark_learning();
   std::vector<Edge> edges;
   edges.reserve(applied.count);
   for (const Tensor& input : inputs) edges.push_back(edge_of(input));
@@ -377,6 +380,7 @@ Tensor with_gradient(std::string_view name, const std::vector<Tensor>& inputs, c
   const graph::PackedTensor packed = graph::packed(result);
   Tensor connected_result = graph::wrap(packed.node, packed.geometry);
   if (!wanted || !is_grad_enabled()) return connected_result;
+  packed.node->mark_learning();
   std::vector<Edge> edges;
   std::vector<ops::Description> descriptions;
   for (const Tensor& input : inputs) {

@@ -41,6 +41,9 @@ Tensor alias(const Tensor& tensor, graph::Geometry geometry);
 /// What a composite has just computed, with another geometry: the caller sees a result, not a view.
 Tensor reshaped_result(const Tensor& result, graph::Geometry geometry);
 
+/// Whether the calling thread is within a backward pass.
+bool is_differentiating();
+
 /// Gradients of `output` for all leaves, added to what they keep; then a mark.
 void backward(const Tensor& output, const Tensor& gradient, bool retain_graph, bool create_graph);
 

@@ -79,7 +79,10 @@ std::string Key::difference(const Key& earlier) const {
     return where + (now.role.donatable ? "its memory may now be overwritten" : "its memory is still needed by others");
   }
   if (before.role.again != now.role.again) return where + "is computed again for backward, or is no longer";
-  if (before.role.persistent != now.role.persistent) return where + "became a module's parameter, or stopped being one";
+  if (before.role.steady != now.role.steady) {
+    return where +
+           (now.role.steady ? "is a parameter of an evaluation now" : "is no parameter of an evaluation any more");
+  }
   return where + "other attributes";
 }
 
@@ -108,7 +111,7 @@ Program build_program(const graph::Work& work) {
     further += node.further_inputs;
     if (node.leaf) {
       value.leaf = static_cast<std::int32_t>(program.leaves.size());
-      program.leaves.push_back({id, node.donatable, node.persistent});
+      program.leaves.push_back({id, node.donatable, node.steady});
     }
     if (has_argument(node)) value.argument = program.arguments++;
     if (node.output) program.outputs.push_back({id, -1});

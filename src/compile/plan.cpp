@@ -8,6 +8,7 @@
 #include "compile/clusters.h"
 #include "compile/failure.h"
 #include "compile/passes/passes.h"
+#include "compile/steady.h"
 #include "ops/cost.h"
 #include "ops/table.h"
 
@@ -87,6 +88,7 @@ constexpr Pass fused[] = {
     {"masks", "stores large masks four elements to a byte", passes::masks},
     {"column_sums", "lets row groups add up the columns of what they read and compute", passes::column_sums},
     {"stages", "makes the two launches of a step two steps", passes::stages},
+    {"hoist", "keeps what evaluations compute of parameters alone", passes::hoist},
     {"bundle", "runs steps together that do not need each other", passes::bundle},
     {"indices", "checks each index once", passes::indices},
 };
@@ -116,7 +118,7 @@ std::vector<std::vector<std::int32_t>> births_of(const Program& program) {
     const Slot& place = program.slots[slot];
     const bool lent =
         place.kind == Slot::Kind::output && program.outputs[static_cast<std::size_t>(place.index)].donor >= 0;
-    seen[slot] = lent || place.kind == Slot::Kind::leaf;
+    seen[slot] = lent || place.kind == Slot::Kind::leaf || place.kind == Slot::Kind::prepared;
   }
   for (std::size_t step = 0; step < program.steps.size(); ++step) {
     for_each_access(program.steps[step], [&](std::int32_t slot, bool) {
@@ -134,13 +136,19 @@ namespace {
 
 void run(std::span<const Pass> passes, Program& program, const Target& target) {
   for (const Pass& pass : passes) {
-    if (pass.name != disabled_pass()) pass.run(program, target);
+    if (pass.name == disabled_pass()) continue;
+    if (program.preparation) pass.run(*program.preparation, target);
+    pass.run(program, target);
   }
 }
 
 /// Kernels and memory for a program of steps.
 Plan finish(Program program, const Target& target) {
   Plan plan;
+  if (const std::shared_ptr<Program> preparation = std::move(program.preparation)) {
+    plan.preparation = std::make_shared<const Plan>(finish(std::move(*preparation), target));
+    plan.prepared_arguments = arguments_of(plan.preparation->program.steps);
+  }
   plan.kernels.reserve(program.steps.size());
   for (const Step& step : program.steps) {
     try {
@@ -160,9 +168,13 @@ Plan finish(Program program, const Target& target) {
     }
   }
   plan.total_bytes = plan.output_bytes + program.arena_bytes;
+  if (plan.preparation) {
+    const std::size_t arena = std::max(program.arena_bytes, plan.preparation->program.arena_bytes);
+    plan.total_bytes = plan.output_bytes + plan.preparation->output_bytes + arena;
+  }
   plan.births = births_of(program);
   drop_workings(program);
-  plan.host_bytes = host_bytes(program);
+  plan.host_bytes = host_bytes(program) + (plan.preparation ? plan.preparation->host_bytes : 0);
   plan.program = std::move(program);
   return plan;
 }

@@ -15,7 +15,11 @@ struct Plan {
   std::vector<std::unique_ptr<Kernel>> kernels;  // one a step
   /// Which nodes of the work the outputs are.
   std::vector<std::int32_t> output_nodes;
-  /// Bytes of new outputs, of the arena, and their sum: what a replay needs beyond its leaves.
+  /// What makes the program's prepared slots, unless they are kept from an earlier run (its outputs, in order); nullptr
+  /// if there are none. It reads the same leaves and arguments, of these the ones listed.
+  std::shared_ptr<const Plan> preparation;
+  std::vector<std::int32_t> prepared_arguments;
+  /// Bytes of new outputs, and of all that a replay needs beyond its leaves: these, what is prepared, and the arena.
   std::size_t output_bytes = 0;
   std::size_t total_bytes = 0;
   /// What it was to make do with, if that was limited.

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,7 +45,7 @@ struct Value : ops::Operation {
 struct Leaf {
   ValueId value = -1;
   bool donatable = false;
-  bool persistent = false;
+  bool steady = false;  // it is likely to have the same value in the next run
   bool operator==(const Leaf&) const = default;
 };
 
@@ -74,9 +75,9 @@ struct Cluster {
 
 /// A piece of memory that steps refer to by number.
 struct Slot {
-  enum class Kind : std::uint8_t { leaf, output, temporary };
+  enum class Kind : std::uint8_t { leaf, output, temporary, prepared };
   Kind kind = Kind::temporary;
-  std::int32_t index = -1;  // of the leaf or output
+  std::int32_t index = -1;  // of the leaf, output or the preparation's output
   std::size_t bytes = 0;
   std::size_t offset = 0;  // temporary: place in the arena
   ValueId value = -1;
@@ -103,6 +104,8 @@ struct Program {
   /// Offsets of each step's scratch, and the arena that holds temporaries and scratch.
   std::vector<std::size_t> scratch;
   std::size_t arena_bytes = 0;
+  /// What runs before, unless its outputs are kept from an earlier run; nullptr if nothing. See the pass hoist.
+  std::shared_ptr<Program> preparation;
 };
 
 /// A pass rewrites a program for a target.

@@ -18,7 +18,7 @@ class Buffer : public RefCounted {
   /// The address, which the host may use on CPU devices only.
   std::byte* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
-  /// Pinned memory is visible outside russet: never donated, hoisted from or overwritten silently.
+  /// Pinned memory is visible outside russet: never donated, taken for steady or overwritten silently.
   bool pinned() const { return pinned_.load(std::memory_order_relaxed); }
   void pin() { pinned_.store(true, std::memory_order_relaxed); }
   const Ref<Buffer>& lender() const { return lender_; }

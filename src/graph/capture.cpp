@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "graph/closure.h"
-#include "graph/hoisting.h"
 #include "graph/recorder.h"
 #include "ops/table.h"
 
@@ -49,8 +48,6 @@ void Capture::note_read(const Ref<Cell>& cell) {
   if (std::ranges::find(cells, cell.get()) == cells.end()) cells.push_back(cell.get());
 }
 
-void Capture::note_kept_cast(const Node& value, const Node& cast) { kept_casts_[&cast] = &value; }
-
 void Capture::note_range(const ElementRange& range, const Node& value) { ranges_.emplace_back(&value, range); }
 
 void Capture::note_number(const NodeRef& node, std::function<double()> value) {
@@ -90,11 +87,7 @@ std::vector<Capture::Source> Capture::sources_of(const Node& value, std::span<Ce
 }
 
 void Capture::add_leaf(const Node& leaf, std::span<Cell* const> cells) {
-  const auto kept = kept_casts_.find(&leaf);
-  std::vector<Source> sources = sources_of(kept == kept_casts_.end() ? leaf : *kept->second, cells);
-  if (kept != kept_casts_.end()) {
-    for (Source& source : sources) source.cast = leaf.dtype;
-  }
+  std::vector<Source> sources = sources_of(leaf, cells);
   if (leaf.sequence() >= begin_) return decline("it brings values from the host, or makes a tensor's first memory");
   if (sources.empty()) return decline("it reads a tensor that is gone when it ends");
   captured_->leaves_.push_back({captured_->nodes_.size(), std::move(sources)});
@@ -109,7 +102,7 @@ void Capture::add_output(std::size_t position, const Node& node, std::span<Cell*
     }
     output.cells.emplace_back(cell);
   }
-  if (output.cells.empty()) return decline("it computes what is kept for later: casts of parameters, or a gradient's");
+  if (output.cells.empty()) return decline("it computes what is kept for a gradient");
   captured_->outputs_.push_back(std::move(output));
 }
 
@@ -249,14 +242,14 @@ bool CapturedWork::bind(const Leaf& leaf, std::span<const Tensor> inputs) {
     const Ref<Cell>& cell =
         source.input < 0 ? source.cell : inputs[static_cast<std::size_t>(source.input)].state()->cell;
     NodeRef value = cell->value();
-    if (source.cast) value = kept_cast(*value, *source.cast);
     if (!value || !value->materialised() || (found && value != found)) return false;
     found = std::move(value);
   }
   const Buffer& memory = *found->buffer();
   const std::uint32_t holders = 2;  // its cell and `found`
-  const bool donatable = found->reference_count() == holders && !memory.pinned() && !memory.shared();
-  if (node.donatable && !donatable) return false;
+  const bool donatable = found->reference_count() == holders && !memory.shared();
+  // What is visible outside may change as soon as the caller has control again: whoever records a read waits for it.
+  if (memory.pinned() || (node.donatable && !donatable)) return false;
   node.recorded = found.get();
   nodes_[leaf.position] = std::move(found);
   return true;

@@ -47,7 +47,6 @@ class CapturedWork {
   struct Source {
     std::int32_t input = -1;  // of the function; else it is the cell's value
     Ref<Cell> cell{};
-    std::optional<DType> cast{};  // not the value itself, but its cast that is kept (hoisting.h)
     bool operator==(const Source&) const = default;
   };
   struct Leaf {
@@ -141,8 +140,6 @@ class Capture {
   void note_gradient(const Cell& cell) { gradients_.insert(&cell); }
   /// A cell's value is read.
   void note_read(const Ref<Cell>& cell);
-  /// In place of a value, its cast that is kept is read.
-  void note_kept_cast(const Node& value, const Node& cast);
   /// The elements of a value in memory were looked at: they lie within bounds.
   void note_range(const ElementRange& range, const Node& value);
   /// `node`: a scalar.
@@ -175,7 +172,6 @@ class Capture {
   std::unordered_set<const Cell*> gradients_;
   std::unordered_map<const Cell*, Ref<Cell>> cells_;  // that were read
   std::unordered_map<const Node*, std::vector<const Cell*>> reads_;
-  std::unordered_map<const Node*, const Node*> kept_casts_;  // what each is a cast of
   std::vector<std::pair<const Node*, ElementRange>> ranges_;
   std::unordered_map<const Node*, std::function<double()>> numbers_;
   std::vector<NodeRef> number_nodes_;  // none takes the place of another

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <condition_variable>
 
+#include "graph/keeping.h"
 #include "ops/table.h"
 
 namespace russet::graph {
@@ -46,7 +47,6 @@ const Work& Closure::take(std::vector<NodeRef>& outputs, const ForEachValue& res
         fail_dependants();
         continue;
       }
-      note_hoisted();
       find_survivors(restorable);
       hold_survivors();
       set_computing(true);
@@ -70,13 +70,11 @@ void Closure::set_computing(bool computing) {
     if (!node.materialised() && !node.failed()) node.set_computing(computing);
   };
   for (const NodeRef& output : outputs_) set(*output);
-  hoisted_.for_each(set);
 }
 
 void Closure::let_go() {
   work_.nodes.clear();
   work_.further_inputs.clear();
-  hoisted_.clear();
   held_.clear();
   outputs_.clear();
 }
@@ -126,14 +124,14 @@ bool Closure::visit(std::size_t recorded) {
   visited_.clear();
   inputs_.clear();
   for (const NodeRef& output : outputs_) visited_[static_cast<std::size_t>(meet(output.get()))].output = true;
-  has_hoisted_ = false;
+  learns_ = false;
   for (std::size_t number = 0; number < visited_.size(); ++number) {
     if (visited_[number].leaf) continue;
     const Node& node = *visited_[number].node;
     const Node::State state = node.state();
     if (state == Node::State::computing) return false;
     if (state == Node::State::failed) continue;
-    has_hoisted_ |= node.hoisted;
+    learns_ |= node.learns();
     const std::size_t first = inputs_.size();
     for (const NodeRef& input : node.inputs()) inputs_.push_back(input ? meet(input.get()) : -1);
     visited_[number].first_input = static_cast<std::int32_t>(first);
@@ -157,19 +155,6 @@ void Closure::fail_dependants() {
 
 void Closure::note_failure(const std::exception_ptr& failure) {
   if (std::find(failures_.begin(), failures_.end(), failure) == failures_.end()) failures_.push_back(failure);
-}
-
-void Closure::note_hoisted() {
-  if (!has_hoisted_) return;
-  for (std::size_t number = 0; number < visited_.size(); ++number) {
-    Visited& visited = visited_[number];
-    if (visited.leaf) continue;
-    const Node* const source = hoisted_.add(*visited.node);
-    if (source == nullptr) continue;
-    visited.output = true;
-    ++visited.uses;
-    ++visited_[static_cast<std::size_t>(nodes_.find(*source))].uses;
-  }
 }
 
 void Closure::find_survivors(const ForEachValue& restorable) {
@@ -231,7 +216,7 @@ void Closure::write_leaf(std::int32_t number) {
   const Buffer& memory = *visited.node->buffer();
   WorkNode& made = add_node(number);
   made.leaf = true;
-  made.persistent = visited.node->persistent();
+  made.steady = !learns_ && is_steady(*visited.node);
   made.donatable = !visited.survives && !memory.pinned() && !memory.shared();
 }
 
@@ -270,7 +255,6 @@ void Closure::settle(Outcome& outcome, std::vector<NodeRef>& outputs) {
     }
     if (outcome.failure) fail_dependants();
     set_computing(false);
-    hoisted_.keep();
     for (NodeRef& output : outputs_) {
       if (output->failed()) note_failure(output->failure());
       if (output->state() == Node::State::pending) outputs.push_back(std::move(output));

@@ -5,7 +5,6 @@
 
 #include "base/function_ref.h"
 #include "graph/executor.h"
-#include "graph/hoisting.h"
 #include "graph/node.h"
 #include "graph/node_order.h"
 
@@ -51,7 +50,6 @@ class Closure {
   std::int32_t meet(Node* node);
   bool visit(std::size_t recorded);
   void fail_dependants();
-  void note_hoisted();
   void find_survivors(const ForEachValue& restorable);
   void hold_survivors();
   void set_computing(bool computing);
@@ -67,11 +65,10 @@ class Closure {
   void let_go();
 
   std::vector<NodeRef> outputs_;
-  HoistedCasts hoisted_;
   std::vector<NodeRef> held_;  // what another thread could let go of meanwhile
   NodeOrder nodes_;
   std::vector<Visited> visited_;  // by number
-  bool has_hoisted_ = false;
+  bool learns_ = false;
   std::vector<std::int32_t> inputs_;    // numbers, node after node; -1 for one that a node lacks
   std::vector<std::int32_t> recorded_;  // numbers in record order
   std::vector<std::int32_t> order_;     // numbers in the order of the work's nodes

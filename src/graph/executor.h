@@ -18,7 +18,7 @@ struct NodeRole {
   std::uint8_t further_inputs = 0;                 // how many come after these
   bool leaf = false;                               // in memory
   bool donatable = false;                          // a leaf whose memory nobody needs after this work
-  bool persistent = false;                         // a leaf that lives across steps (a module's parameter or buffer)
+  bool steady = false;                             // a leaf of an evaluation that is expected to stay (keeping.h)
   bool again = false;                              // computed for backward again (checkpoint.h)
   bool operator==(const NodeRole&) const = default;
 };

@@ -103,9 +103,7 @@ void Node::fail(std::exception_ptr failure, Leftovers& leftovers) {
   give_up_inputs(leftovers);
 }
 
-std::vector<NodeRef>& Node::kept_casts() { return rare().kept_casts; }
-
-Node::Rare& Node::rare() {
+Node::Rare& Node::rare() const {
   if (!rare_) rare_ = std::make_unique<Rare>();
   return *rare_;
 }

@@ -17,6 +17,7 @@
 namespace russet::graph {
 
 class Node;
+class Keepsake;
 using NodeRef = Ref<Node>;
 /// The inputs of a node of nearly every operator; those that it lacks come last.
 using NodeRefs = std::array<NodeRef, 3>;
@@ -28,8 +29,8 @@ struct NodeInfo : ops::Operation {
   std::uint64_t argument = 0;
 };
 
-/// Guards what flushes of several threads share in nodes: inputs, states, kept casts. Held for moments, never while
-/// something is compiled, runs or is destroyed.
+/// Guards what flushes of several threads share in nodes: inputs, states, what is kept with them. Held for moments,
+/// never while something is compiled, runs or is destroyed.
 std::mutex& graph_mutex();
 
 /// What letting go of inputs leaves behind, to be destroyed once graph_mutex() is free again.
@@ -72,6 +73,10 @@ class Node final : public RefCounted, public NodeInfo {
   /// Whether this is the value of a cell that lives across steps.
   bool persistent() const { return persistent_.load(std::memory_order_relaxed); }
   void mark_persistent() { persistent_.store(true, std::memory_order_relaxed); }
+  /// Whether it is on the tape, or was recorded by a backward pass: parameters that it is computed from are about to
+  /// change.
+  bool learns() const { return learns_.load(std::memory_order_relaxed); }
+  void mark_learning() { learns_.store(true, std::memory_order_relaxed); }
   /// The checkpoint whose function recorded the node (checkpoint.h), 0 for none, or checkpoint_result.
   std::uint32_t checkpoint() const { return checkpoint_.load(std::memory_order_relaxed); }
   static constexpr std::uint32_t checkpoint_result = ~std::uint32_t{0};
@@ -81,9 +86,6 @@ class Node final : public RefCounted, public NodeInfo {
   /// Of a node that computes for backward again what another one computed in a checkpoint: plans keep the two apart.
   /// Set before others see the node.
   bool again = false;
-  /// Of a pending cast: it is to be kept with the value that it is made of (hoisting.h). Set before others see the
-  /// node.
-  bool hoisted = false;
 
   // For holders of graph_mutex().
 
@@ -97,17 +99,17 @@ class Node final : public RefCounted, public NodeInfo {
   void materialise(Ref<Buffer> buffer, Leftovers& leftovers);
   /// Reading throws `failure` from now on.
   void fail(std::exception_ptr failure, Leftovers& leftovers);
-  /// Casts of this value that are kept with it (hoisting.h).
-  std::vector<NodeRef>& kept_casts();
+  /// What is kept with this value (keeping.h), whatever the handle.
+  std::vector<Ref<Keepsake>>& kept() const { return rare().kept; }
 
  private:
   /// What few nodes have, so that the others are not larger for it.
   struct Rare {
     std::vector<NodeRef> inputs;  // all of them, if there are more than three
-    std::vector<NodeRef> kept_casts;
+    std::vector<Ref<Keepsake>> kept;
     std::exception_ptr failure;
   };
-  Rare& rare();
+  Rare& rare() const;
   void set(State state) { state_.store(state, std::memory_order_release); }
   void give_up_inputs(Leftovers& leftovers);
   void let_go_of_inputs();
@@ -115,12 +117,13 @@ class Node final : public RefCounted, public NodeInfo {
   NodeRefs inputs_;
   NodeRef next_doomed_;
   Ref<Buffer> buffer_;
-  std::unique_ptr<Rare> rare_;
+  mutable std::unique_ptr<Rare> rare_;
   std::uint64_t sequence_ = 0;
   std::uint64_t shape_hash_ = 0;
   std::uint64_t hash_ = 0;
   std::atomic<State> state_{State::pending};
   std::atomic<bool> persistent_{false};
+  std::atomic<bool> learns_{false};
   std::atomic<std::uint32_t> checkpoint_{0};
 };
 

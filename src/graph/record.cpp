@@ -2,11 +2,9 @@
 #include <fmt/format.h>
 #include <russet/error.h>
 
-#include "graph/capture.h"
 #include "graph/checkpoint.h"
 #include "graph/closure.h"
 #include "graph/executor.h"
-#include "graph/hoisting.h"
 #include "graph/index_check.h"
 #include "graph/recorder.h"
 #include "ops/table.h"
@@ -65,22 +63,6 @@ NodeRef record_many(ops::Op op, std::vector<NodeRef> inputs, NodeInfo&& given) {
     throw InternalError(fmt::format("{}: {} inputs, and no operator has as many", ops::row(op).name, inputs.size()));
   }
   return recorded<ops::max_inputs>(op, std::move(inputs), std::move(given));
-}
-
-NodeRef record_cast(NodeRef input, DType dtype, bool hoist) {
-  if (input->dtype == dtype) return input;
-  const bool keep = hoist && keeps_casts(*input);
-  if (keep) {
-    if (NodeRef kept = kept_cast(*input, dtype)) {
-      if (Capture* const capture = Capture::current()) capture->note_kept_cast(*input, *kept);
-      return kept;
-    }
-  }
-  NodeInfo info;
-  info.dtype = dtype;
-  NodeRef cast = record(ops::Op::cast, std::move(input), std::move(info));
-  cast->hoisted = keep;
-  return cast;
 }
 
 std::uint64_t scalar_argument(Scalar value, DType dtype) {

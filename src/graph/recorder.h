@@ -48,9 +48,6 @@ inline NodeRef record(ops::Op op, NodeRef a, NodeRef b, NodeInfo&& given = {}) {
 }
 /// As record, of operators with any number of inputs.
 NodeRef record_many(ops::Op op, std::vector<NodeRef> inputs, NodeInfo&& given = {});
-/// A cast; the same node if the type is the same. With `hoist` (evaluation), a cast of a persistent leaf is computed
-/// once and kept until the leaf's value is replaced.
-NodeRef record_cast(NodeRef input, DType dtype, bool hoist);
 /// A number as a node of shape []: known at run time only, or part of the plan.
 NodeRef scalar(Scalar value, DType dtype, Device device);
 /// The run-time argument of such a node.

@@ -7,8 +7,8 @@
 
 #include "graph/counters.h"
 #include "graph/executor.h"
-#include "graph/hoisting.h"
 #include "graph/in_memory.h"
+#include "graph/keeping.h"
 #include "graph/tensor_state.h"
 
 namespace russet {
@@ -29,14 +29,14 @@ void stop_sharing(graph::Cell& cell) {
 }
 
 /// Exports the memory of a cell's value. The caller may write to it, so pending reads of the value and tensors that are
-/// saved for gradients keep a copy of the present elements, and cached casts of the value are dropped.
+/// saved for gradients keep a copy of the present elements, and what is kept with the value is dropped.
 void expose(graph::Cell& cell) {
   const std::uint32_t own = 1;  // the cell's reference
   const graph::NodeRef& value = cell.value();
   if (value->buffer()->pinned()) return;
   if (value->buffer()->shared() || value->reference_count() > own) stop_sharing(cell);
   cell.value()->buffer()->pin();
-  graph::drop_kept_casts(*cell.value());
+  graph::drop_kept(*cell.value());
 }
 
 /// The node of a leaf whose elements lie in row-major order from `offset` on, or a copy of the elements.

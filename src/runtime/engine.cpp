@@ -55,7 +55,9 @@ bool is_index_error(const std::exception_ptr& failure) {
 struct Engine::Run {
   std::vector<std::byte*> slots;
   std::vector<std::uint64_t> arguments;
-  std::vector<graph::Buffer*> leaves;
+  Device device;
+  std::vector<const graph::Node*> leaves;
+  Preparations::Results prepared;
   std::vector<Ref<graph::Buffer>> outputs;
   std::byte* arena = nullptr;
   std::size_t step = 0;  // that runs now
@@ -88,11 +90,12 @@ std::uint64_t Engine::environment() const {
   return device * 31 + (limit ? *limit + 1 : 0);
 }
 
-/// Bytes that a plan may take now, if there is a limit.
+/// Bytes that a plan may take now, with what it keeps, if there is a limit. What is kept makes way.
 std::optional<std::size_t> Engine::room_for(const graph::Work& work) const {
   if (!memory_.limit()) return std::nullopt;
   const auto outputs = std::ranges::count_if(work.nodes, &graph::WorkNode::output);
-  return memory_.room(static_cast<std::size_t>(outputs));
+  const std::lock_guard lock(mutex_);
+  return *memory_.room(static_cast<std::size_t>(outputs)) + preparations_.bytes();
 }
 
 PlanPtr Engine::plan_for(const graph::Work& work) {
@@ -135,8 +138,13 @@ PlanPtr Engine::make_plan(const graph::Work& work, std::uint64_t environment, st
   for (std::size_t i = 0; i < work.nodes.size(); ++i) {
     if (work.nodes[i].output) made.output_nodes.push_back(static_cast<std::int32_t>(i));
   }
+  if (driver_.runs() && made.preparation) target.prepare(made.preparation->kernels);
   if (driver_.runs()) target.prepare(made.kernels);
   made.only_launches = std::ranges::all_of(made.kernels, [](const auto& kernel) { return kernel->only_launches(); });
+  if (made.preparation) {
+    const std::lock_guard lock(mutex_);
+    made.preparation = preparations_.shared(made.preparation, environment);
+  }
   PlanPtr plan = std::make_shared<const compile::Plan>(std::move(made));
   compile::Key key(work, environment);
   const std::size_t size = key.bytes() + plan->host_bytes;
@@ -190,33 +198,68 @@ void Engine::execute(const graph::Work& work, graph::Outcome& outcome) {
     outcome.culprits = std::move(failure.nodes);
     return;
   }
-  observe(*plan);
   const base::Lender<Run>::Loan run(runs_);
   const std::lock_guard lock(running_);
-  replay(work, plan, *run, outcome);
+  collect(work, *run);
+  if (!plan->preparation || prepare(*plan, *run, outcome)) {
+    observe(*plan);
+    replay(work, plan, *run, outcome);
+  }
   run->outputs.clear();  // memory may be needed elsewhere
+  run->prepared.clear();
+}
+
+void Engine::collect(const graph::Work& work, Run& run) {
+  compile::collect_arguments(work, run.arguments);
+  run.device = work.device;
+  run.leaves.clear();
+  for (const graph::WorkNode& node : work.nodes) {
+    if (node.leaf) run.leaves.push_back(node.recorded);
+  }
+}
+
+/// The values and arguments that the plan's preparation reads in this run.
+Preparations::Sources Engine::sources_of(const compile::Plan& plan, const Run& run) {
+  Preparations::Sources sources;
+  for (const compile::Slot& slot : plan.preparation->program.slots) {
+    if (slot.kind != compile::Slot::Kind::leaf) continue;
+    sources.values.push_back(run.leaves[static_cast<std::size_t>(slot.index)]);
+  }
+  for (const std::int32_t argument : plan.prepared_arguments) {
+    sources.arguments.push_back(run.arguments[static_cast<std::size_t>(argument)]);
+  }
+  return sources;
+}
+
+/// Finds what the plan's preparation gave, or runs it. Returns whether that is there.
+bool Engine::prepare(const compile::Plan& plan, Run& run, graph::Outcome& outcome) {
+  Preparations::Sources sources = sources_of(plan, run);
+  {
+    const std::lock_guard lock(mutex_);
+    run.prepared = preparations_.find(*plan.preparation, sources);
+  }
+  if (!run.prepared.empty()) return true;
+  observe(*plan.preparation);
+  if (!bind(plan.preparation, plan, run, outcome)) return false;
+  if (!start(plan.preparation, run, outcome)) {
+    outcome.culprits = compile::nodes_of(plan.preparation->program, stopped_at(*plan.preparation, run));
+    return false;
+  }
+  run.prepared = std::move(run.outputs);
+  const std::lock_guard lock(mutex_);
+  preparations_.keep(plan.preparation, std::move(sources), run.prepared);
+  return true;
+}
+
+bool Engine::let_go_of_preparations() {
+  const std::lock_guard lock(mutex_);
+  return preparations_.clear();
 }
 
 void Engine::replay(const graph::Work& work, const PlanPtr& shared, Run& run, graph::Outcome& outcome) {
   const compile::Plan& plan = *shared;
-  try {
-    bind(work, plan, run);
-  } catch (const OutOfMemoryError&) {
-    outcome.failure = std::current_exception();
-    outcome.culprits = what_exceeds_memory(plan);
-    forget(plan);
-    return;
-  }
-  try {
-    if (driver_.runs()) {
-      launch(shared, run);
-      driver_.commit();
-    }
-  } catch (...) {
-    outcome.failure = std::current_exception();
-    note_interruption(work, plan, run, outcome);
-    return;
-  }
+  if (!bind(shared, plan, run, outcome)) return;
+  if (!start(shared, run, outcome)) return note_interruption(work, plan, run, outcome);
   for (std::size_t i = 0; i < plan.output_nodes.size(); ++i) {
     const auto node = static_cast<std::size_t>(plan.output_nodes[i]);
     // The plan's outputs cover the work's; those that the work does not want are given back at once.
@@ -224,20 +267,38 @@ void Engine::replay(const graph::Work& work, const PlanPtr& shared, Run& run, gr
   }
 }
 
-void Engine::bind(const graph::Work& work, const compile::Plan& plan, Run& run) {
+/// The step that failed; the last one if all were started.
+const compile::Step& Engine::stopped_at(const compile::Plan& plan, const Run& run) {
+  return plan.program.steps[std::min(run.step, plan.program.steps.size() - 1)];
+}
+
+/// Binds memory for a plan, or for the preparation of one. False if there is not enough; the outcome says so, and the
+/// plan is forgotten.
+bool Engine::bind(const PlanPtr& bound, const compile::Plan& plan, Run& run, graph::Outcome& outcome) {
+  try {
+    try {
+      bind_memory(*bound, run);
+    } catch (const OutOfMemoryError&) {
+      if (!let_go_of_preparations()) throw;
+      bind_memory(*bound, run);
+    }
+    return true;
+  } catch (const OutOfMemoryError&) {
+    outcome.failure = std::current_exception();
+    outcome.culprits = what_exceeds_memory(*bound);
+    forget(plan);
+    return false;
+  }
+}
+
+void Engine::bind_memory(const compile::Plan& plan, Run& run) {
   const compile::Program& program = plan.program;
   memory_.check(plan.output_bytes, program.arena_bytes);
-  compile::collect_arguments(work, run.arguments);
-  run.leaves.clear();
-  for (const graph::WorkNode& node : work.nodes) {
-    if (node.leaf) run.leaves.push_back(node.recorded->buffer().get());
-  }
   run.outputs.clear();
   run.outputs.resize(program.outputs.size());
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
     const std::int32_t donor = program.outputs[i].donor;
-    if (donor < 0) continue;
-    run.outputs[i] = Ref<graph::Buffer>(run.leaves[static_cast<std::size_t>(donor)]);
+    if (donor >= 0) run.outputs[i] = run.leaves[static_cast<std::size_t>(donor)]->buffer();
   }
   run.arena = memory_.arena(program.arena_bytes, plan.output_bytes);
   run.slots.assign(program.slots.size(), nullptr);
@@ -245,13 +306,27 @@ void Engine::bind(const graph::Work& work, const compile::Plan& plan, Run& run) 
     const compile::Slot& slot = program.slots[i];
     const auto index = static_cast<std::size_t>(slot.index);
     switch (slot.kind) {
-      case compile::Slot::Kind::leaf: run.slots[i] = run.leaves[index]->data(); break;
+      case compile::Slot::Kind::leaf: run.slots[i] = run.leaves[index]->buffer()->data(); break;
       case compile::Slot::Kind::temporary: run.slots[i] = run.arena + slot.offset; break;
+      case compile::Slot::Kind::prepared: run.slots[i] = run.prepared[index]->data(); break;
       case compile::Slot::Kind::output:
-        if (!run.outputs[index]) run.outputs[index] = memory_.allocate(work.device, slot.bytes);
+        if (!run.outputs[index]) run.outputs[index] = memory_.allocate(run.device, slot.bytes);
         run.slots[i] = run.outputs[index]->data();
         break;
     }
+  }
+}
+
+/// Starts a plan that is bound. False if that failed; the outcome says why.
+bool Engine::start(const PlanPtr& plan, Run& run, graph::Outcome& outcome) {
+  if (!driver_.runs()) return true;
+  try {
+    launch(plan, run);
+    driver_.commit();
+    return true;
+  } catch (...) {
+    outcome.failure = std::current_exception();
+    return false;
   }
 }
 
@@ -331,6 +406,7 @@ void Engine::note_interruption(const graph::Work& work, const compile::Plan& pla
 
 Ref<graph::Buffer> Engine::allocate(Device device, std::size_t bytes) {
   if (!memory_.has_room(bytes)) {
+    let_go_of_preparations();
     // The arena that the last plan left may be larger than the next one needs.
     const std::lock_guard lock(running_);
     driver_.synchronize();

@@ -11,6 +11,7 @@
 #include "compile/plan.h"
 #include "graph/executor.h"
 #include "runtime/memory.h"
+#include "runtime/preparations.h"
 
 namespace russet::runtime {
 
@@ -63,8 +64,15 @@ class Engine final : public graph::Executor {
   void change_cache(base::FunctionRef<void()> change);
   std::string explain(const compile::Key& key) const;
   void observe(const compile::Plan& plan);
+  static void collect(const graph::Work& work, Run& run);
+  static Preparations::Sources sources_of(const compile::Plan& plan, const Run& run);
+  bool prepare(const compile::Plan& plan, Run& run, graph::Outcome& outcome);
+  bool let_go_of_preparations();
   void replay(const graph::Work& work, const PlanPtr& plan, Run& run, graph::Outcome& outcome);
-  void bind(const graph::Work& work, const compile::Plan& plan, Run& run);
+  bool bind(const PlanPtr& bound, const compile::Plan& plan, Run& run, graph::Outcome& outcome);
+  void bind_memory(const compile::Plan& plan, Run& run);
+  bool start(const PlanPtr& plan, Run& run, graph::Outcome& outcome);
+  static const compile::Step& stopped_at(const compile::Plan& plan, const Run& run);
   /// Runs the plan's kernels, or has the device repeat what they launched.
   void launch(const PlanPtr& plan, Run& run);
   void run_steps(const compile::Plan& plan, Run& run);
@@ -84,6 +92,7 @@ class Engine final : public graph::Executor {
   mutable std::mutex mutex_;
   std::function<void(const compile::Plan&)> observer_;
   PlanCache cache_;
+  Preparations preparations_;
   std::uint64_t last_compiled_ = 0;  // the hash of its key
 };
 

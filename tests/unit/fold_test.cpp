@@ -106,6 +106,30 @@ TEST(Fold, LeavesWhatIsNotAChannels) {
   EXPECT_EQ(products_and_sums(without_shift.program), Counts(1, 0));
 }
 
+// Scaling a weight that is larger than the result is worth it where that is done once for many runs.
+TEST(Fold, ScalesLargeWeightsThatStay) {
+  const auto products = [](bool weight_stays, bool scale_stays) {
+    Normalised program;
+    const ValueId weight = program.leaf(DType::bfloat16, {4, 3, 1, 1});
+    program.program.leaves.back().steady = weight_stays;
+    const ValueId x = program.leaf(DType::bfloat16, {2, 3, 1, 1});
+    const Shape result{2, 4, 1, 1};
+    const ValueId convolution = program.add(Op::convolution, DType::bfloat16, result, {x, weight}, ops::Window{});
+    const auto numbers = [&] {
+      const ValueId leaf = program.leaf(DType::float32, {1, 4, 1, 1});
+      program.program.leaves.back().steady = scale_stays;
+      return leaf;
+    };
+    const ValueId wide = program.add(Op::cast, DType::float32, result, {convolution});
+    const ValueId scaled = program.add(Op::mul, DType::float32, result, {wide, numbers()});
+    program.output(program.add(Op::add, DType::float32, result, {scaled, numbers()}));
+    return products_and_sums(program.program).first;
+  };
+  EXPECT_EQ(products(true, true), 0);
+  EXPECT_EQ(products(true, false), 1);
+  EXPECT_EQ(products(false, true), 1);
+}
+
 TEST(Fold, LeavesWhatADeviceDoesNotPrefer) {
   Normalised program;
   program.output(program.narrow(program.normalised(program.convolution())));

@@ -8,6 +8,7 @@
 #include "compile/emit.h"
 #include "compile/passes/passes.h"
 #include "compile/rewriter.h"
+#include "compile/steady.h"
 
 namespace russet::compile::passes {
 namespace {
@@ -23,7 +24,11 @@ struct Normalised {
 class Folding {
  public:
   Folding(Program& program, const Target& target)
-      : program_(program), target_(target), readers_(program, Readers::Views::read), rewriter_(program) {}
+      : program_(program),
+        target_(target),
+        readers_(program, Readers::Views::read),
+        steady_(steady_values(program)),
+        rewriter_(program) {}
 
   /// Returns whether anything was folded.
   bool run() {
@@ -51,10 +56,18 @@ class Folding {
     const ValueId scale = other_input(scaled, whole);
     const ValueId shift = other_input(shifted, scaled);
     if (!is_of_channels(scale, convolution) || !is_of_channels(shift, convolution)) return;
+    if (!is_worth(convolution, scale)) return;
     // What is stored in the convolution's type again needs no float32 in between.
     const ValueId stored = reader(shifted, Op::cast);
     const bool is_stored = stored >= 0 && old(stored).dtype == convolution.dtype;
     found_.emplace(is_stored ? stored : shifted, Normalised{id, scale, {shift}});
+  }
+
+  /// Whether the weight is scaled once for many runs, or is smaller than the result that is scaled otherwise.
+  bool is_worth(const Value& convolution, ValueId scale) const {
+    const ValueId weight = convolution.inputs[1];
+    const bool once = steady_[static_cast<std::size_t>(weight)] && steady_[static_cast<std::size_t>(scale)];
+    return once || numel(old(weight).shape) <= numel(convolution.shape);
   }
 
   void join_shifts(ValueId sum) {
@@ -119,6 +132,7 @@ class Folding {
   Program& program_;
   const Target& target_;
   Readers readers_;
+  std::vector<bool> steady_;
   Rewriter rewriter_;
   std::unordered_map<ValueId, Normalised> found_;  // by the value that takes the place of all
 };

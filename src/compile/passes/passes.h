@@ -33,6 +33,7 @@ void gradient_sums(Program& program, const Target& target);
 void masks(Program& program, const Target& target);
 void column_sums(Program& program, const Target& target);
 void stages(Program& program, const Target& target);
+void hoist(Program& program, const Target& target);
 void indices(Program& program, const Target& target);
 void bundle(Program& program, const Target& target);
 void arena(Program& program, const Target& target);

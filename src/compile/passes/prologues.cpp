@@ -10,13 +10,15 @@
 #include "compile/emit.h"
 #include "compile/passes/passes.h"
 #include "compile/passes/recomputation.h"
+#include "compile/steady.h"
 #include "ops/table.h"
 
 namespace russet::compile::passes {
 namespace {
 
-/// Whether a group computes the value, element by element, or copies a view of another.
-bool is_candidate(const Program& program, ValueId id) {
+/// Whether a group computes the value, element by element, or copies a view of another, in every run.
+bool is_candidate(const Program& program, const std::vector<bool>& steady, ValueId id) {
+  if (steady[static_cast<std::size_t>(id)]) return false;
   const std::int32_t owner = program.owner[static_cast<std::size_t>(id)];
   if (owner < 0 || !(is_pointwise(value_at(program, id)) || is_view(value_at(program, id)))) return false;
   const Cluster& cluster = program.clusters[static_cast<std::size_t>(owner)];
@@ -26,6 +28,7 @@ bool is_candidate(const Program& program, ValueId id) {
 /// Every input that may be computed where it is read gets a prologue that computes nothing yet.
 void open_prologues(Program& program) {
   const std::size_t count = program.clusters.size();
+  const std::vector<bool> steady = steady_values(program);
   for (std::size_t id = 0; id < count; ++id) {
     if (program.clusters[id].dead || program.clusters[id].kind != Cluster::Kind::primitive) continue;
     const Value& value = value_at(program, program.clusters[id].members.front());
@@ -34,7 +37,7 @@ void open_prologues(Program& program) {
     for (std::size_t i = 0; i < 2 && value.inputs[i] >= 0; ++i) {
       // It may be read through a view, but not one that only a run tells.
       const ValueId input = base_of(program, value.inputs[i]);
-      if (!is_candidate(program, input)) continue;
+      if (!is_candidate(program, steady, input)) continue;
       if (input != value.inputs[i] && value_at(program, value.inputs[i]).argument >= 0) continue;
       Cluster prologue;
       prologue.space = value_at(program, input).shape;
@@ -57,7 +60,11 @@ void drop_empty_prologues(Program& program) {
 class Storing {
  public:
   Storing(Program& program, const Target& target)
-      : program_(program), target_(target), order_(program), places_(numbers_as_slots(program)) {}
+      : program_(program),
+        target_(target),
+        order_(program),
+        places_(numbers_as_slots(program)),
+        steady_(steady_values(program)) {}
 
   void run() {
     for (std::size_t id = 0; id < program_.clusters.size(); ++id) {
@@ -86,6 +93,7 @@ class Storing {
 
   bool is_storable(const Cluster& group, ValueId value) const {
     if (group.dead || group.kind != Cluster::Kind::group || group.reduced != 0) return false;
+    if (steady_[static_cast<std::size_t>(value)]) return false;  // it is stored once for many runs
     const bool stored = std::find(group.stores.begin(), group.stores.end(), value) != group.stores.end();
     return stored && std::all_of(group.stores.begin(), group.stores.end(),
                                  [&](ValueId id) { return value_at(program_, id).shape == group.space; });
@@ -126,6 +134,7 @@ class Storing {
   const Target& target_;
   ClusterOrder order_;
   std::vector<std::int32_t> places_;
+  std::vector<bool> steady_;  // by value
 };
 
 }  // namespace

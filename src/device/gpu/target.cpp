@@ -192,8 +192,7 @@ class Target final : public compile::Target {
   }
 
   bool prefers_folded_scales(const Primitive& convolution) const override {
-    return numel(convolution.inputs[1].sizes) <= numel(convolution.output.sizes) &&
-           std::ranges::any_of(driver_.vendor_libraries(),
+    return std::ranges::any_of(driver_.vendor_libraries(),
                                [&](const auto& library) { return library->adds_biases(convolution); });
   }
 
