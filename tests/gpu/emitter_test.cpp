@@ -253,6 +253,39 @@ TEST(Columns, AddUpAScalar) {
   EXPECT_EQ(read<float>(b.memory, 0, 4), std::vector<float>(4, 2500.0F));
 }
 
+/// Twice an array of [rows, columns, taps], in the order [rows, taps, columns] whose lines are `pitch` long and, if
+/// `both`, in its own order as well.
+Builder turned(std::int64_t rows, std::int64_t taps, std::int64_t columns, std::int64_t pitch, bool both) {
+  Builder b(Group::Kind::elementwise, {rows, taps, columns}, 3);
+  const auto elements = static_cast<std::size_t>(rows * taps * pitch);
+  for (int i = 0; i < 3; ++i) b.memory.add(elements * 4);
+  for (std::size_t i = 0; i < elements; ++i) {
+    const auto value = static_cast<float>(i % 1009);
+    std::memcpy(b.memory.slot(0) + i * 4, &value, 4);
+  }
+  const Strides own{columns * taps, 1, taps};
+  const auto x = b.load(0, DType::float32, own);
+  const auto twice = b.compute(Op::add, DType::float32, x, x);
+  b.store(twice, 1, {taps * pitch, pitch, 1});
+  if (both) b.store(twice, 2, own);
+  return b;
+}
+
+// Whole fours of columns, gathered; lines that are longer than the columns; results in two orders; few elements;
+// columns that are no fours; more taps than threads take side by side.
+TEST(Elementwise, GathersWhatLiesInAnotherOrder) {
+  MachineDriver driver;
+  for (const Builder& group :
+       {turned(32, 9, 512, 512, false), turned(32, 9, 512, 520, false), turned(32, 9, 512, 512, true),
+        turned(2, 9, 16, 16, false), turned(33, 9, 510, 512, false), turned(8, 48, 512, 512, false)}) {
+    Memory wanted = group.memory;
+    Memory found = group.memory;
+    run_reference(group.group, wanted, {});
+    run_on(driver, *driver.target().compile(group.group), found, {});
+    EXPECT_TRUE(found == wanted) << to_string(group.group);
+  }
+}
+
 TEST(EmittedText, LoadsARowOnce) {
   MachineDriver driver;
   const auto kernel = driver.target().compile(normalised(64, 1024).group);

@@ -9,18 +9,53 @@ namespace {
 
 using compile::Group;
 
-Walk walk_of(const Group& group) {
-  const int inner = group.space.rank() - 1;
-  return {inner, vector_width(group, inner), needs_wide_index(group)};
+/// A group with its axes in the order in which threads count them, and how items lie in it.
+struct Walked {
+  Group group;
+  Walk walk;
+};
+
+/// A short axis along which elements that are loaded lie side by side, where along the inner one others do: weights of
+/// windows that are copied to where neighbouring channels lie side by side. -1 if there is none, or for few elements,
+/// which are not worth a kernel of their own.
+int gathered_axis(const Group& group, int inner) {
+  constexpr std::int64_t longest = 32;
+  constexpr std::int64_t many = std::int64_t{1} << 17;
+  constexpr int width = 4;
+  if (inner < 1 || group.space[inner] % width != 0 || numel(group.space) < many) return -1;
+  const std::vector<bool> written = compile::written_accesses(group);
+  int found = -1;
+  for (std::size_t i = 0; i < group.accesses.size(); ++i) {
+    const compile::Access& access = group.accesses[i];
+    if (access.slot < 0 || access.strides[inner] == 0 || is_aligned(access, inner, width)) continue;
+    int axis = inner - 1;
+    while (axis >= 0 && (access.strides[axis] != 1 || group.space[axis] > longest)) --axis;
+    if (written[i] || access.packed || axis < 0) return -1;
+    found = axis;
+  }
+  return found;
 }
 
-std::uint32_t blocks_of(const Group& group) {
-  return static_cast<std::uint32_t>(divide_up(numel(group.space) / walk_of(group).width, usual_threads));
+/// Neighbouring threads take neighbours along that axis, and a vector along the inner one: of what is gathered they
+/// read whole lines of memory together, though each reads elements that lie apart.
+Walked gathered(const Group& group, int axis, int inner) {
+  const auto to_the_end = [axis](auto& list, int rank) {
+    for (int i = axis; i + 1 < rank; ++i) std::swap(list[i], list[i + 1]);
+  };
+  Walked walked{group, {inner - 1, 4, needs_wide_index(group)}};
+  to_the_end(walked.group.space, group.space.rank());
+  for (compile::Access& access : walked.group.accesses) to_the_end(access.strides, access.strides.rank());
+  return walked;
+}
+
+Walked walked(const Group& group) {
+  const int inner = group.space.rank() - 1;
+  if (const int axis = gathered_axis(group, inner); axis >= 0) return gathered(group, axis, inner);
+  return {group, {inner, vector_width(group, inner), needs_wide_index(group)}};
 }
 
 /// What the thread of `item` does.
-void write_item(const Group& group, KernelText& kernel) {
-  const Walk walk = walk_of(group);
+void write_item(const Group& group, const Walk& walk, KernelText& kernel) {
   const auto items = static_cast<std::uint64_t>(numel(group.space) / walk.width);
   const Phases phases = make_phases(group, false);
   GroupText text(group, phases, walk, kernel, GroupPart::all);
@@ -36,19 +71,20 @@ void write_item(const Group& group, KernelText& kernel) {
 }  // namespace
 
 bool stores_whole_bytes(const Group& group) {
-  const bool is_whole = group.kind == Group::Kind::elementwise && walk_of(group).width == 4;
+  const bool is_whole = group.kind == Group::Kind::elementwise && walked(group).walk.width == 4;
   return is_whole || std::ranges::none_of(group.code, [&](const compile::Instruction& in) {
            return in.kind == compile::Instruction::Kind::store &&
                   group.accesses[static_cast<std::size_t>(in.access)].packed;
          });
 }
 
-EmittedCalls emit_elementwise(const Group& group, const GpuContext& context) {
+EmittedCalls emit_elementwise(const Group& whole, const GpuContext& context) {
+  const auto [group, walk] = walked(whole);
   KernelText kernel("elementwise", usual_threads);
-  kernel.line("const {0} item = {0}(group_id.x) * {1}u + thread_id;", walk_of(group).wide ? "ulong" : "uint",
-              usual_threads);
-  write_item(group, kernel);
-  return {{kernel.finish(context, {blocks_of(group), 1, 1})}, 0};
+  kernel.line("const {0} item = {0}(group_id.x) * {1}u + thread_id;", walk.wide ? "ulong" : "uint", usual_threads);
+  write_item(group, walk, kernel);
+  const auto blocks = static_cast<std::uint32_t>(divide_up(numel(group.space) / walk.width, usual_threads));
+  return {{kernel.finish(context, {blocks, 1, 1})}, 0};
 }
 
 }  // namespace russet::gpu

@@ -398,6 +398,11 @@ std::string GroupText::load(int position) const {
                   is_packed(in.access) ? fmt::format("({} >> (uint({}) & 3u) & 1u)", stored, offset) : stored);
   };
   if (is_full(in) && is_vector(in.access)) return fmt::format("x{}[k]", position);
+  if (is_full(in) && walk_.width > 1 && inner_stride(in.access) != 0) {
+    const std::string& stride =
+        offsets_[index_of(offset_of_access_[index_of(in.access)])].members[index_of(walk_.inner)];
+    return element(fmt::format("{}[{} + {}(k) * {}]", pointer, offset, walk_.wide ? "long" : "int", stride));
+  }
   if (is_full(in) && loads_ahead_ && walk_.width == 1) return element(fmt::format("l{}[ahead]", position));
   return element(fmt::format("{}[{}{}]", pointer, offset, is_packed(in.access) ? " >> 2" : ""));
 }
