@@ -99,7 +99,7 @@ class Node final : public RefCounted, public NodeInfo {
   void materialise(Ref<Buffer> buffer, Leftovers& leftovers);
   /// Reading throws `failure` from now on.
   void fail(std::exception_ptr failure, Leftovers& leftovers);
-  /// What is kept with this value (keeping.h), whatever the handle.
+  /// What is kept with this value (keeping.h). It is no part of the node: who reads a node may keep something with it.
   std::vector<Ref<Keepsake>>& kept() const { return rare().kept; }
 
  private:

@@ -57,6 +57,7 @@ struct Engine::Run {
   std::vector<std::uint64_t> arguments;
   Device device;
   std::vector<const graph::Node*> leaves;
+  Preparations::Sources sources;
   Preparations::Results prepared;
   std::vector<Ref<graph::Buffer>> outputs;
   std::byte* arena = nullptr;
@@ -94,8 +95,10 @@ std::uint64_t Engine::environment() const {
 std::optional<std::size_t> Engine::room_for(const graph::Work& work) const {
   if (!memory_.limit()) return std::nullopt;
   const auto outputs = std::ranges::count_if(work.nodes, &graph::WorkNode::output);
+  std::optional<std::size_t> room = memory_.room(static_cast<std::size_t>(outputs));
   const std::lock_guard lock(mutex_);
-  return *memory_.room(static_cast<std::size_t>(outputs)) + preparations_.bytes();
+  if (room) *room += preparations_.bytes();
+  return room;
 }
 
 PlanPtr Engine::plan_for(const graph::Work& work) {
@@ -219,24 +222,25 @@ void Engine::collect(const graph::Work& work, Run& run) {
 }
 
 /// The values and arguments that the plan's preparation reads in this run.
-Preparations::Sources Engine::sources_of(const compile::Plan& plan, const Run& run) {
-  Preparations::Sources sources;
+void Engine::find_sources(const compile::Plan& plan, Run& run) {
+  auto& [values, arguments] = run.sources;
+  values.clear();
+  arguments.clear();
   for (const compile::Slot& slot : plan.preparation->program.slots) {
     if (slot.kind != compile::Slot::Kind::leaf) continue;
-    sources.values.push_back(run.leaves[static_cast<std::size_t>(slot.index)]);
+    values.push_back(run.leaves[static_cast<std::size_t>(slot.index)]);
   }
   for (const std::int32_t argument : plan.prepared_arguments) {
-    sources.arguments.push_back(run.arguments[static_cast<std::size_t>(argument)]);
+    arguments.push_back(run.arguments[static_cast<std::size_t>(argument)]);
   }
-  return sources;
 }
 
 /// Finds what the plan's preparation gave, or runs it. Returns whether that is there.
 bool Engine::prepare(const compile::Plan& plan, Run& run, graph::Outcome& outcome) {
-  Preparations::Sources sources = sources_of(plan, run);
+  find_sources(plan, run);
   {
     const std::lock_guard lock(mutex_);
-    run.prepared = preparations_.find(*plan.preparation, sources);
+    run.prepared = preparations_.find(*plan.preparation, run.sources);
   }
   if (!run.prepared.empty()) return true;
   observe(*plan.preparation);
@@ -247,7 +251,7 @@ bool Engine::prepare(const compile::Plan& plan, Run& run, graph::Outcome& outcom
   }
   run.prepared = std::move(run.outputs);
   const std::lock_guard lock(mutex_);
-  preparations_.keep(plan.preparation, std::move(sources), run.prepared);
+  preparations_.keep(plan.preparation, run.sources, run.prepared);
   return true;
 }
 
@@ -326,6 +330,7 @@ bool Engine::start(const PlanPtr& plan, Run& run, graph::Outcome& outcome) {
     return true;
   } catch (...) {
     outcome.failure = std::current_exception();
+    let_go_of_preparations();  // a device's failure may have lost them
     return false;
   }
 }

@@ -65,7 +65,7 @@ class Engine final : public graph::Executor {
   std::string explain(const compile::Key& key) const;
   void observe(const compile::Plan& plan);
   static void collect(const graph::Work& work, Run& run);
-  static Preparations::Sources sources_of(const compile::Plan& plan, const Run& run);
+  static void find_sources(const compile::Plan& plan, Run& run);
   bool prepare(const compile::Plan& plan, Run& run, graph::Outcome& outcome);
   bool let_go_of_preparations();
   void replay(const graph::Work& work, const PlanPtr& plan, Run& run, graph::Outcome& outcome);

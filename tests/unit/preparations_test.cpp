@@ -29,6 +29,7 @@ struct Runs {
   int casts = 0;
   int products = 0;
   bool casts_fail = false;
+  bool products_fail = false;
 };
 
 class Counted final : public compile::Kernel {
@@ -36,6 +37,7 @@ class Counted final : public compile::Kernel {
   Counted(Runs& runs, bool is_product) : runs_(runs), is_product_(is_product) {}
   void run(const compile::Bindings&) const override {
     if (is_product_) {
+      if (runs_.products_fail) throw DeviceError("the product fails");
       ++runs_.products;
     } else {
       if (runs_.casts_fail) throw DeviceError("the cast fails");
@@ -189,6 +191,19 @@ TEST_F(Evaluation, MayFailAndIsTriedAgain) {
   device_.runs.casts_fail = false;
   EXPECT_NE(run(x, w).results[3], nullptr);
   EXPECT_EQ(device_.runs.casts, 1);
+}
+
+// Memory that a device's failure lost is refused until something is written there again.
+TEST_F(Evaluation, IsPreparedAnewOnceTheDeviceFailed) {
+  const NodeRef x = leaf(DType::bfloat16, false);
+  const NodeRef w = leaf(DType::float32, true);
+  run(x, w);
+  device_.runs.products_fail = true;
+  EXPECT_NE(run(x, w).failure, nullptr);
+  EXPECT_EQ(device_.runs.casts, 1);
+  device_.runs.products_fail = false;
+  EXPECT_EQ(run(x, w).failure, nullptr);
+  EXPECT_EQ(device_.runs.casts, 2);
 }
 
 TEST_F(Evaluation, WithoutMemoryIsAnErrorAndGoesOn) {
