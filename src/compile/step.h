@@ -182,8 +182,9 @@ class Target {
   /// Whether a convolution that is a product, once its patches are copied, is to be one. Asked of gradients, too.
   virtual bool prefers_products(const Primitive& /*convolution*/) const { return false; }
   /// Whether a number for each channel by which a convolution's result is multiplied is to be multiplied with its
-  /// weight instead: the device adds a bias as it stores the result.
-  virtual bool prefers_folded_scales(const Primitive& /*convolution*/) const { return false; }
+  /// weight instead: the device adds a bias as it stores the result. `once`: the weight stays, so that this is done
+  /// once for many runs.
+  virtual bool prefers_folded_scales(const Primitive& /*convolution*/, bool /*once*/) const { return false; }
   /// Whether a product of matrices is to become one with others that share a factor or are added to it, where what
   /// these do not share is put together.
   virtual bool joins_products(const Primitive& /*product*/) const { return false; }

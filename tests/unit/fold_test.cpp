@@ -16,7 +16,9 @@ using ops::View;
 
 class PrefersFoldedScales final : public PlansAlone {
  public:
-  bool prefers_folded_scales(const compile::Primitive&) const override { return true; }
+  bool prefers_folded_scales(const compile::Primitive& convolution, bool once) const override {
+    return once || numel(convolution.inputs[1].sizes) <= numel(convolution.output.sizes);
+  }
 };
 
 /// Convolutions in bfloat16 that a batch norm follows, as evaluation computes it. Small integers stay exact.

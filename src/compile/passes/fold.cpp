@@ -47,8 +47,7 @@ class Folding {
 
   void find(ValueId id) {
     const Value& convolution = old(id);
-    if (convolution.op != Op::convolution || !target_.prefers_folded_scales(primitive_of(program_, convolution)))
-      return;
+    if (convolution.op != Op::convolution) return;
     const ValueId whole = reader(id, Op::cast);
     const ValueId scaled = reader(whole, Op::mul);
     const ValueId shifted = reader(scaled, Op::add);
@@ -56,19 +55,15 @@ class Folding {
     const ValueId scale = other_input(scaled, whole);
     const ValueId shift = other_input(shifted, scaled);
     if (!is_of_channels(scale, convolution) || !is_of_channels(shift, convolution)) return;
-    if (!is_worth(convolution, scale)) return;
+    const bool once = is_steady(convolution.inputs[1]) && is_steady(scale);
+    if (!target_.prefers_folded_scales(primitive_of(program_, convolution), once)) return;
     // What is stored in the convolution's type again needs no float32 in between.
     const ValueId stored = reader(shifted, Op::cast);
     const bool is_stored = stored >= 0 && old(stored).dtype == convolution.dtype;
     found_.emplace(is_stored ? stored : shifted, Normalised{id, scale, {shift}});
   }
 
-  /// Whether the weight is scaled once for many runs, or is smaller than the result that is scaled otherwise.
-  bool is_worth(const Value& convolution, ValueId scale) const {
-    const ValueId weight = convolution.inputs[1];
-    const bool once = steady_[static_cast<std::size_t>(weight)] && steady_[static_cast<std::size_t>(scale)];
-    return once || numel(old(weight).shape) <= numel(convolution.shape);
-  }
+  bool is_steady(ValueId id) const { return steady_[static_cast<std::size_t>(id)]; }
 
   void join_shifts(ValueId sum) {
     if (old(sum).op != Op::add) return;
@@ -141,7 +136,7 @@ class Folding {
 
 void fold(Program& program, const Target& target) {
   const auto is_preferred = [&](const Value& value) {
-    return value.op == Op::convolution && target.prefers_folded_scales(primitive_of(program, value));
+    return value.op == Op::convolution && target.prefers_folded_scales(primitive_of(program, value), true);
   };
   if (std::ranges::none_of(program.values, is_preferred)) return;
   if (Folding(program, target).run()) prune(program, target);

@@ -101,6 +101,12 @@ class CpuTarget final : public compile::Target {
 
   /// Weight gradients take no epilogue: the fast implementations refuse one, and the result is small. Nor do products
   /// for which OpenBLAS, which takes none, is faster.
+  /// In 16 bits: of two convolutions that are added up, one can then take the other's result. Evaluating resnet50 at
+  /// batch 32 in bfloat16 takes 346 ms instead of 377 (an AMD EPYC of two cores).
+  bool prefers_folded_scales(const Primitive& convolution, bool once) const override {
+    return once && size_of(convolution.inputs[0].access.dtype) == 2;
+  }
+
   bool accepts_epilogue(const Primitive& primitive) const override {
     if (primitive.op == Op::convolution_weight) return false;
     if (primitive.op == Op::matmul) {

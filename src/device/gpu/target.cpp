@@ -191,9 +191,10 @@ class Target final : public compile::Target {
            has_products(convolution.inputs[0].access.dtype, compile::operations_of(convolution));
   }
 
-  bool prefers_folded_scales(const Primitive& convolution) const override {
-    return std::ranges::any_of(driver_.vendor_libraries(),
-                               [&](const auto& library) { return library->adds_biases(convolution); });
+  bool prefers_folded_scales(const Primitive& convolution, bool once) const override {
+    const bool is_worth = once || numel(convolution.inputs[1].sizes) <= numel(convolution.output.sizes);
+    return is_worth && std::ranges::any_of(driver_.vendor_libraries(),
+                                           [&](const auto& library) { return library->adds_biases(convolution); });
   }
 
   /// Where a product alone does not fill the machine: a library's tiles of 128 x 256 are few for each of its cores,
