@@ -132,6 +132,15 @@ TEST(Fold, ScalesLargeWeightsThatStay) {
   EXPECT_EQ(products(false, true), 1);
 }
 
+TEST(Fold, ScalesWeightsInFloat32) {
+  Normalised program;
+  const ValueId x = program.leaf(DType::float32, program.image);
+  const ValueId weight = program.leaf(DType::float32, {4, 2, 1, 1});
+  const ValueId y = program.add(Op::convolution, DType::float32, program.result, {x, weight}, ops::Window{});
+  program.output(program.plus(program.times(y, program.of_channels()), program.of_channels()));
+  EXPECT_EQ(products_and_sums(program.program), Counts(0, 1));
+}
+
 TEST(Fold, LeavesWhatADeviceDoesNotPrefer) {
   Normalised program;
   program.output(program.narrow(program.normalised(program.convolution())));

@@ -15,7 +15,7 @@ namespace {
 
 using ops::Op;
 
-/// A convolution whose channels are scaled and shifted, in float32.
+/// A convolution, in 16 bits or float32, whose channels are scaled and shifted in float32.
 struct Normalised {
   ValueId convolution = -1, scale = -1;
   std::vector<ValueId> shifts;
@@ -48,7 +48,7 @@ class Folding {
   void find(ValueId id) {
     const Value& convolution = old(id);
     if (convolution.op != Op::convolution) return;
-    const ValueId whole = reader(id, Op::cast);
+    const ValueId whole = convolution.dtype == DType::float32 ? id : reader(id, Op::cast);
     const ValueId scaled = reader(whole, Op::mul);
     const ValueId shifted = reader(scaled, Op::add);
     if (shifted < 0 || old(whole).dtype != DType::float32) return;
