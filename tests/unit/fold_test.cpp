@@ -141,6 +141,18 @@ TEST(Fold, ScalesWeightsInFloat32) {
   EXPECT_EQ(products_and_sums(program.program), Counts(0, 1));
 }
 
+// A weight of integers has no fractions, and one in float64 more digits than the scale.
+TEST(Fold, LeavesOtherTypes) {
+  for (const DType type : {DType::float64, DType::int32}) {
+    Normalised program;
+    const ValueId x = program.leaf(type, program.image);
+    const ValueId weight = program.leaf(type, {4, 2, 1, 1});
+    const ValueId y = program.add(Op::convolution, type, program.result, {x, weight}, ops::Window{});
+    program.output(program.plus(program.times(program.wide(y), program.of_channels()), program.of_channels()));
+    EXPECT_EQ(products_and_sums(program.program), Counts(1, 1)) << name_of(type);
+  }
+}
+
 TEST(Fold, LeavesWhatADeviceDoesNotPrefer) {
   Normalised program;
   program.output(program.narrow(program.normalised(program.convolution())));

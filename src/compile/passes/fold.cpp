@@ -47,7 +47,7 @@ class Folding {
 
   void find(ValueId id) {
     const Value& convolution = old(id);
-    if (convolution.op != Op::convolution) return;
+    if (convolution.op != Op::convolution || !is_floating(convolution.dtype) || size_of(convolution.dtype) > 4) return;
     const ValueId whole = convolution.dtype == DType::float32 ? id : reader(id, Op::cast);
     const ValueId scaled = reader(whole, Op::mul);
     const ValueId shifted = reader(scaled, Op::add);
