@@ -23,8 +23,8 @@ namespace russet {
 /// is noticed only where nobody else holds the one before.
 ///
 /// Some work is recorded in each call, which why_recorded() explains: if the function reads a value or flushes, brings
-/// values from the host, writes to its inputs, returns what requires a gradient, leaves a new tensor elsewhere than in
-/// its results, or uses several devices or a generator of its own.
+/// values from the host, reads memory that is visible outside, writes to its inputs, returns what requires a gradient,
+/// leaves a new tensor elsewhere than in its results, or uses several devices or a generator of its own.
 class CapturedFunction {
  public:
   using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)>;

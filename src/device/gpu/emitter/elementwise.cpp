@@ -15,19 +15,20 @@ struct Walked {
   Walk walk;
 };
 
+constexpr int gathered_width = 4;
+
 /// A short axis along which elements that are loaded lie side by side, where along the inner one others do: weights of
 /// windows that are copied to where neighbouring channels lie side by side. -1 if there is none, or for few elements,
 /// which are not worth a kernel of their own.
 int gathered_axis(const Group& group, int inner) {
   constexpr std::int64_t longest = 32;
   constexpr std::int64_t many = std::int64_t{1} << 17;
-  constexpr int width = 4;
-  if (inner < 1 || group.space[inner] % width != 0 || numel(group.space) < many) return -1;
+  if (inner < 1 || group.space[inner] % gathered_width != 0 || numel(group.space) < many) return -1;
   const std::vector<bool> written = compile::written_accesses(group);
   int found = -1;
   for (std::size_t i = 0; i < group.accesses.size(); ++i) {
     const compile::Access& access = group.accesses[i];
-    if (access.slot < 0 || access.strides[inner] == 0 || is_aligned(access, inner, width)) continue;
+    if (access.slot < 0 || access.strides[inner] == 0 || is_aligned(access, inner, gathered_width)) continue;
     int axis = inner - 1;
     while (axis >= 0 && (access.strides[axis] != 1 || group.space[axis] > longest)) --axis;
     if (written[i] || access.packed || axis < 0) return -1;
@@ -42,7 +43,7 @@ Walked gathered(const Group& group, int axis, int inner) {
   const auto to_the_end = [axis](auto& list, int rank) {
     for (int i = axis; i + 1 < rank; ++i) std::swap(list[i], list[i + 1]);
   };
-  Walked walked{group, {inner - 1, 4, needs_wide_index(group)}};
+  Walked walked{group, {inner - 1, gathered_width, needs_wide_index(group)}};
   to_the_end(walked.group.space, group.space.rank());
   for (compile::Access& access : walked.group.accesses) to_the_end(access.strides, access.strides.rank());
   return walked;
