@@ -16,8 +16,9 @@ struct Plan {
   /// Which nodes of the work the outputs are.
   std::vector<std::int32_t> output_nodes;
   /// What makes the program's prepared slots, unless they are kept from an earlier run (its outputs, in order); nullptr
-  /// if there are none. It reads the same leaves and arguments, of these the ones listed.
+  /// if there are none. Its leaves and arguments have the numbers that they have here.
   std::shared_ptr<const Plan> preparation;
+  /// The arguments that the preparation reads.
   std::vector<std::int32_t> prepared_arguments;
   /// Bytes of new outputs, and of all that a replay needs beyond its leaves: these, what is prepared, and the arena.
   std::size_t output_bytes = 0;

@@ -8,25 +8,23 @@
 namespace russet::compile {
 namespace {
 
-/// Calls visit(group) for each group that a step is, or that a primitive has attached.
-void for_each_group(const Step& step, base::FunctionRef<void(const Group&)> visit) {
-  const auto of_primitive = [&](const Primitive& primitive) {
-    visit(primitive.epilogue);
-    for (const Group& prologue : primitive.prologues) visit(prologue);
-  };
-  for_each_member(step, [&](const Step& member) {
-    if (const Group* const group = group_of(member)) return visit(*group);
-    if (const auto* const primitive = std::get_if<Primitive>(&member)) return of_primitive(*primitive);
-    of_primitive(std::get<Primitive>(std::get<Stage>(member).whole));
-  });
-}
-
 /// Calls visit(primitive) for each primitive that a step is, or that it is a stage of.
 void for_each_primitive(const Step& step, base::FunctionRef<void(const Primitive&)> visit) {
   for_each_member(step, [&](const Step& member) {
     const auto* const stage = std::get_if<Stage>(&member);
     const auto* const primitive = stage ? std::get_if<Primitive>(&stage->whole) : std::get_if<Primitive>(&member);
     if (primitive) visit(*primitive);
+  });
+}
+
+/// Calls visit(group) for each group that a step is, or that a primitive has attached.
+void for_each_group(const Step& step, base::FunctionRef<void(const Group&)> visit) {
+  for_each_member(step, [&](const Step& member) {
+    if (const Group* const group = group_of(member)) visit(*group);
+  });
+  for_each_primitive(step, [&](const Primitive& primitive) {
+    visit(primitive.epilogue);
+    for (const Group& prologue : primitive.prologues) visit(prologue);
   });
 }
 

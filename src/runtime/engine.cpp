@@ -260,6 +260,16 @@ bool Engine::let_go_of_preparations() {
   return preparations_.clear();
 }
 
+/// Calls what takes memory, and calls it again if there is not enough until what is kept makes way.
+void Engine::take_memory(base::FunctionRef<void()> take) {
+  try {
+    take();
+  } catch (const OutOfMemoryError&) {
+    if (!let_go_of_preparations()) throw;
+    take();
+  }
+}
+
 void Engine::replay(const graph::Work& work, const PlanPtr& shared, Run& run, graph::Outcome& outcome) {
   const compile::Plan& plan = *shared;
   if (!bind(shared, plan, run, outcome)) return;
@@ -280,12 +290,7 @@ const compile::Step& Engine::stopped_at(const compile::Plan& plan, const Run& ru
 /// plan is forgotten.
 bool Engine::bind(const PlanPtr& bound, const compile::Plan& plan, Run& run, graph::Outcome& outcome) {
   try {
-    try {
-      bind_memory(*bound, run);
-    } catch (const OutOfMemoryError&) {
-      if (!let_go_of_preparations()) throw;
-      bind_memory(*bound, run);
-    }
+    take_memory([&] { bind_memory(*bound, run); });
     return true;
   } catch (const OutOfMemoryError&) {
     outcome.failure = std::current_exception();
@@ -411,14 +416,17 @@ void Engine::note_interruption(const graph::Work& work, const compile::Plan& pla
 
 Ref<graph::Buffer> Engine::allocate(Device device, std::size_t bytes) {
   if (!memory_.has_room(bytes)) {
-    let_go_of_preparations();
     // The arena that the last plan left may be larger than the next one needs.
     const std::lock_guard lock(running_);
     driver_.synchronize();
     memory_.drop_free();
   }
-  memory_.check(bytes, 0);
-  return memory_.allocate(device, bytes);
+  Ref<graph::Buffer> memory;
+  take_memory([&] {
+    memory_.check(bytes, 0);
+    memory = memory_.allocate(device, bytes);
+  });
+  return memory;
 }
 
 class Engine::BorrowedBuffer final : public graph::Buffer {

@@ -68,6 +68,7 @@ class Engine final : public graph::Executor {
   static void find_sources(const compile::Plan& plan, Run& run);
   bool prepare(const compile::Plan& plan, Run& run, graph::Outcome& outcome);
   bool let_go_of_preparations();
+  void take_memory(base::FunctionRef<void()> take);
   void replay(const graph::Work& work, const PlanPtr& plan, Run& run, graph::Outcome& outcome);
   bool bind(const PlanPtr& bound, const compile::Plan& plan, Run& run, graph::Outcome& outcome);
   void bind_memory(const compile::Plan& plan, Run& run);

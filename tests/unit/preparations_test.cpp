@@ -233,6 +233,16 @@ TEST_F(Evaluation, MakesWay) {
   EXPECT_EQ(device_.runs.casts, 3);
 }
 
+TEST_F(Evaluation, MakesWayForAValueWhereTheDeviceIsFull) {
+  const NodeRef x = leaf(DType::bfloat16, false);
+  const NodeRef w = leaf(DType::float32, true);
+  run(x, w);
+  engine_.memory().drop_free();
+  device_.most = device_.used;
+  EXPECT_NO_THROW(engine_.allocate(cpu, narrow_bytes));
+  EXPECT_THROW(engine_.allocate(cpu, 2 * narrow_bytes), OutOfMemoryError);
+}
+
 TEST_F(Evaluation, KeepsNoMoreThanIsUsed) {
   const NodeRef x = leaf(DType::bfloat16, false);
   std::vector<NodeRef> parameters;

@@ -1,7 +1,8 @@
 // Hoist: an evaluation's steps that depend on parameters alone become a program of their own, whose results are kept
-// from run to run until a parameter changes (runtime/preparations.h). Before:      After:
-//   w' = cast of w, in the order that the convolution takes                          preparation: w' = ...
-//   y = convolution(x, w')                                                            y = convolution(x, w')
+// from run to run until a parameter changes (runtime/preparations.h). Before:      After, once:
+//   w' = cast of w to channels last                                                  w' = cast of w to channels last
+//                                                                                  In each run:
+//   y = convolution(x, w')                                                           y = convolution(x, w')
 // Not where there is little room: what is kept would take it.
 #include <algorithm>
 #include <utility>

@@ -26,9 +26,8 @@ bool is_candidate(const Program& program, const std::vector<bool>& steady, Value
 }
 
 /// Every input that may be computed where it is read gets a prologue that computes nothing yet.
-void open_prologues(Program& program) {
+void open_prologues(Program& program, const std::vector<bool>& steady) {
   const std::size_t count = program.clusters.size();
-  const std::vector<bool> steady = steady_values(program);
   for (std::size_t id = 0; id < count; ++id) {
     if (program.clusters[id].dead || program.clusters[id].kind != Cluster::Kind::primitive) continue;
     const Value& value = value_at(program, program.clusters[id].members.front());
@@ -59,12 +58,8 @@ void drop_empty_prologues(Program& program) {
 /// Lets contractions compute, and store, what groups left in memory for them and for others.
 class Storing {
  public:
-  Storing(Program& program, const Target& target)
-      : program_(program),
-        target_(target),
-        order_(program),
-        places_(numbers_as_slots(program)),
-        steady_(steady_values(program)) {}
+  Storing(Program& program, const Target& target, const std::vector<bool>& steady)
+      : program_(program), target_(target), order_(program), places_(numbers_as_slots(program)), steady_(steady) {}
 
   void run() {
     for (std::size_t id = 0; id < program_.clusters.size(); ++id) {
@@ -134,17 +129,18 @@ class Storing {
   const Target& target_;
   ClusterOrder order_;
   std::vector<std::int32_t> places_;
-  std::vector<bool> steady_;  // by value
+  const std::vector<bool>& steady_;  // by value
 };
 
 }  // namespace
 
 void prologues(Program& program, const Target& target) {
   if (!target.takes_prologues()) return;
-  open_prologues(program);
+  const std::vector<bool> steady = steady_values(program);
+  open_prologues(program, steady);
   Recomputation(program, target, Recomputation::Scope::prologues).run();
   drop_empty_prologues(program);
-  Storing(program, target).run();
+  Storing(program, target, steady).run();
 }
 
 }  // namespace russet::compile::passes
