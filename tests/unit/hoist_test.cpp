@@ -274,9 +274,11 @@ TEST(Arguments, OfStepsAreListedOnce) {
   primitive.inputs[1].access.offset_argument = 3;
   primitive.output.access.offset_argument = 1;
   primitive.epilogue = group;
+  primitive.prologues[1] = Steps::copy(0, 1);
+  primitive.prologues[1].code[0].argument = 11;
   primitive.companions.push_back({Op::matmul, {{4, DType::float32, 0, 9, {}}, {}}});
   EXPECT_EQ(compile::arguments_of({group}), (std::vector<std::int32_t>{3, 7}));
-  EXPECT_EQ(compile::arguments_of({primitive}), (std::vector<std::int32_t>{1, 3, 5, 7, 9}));
+  EXPECT_EQ(compile::arguments_of({primitive}), (std::vector<std::int32_t>{1, 3, 5, 7, 9, 11}));
   compile::Stage stage;
   stage.whole = primitive;
   EXPECT_EQ(compile::arguments_of({stage}), compile::arguments_of({primitive}));
