@@ -89,6 +89,7 @@ constexpr Pass fused[] = {
     {"column_sums", "lets row groups add up the columns of what they read and compute", passes::column_sums},
     {"stages", "makes the two launches of a step two steps", passes::stages},
     {"hoist", "keeps what evaluations compute of parameters alone", passes::hoist},
+    {"samples", "runs steps of small networks one after the other for each sample of a batch", passes::samples},
     {"bundle", "runs steps together that do not need each other", passes::bundle},
     {"indices", "checks each index once", passes::indices},
 };

@@ -71,10 +71,13 @@ struct Stage {
 
 struct Step;
 
-/// Steps, other than bundles, that neither read nor write what another one writes: one step runs them all, such as the
-/// updates of a model's parameters.
+/// Steps, other than bundles, that one step runs.
 struct Bundle {
   std::vector<Step> members;
+  /// 0: they neither read nor write what another one writes, such as the updates of a model's parameters. Else they run
+  /// one after the other for each sample of a batch of so many: what members write lies sample by sample, and of that
+  /// they read their own sample alone. See the pass `samples`.
+  std::int64_t samples = 0;
   friend bool operator==(const Bundle& a, const Bundle& b);
 };
 
@@ -82,7 +85,7 @@ struct Step : std::variant<Group, Primitive, Stage, Bundle> {
   using variant::variant;
 };
 
-inline bool operator==(const Bundle& a, const Bundle& b) { return a.members == b.members; }
+inline bool operator==(const Bundle& a, const Bundle& b) { return a.samples == b.samples && a.members == b.members; }
 
 /// Of each access of a group, whether an instruction stores there.
 std::vector<bool> written_accesses(const Group& group);
@@ -135,6 +138,12 @@ struct BundleLimits {
   std::size_t held_bytes = 0;
 };
 
+/// Seconds that a step takes by itself, and as a member of a bundle that runs sample by sample, to which each launch
+/// adds `launch`.
+struct SampleTimes {
+  double launch = 0, alone = 0, together = 0;
+};
+
 /// What the two stages of a step touch; see Stage.
 struct Stages {
   std::size_t parts_bytes = 0;
@@ -156,6 +165,10 @@ class Target {
   /// With which steps this one may share a bundle; asked of groups, primitives and stages.
   virtual Sharing sharing(const Step& /*step*/) const { return {}; }
   virtual BundleLimits bundle_limits() const { return {}; }
+  /// What is gained by running the step in a bundle, for each of so many samples; nullopt if the device does not.
+  virtual std::optional<SampleTimes> sample_times(const Step& /*step*/, std::int64_t /*samples*/) const {
+    return std::nullopt;
+  }
   /// The stages that a group or primitive is divided into if they are to be steps of their own; nullopt if it is one
   /// launch, or if the device keeps it whole.
   virtual std::optional<Stages> stages(const Step& /*step*/) const { return std::nullopt; }

@@ -10,7 +10,7 @@ import sys
 PASSES = ["decompose", "patches", "space_to_depth", "subsample", "pieces", "simplify", "maxima", "share", "fold",
           "join", "prune", "layout", "reorder", "fuse", "recompute", "pair", "epilogues", "place",
           "prologues", "schedule", "lower", "rematerialise", "updates", "positions", "dropout_bits",
-          "gradient_sums", "masks", "column_sums", "stages", "hoist", "bundle"]
+          "gradient_sums", "masks", "column_sums", "stages", "hoist", "samples", "bundle"]
 
 
 def all_pass(programs, **variables) -> bool:

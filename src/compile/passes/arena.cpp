@@ -158,7 +158,7 @@ bool reads_in_place(const Step& member, bool epilogues, std::int32_t leaf, std::
 }
 
 /// Which member of a step touches each slot: those of a bundle run in any order, so one alone may touch a leaf and what
-/// takes its memory.
+/// takes its memory; none of those that run sample by sample, of which the device may read ahead.
 class Members {
  public:
   explicit Members(const Program& program) : toucher_(program.slots.size(), nobody) {}
@@ -167,6 +167,8 @@ class Members {
     for (const std::int32_t slot : touched_) toucher(slot) = nobody;
     touched_.clear();
     members_of_step_.clear();
+    const auto* bundle = std::get_if<Bundle>(&step);
+    if (bundle != nullptr && bundle->samples > 0) return;
     for_each_member(step, [&](const Step& member) {
       const auto number = static_cast<std::int32_t>(members_of_step_.size());
       for_each_access(member, [&](std::int32_t slot, bool) {

@@ -35,6 +35,7 @@ void column_sums(Program& program, const Target& target);
 void stages(Program& program, const Target& target);
 void hoist(Program& program, const Target& target);
 void indices(Program& program, const Target& target);
+void samples(Program& program, const Target& target);
 void bundle(Program& program, const Target& target);
 void arena(Program& program, const Target& target);
 
