@@ -14,6 +14,7 @@
 #include "compile/emit.h"
 #include "device/gpu/library.h"
 #include "device/gpu/stream.h"
+#include "device/gpu/templates/templates.h"
 #include "device/reference/target.h"
 #include "gpu/epilogues.h"
 #include "gpu/mutants_driver.h"
@@ -533,7 +534,9 @@ compile::KernelPtr make_kernel(const Case& one, const Primitive& primitive, std:
   bench().context.properties.has_fragments = one.fragments;
   bench().context.properties.has_warpgroups = one.warpgroups;
   const auto list = gpu::implementations(primitive.op);
-  const gpu::Verdict verdict = compile::choose<const gpu::GpuContext&>(list, primitive, false, bench().context);
+  const gpu::Verdict verdict = one.by_samples
+                                   ? gpu::judge_sample_product(primitive, bench().context)
+                                   : compile::choose<const gpu::GpuContext&>(list, primitive, false, bench().context);
   reason = verdict.reason;
   if (!verdict.accepted()) return nullptr;
   compile::KernelPtr kernel = verdict.make();

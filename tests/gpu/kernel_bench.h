@@ -73,6 +73,8 @@ struct Case {
   // The GPU has tensor cores, as Apple's have not: it multiplies fragments, or groups of simdgroups multiply.
   bool fragments = false;
   bool warpgroups = false;
+  /// Contractions: by the kernel that has a threadgroup for each sample.
+  bool by_samples = false;
   /// Attention: what the kernel computes along. A max_pool: where its maxima were, as Op::argmax.
   std::vector<Companion> companions{};
   /// Attention: the last input is drawn by the kernel, at this offset.

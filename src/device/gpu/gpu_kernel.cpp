@@ -42,7 +42,8 @@ GpuKernel::GpuKernel(const GpuContext& context, std::string name, std::vector<Ca
                 [](const Call& call) { return call.groups[0] == 0 || call.groups[1] == 0 || call.groups[2] == 0; });
   for (Call& call : calls_) {
     if (!call.members.empty()) continue;
-    if (call.regions.size() > max_buffers || call.values.bytes.size() > max_value_bytes || call.groups[1] > 65535 ||
+    const std::size_t most = call.piece == nullptr ? max_sample_buffers : max_buffers;
+    if (call.regions.size() > most || call.values.bytes.size() > max_value_bytes || call.groups[1] > 65535 ||
         call.groups[2] > 65535) {
       throw InternalError(fmt::format("{}: a launch of {} has {} buffers, {} bytes of values and {} x {} x {} groups",
                                       name_, call.function->name(), call.regions.size(), call.values.bytes.size(),

@@ -16,6 +16,8 @@
 namespace russet::gpu {
 
 inline constexpr int max_buffers = 30;  // of a launch, besides its values
+/// The same where a launch goes sample by sample, which Metal's do not.
+inline constexpr int max_sample_buffers = 120;
 inline constexpr std::size_t max_value_bytes = 4096;
 
 class TileAdviser;
@@ -110,6 +112,13 @@ struct Member {
   double seconds = 0;  // of these threadgroups
 };
 
+/// What of a launch may run apart from the rest, if anything: without barriers, `threads` threads together, a single
+/// one or a simdgroup, of threadgroups along x. The units come in the row-major order of what they compute.
+struct Units {
+  std::uint64_t count = 0;  // 0: threadgroups alone run apart
+  std::uint32_t threads = 1;
+};
+
 /// One launch: `regions` are bound at 0, 1, ...; the values, if there are any, after them.
 struct Call {
   FunctionPtr function;
@@ -122,6 +131,7 @@ struct Call {
   /// blocks of memory than the table's kernel reaches, there are several launches.
   std::vector<Member> members;
   std::shared_ptr<const Table> table;
+  Units units;
   double seconds = 0;     // that it takes at least, by the model of the chip
   bool is_slice = false;  // a part of a launch that was cut: has a command buffer of its own
 };
@@ -138,7 +148,7 @@ class FilledCall {
   const Launch& launch() const { return launch_; }
 
  private:
-  std::array<Binding, max_buffers> buffers_;
+  std::array<Binding, max_sample_buffers> buffers_;
   std::array<std::byte, max_value_bytes> values_;
   Launch launch_;
 };

@@ -73,7 +73,7 @@ struct Launch {
   // Of an entry point; a library's call knows its own.
   std::array<std::uint32_t, 3> groups{1, 1, 1};  // threadgroups; y and z at most 65,535
   std::uint32_t threads = 32;                    // a threadgroup
-  std::span<const Binding> buffers;              // bound at 0, 1, ...; at most 30
+  std::span<const Binding> buffers;              // bound at 0, 1, ...; at most 30, or max_sample_buffers
   std::span<const std::byte> parameters;         // at most 4 KiB, bound after the buffers
   bool parameters_change = false;                // from run to run: the kernel takes CHANGING_VALUES or a TABLE
   /// Where there are places, the buffers are reached through a table, which is the parameters and may be of any length.
@@ -108,6 +108,8 @@ struct Properties {
   bool keeps_positions = false;
   /// Whether groups store masks four elements to a byte.
   bool packs_masks = false;
+  /// Whether steps of little work run sample by sample in one launch (samples.h).
+  bool runs_samples = false;
   /// Whether fragments of matrices (kernels/fragments.metal) are multiplied by tensor cores.
   bool has_fragments = false;
   /// Whether groups of four simdgroups multiply what lies in threadgroup memory by tensor cores, and threadgroups may

@@ -1,6 +1,7 @@
 #include "device/gpu/piece.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -103,6 +104,46 @@ std::vector<Piece::Array> arrays_of(const std::vector<Piece>& pieces, std::vecto
   return arrays;
 }
 
+/// The files of all.
+std::vector<std::string> files_of(const std::vector<Piece>& pieces) {
+  std::vector<std::string> files;
+  for (const Piece& piece : pieces) {
+    for (const std::string& file : piece.files) {
+      if (std::find(files.begin(), files.end(), file) == files.end()) files.push_back(file);
+    }
+  }
+  return files;
+}
+
+/// What piece number `number` is called with for the member `self`: its memory, its values, `places` in the grid and in
+/// the threadgroup, and its arrays.
+std::string arguments_text(const Piece& piece, std::size_t number, std::string_view places,
+                           const std::vector<std::string>& arrays, std::uint32_t bases) {
+  std::string arguments;
+  for (std::size_t a = 0; a < piece.arguments.size(); ++a) {
+    const Piece::Argument& argument = piece.arguments[a];
+    arguments += fmt::format("\n      (device {}{}*)(reach_@(self.places[{}]{})),", argument.writes ? "" : "const ",
+                             argument.type, a, base_list(bases, ""));
+  }
+  arguments += fmt::format("\n      *(constant {}*)self.values, {}", numbered(piece.values_type, number), places);
+  for (const std::string& name : arrays) arguments += ", " + name;
+  return arguments;
+}
+
+/// What a kernel with a table declares before its entry point.
+std::string declarations_text(const std::vector<Piece>& pieces, std::size_t values, std::size_t bytes,
+                              std::uint32_t bases) {
+  return fmt::format("{}{}static_assert(sizeof(Member_@) == {}, \"the table is laid out alike\");\n{}",
+                     functions_text(pieces), member_text(pieces, values), bytes, reach_text(bases));
+}
+
+/// The arguments of such a kernel.
+std::string table_arguments(std::uint32_t bases) {
+  std::string text;
+  for (std::uint32_t i = 0; i < bases; ++i) text += fmt::format("OUT(char, b{}, {}), ", i, i);
+  return text + fmt::format("TABLE(Member_@, members, {})", bases);
+}
+
 }  // namespace
 
 std::vector<Piece::Array> shared_arrays(const std::vector<Piece>& pieces) {
@@ -137,28 +178,16 @@ Source source_of(const Piece& piece) {
 Source source_of(const std::vector<Piece>& pieces, std::size_t values, std::size_t bytes, std::uint32_t bases) {
   Source source;
   source.stem = "bundle";
+  source.files = files_of(pieces);
   for (const Piece& piece : pieces) source.threads = std::max(source.threads, piece.threads);
-  for (const Piece& piece : pieces) {
-    for (const std::string& file : piece.files) {
-      if (std::find(source.files.begin(), source.files.end(), file) == source.files.end()) source.files.push_back(file);
-    }
-  }
   std::vector<std::vector<std::string>> array_names;
   std::string arrays;
   for (const Piece::Array& array : arrays_of(pieces, array_names)) arrays += array_text(array);
   std::string calls;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
-    std::string arguments;
-    for (std::size_t a = 0; a < pieces[i].arguments.size(); ++a) {
-      const Piece::Argument& argument = pieces[i].arguments[a];
-      arguments += fmt::format("\n      (device {}{}*)(reach_@(self.places[{}]{})),", argument.writes ? "" : "const ",
-                               argument.type, a, base_list(bases, ""));
-    }
     const bool packed = pieces[i].threads < source.threads;
-    const std::string_view self = packed ? "lane_id, lane_id, 0u" : "thread_id, lane_id, simdgroup_id";
-    arguments +=
-        numbered(fmt::format("\n      *(constant {}*)self.values, id, count, {}", pieces[i].values_type, self), i);
-    for (const std::string& name : array_names[i]) arguments += ", " + name;
+    const std::string_view self =
+        packed ? "id, count, lane_id, lane_id, 0u" : "id, count, thread_id, lane_id, simdgroup_id";
     calls += fmt::format("  if (self.piece == {}u) {{\n", i);
     if (packed) {
       calls += fmt::format("    const uint group = block * {}u + simdgroup_id;\n", source.threads / 32);
@@ -168,13 +197,11 @@ Source source_of(const std::vector<Piece>& pieces, std::size_t values, std::size
     }
     calls += "    const uint row = self.height == 1u ? 0u : group / self.width;\n";
     calls += "    const uint3 id = make_uint3(group - row * self.width, row, 0u);\n";
-    calls += fmt::format("    piece_@_{}({});\n    return;\n  }}\n", i, arguments);
+    calls += fmt::format("    piece_@_{}({});\n    return;\n  }}\n", i,
+                         arguments_text(pieces[i], i, self, array_names[i], bases));
   }
-  std::string outs;
-  for (std::uint32_t i = 0; i < bases; ++i) outs += fmt::format("OUT(char, b{}, {}), ", i, i);
   source.text = fmt::format(
-      R"({functions}{member}static_assert(sizeof(Member_@) == {bytes}, "the table is laid out alike");
-{reach}KERNEL(@, {threads}, {outs}TABLE(Member_@, members, {bases})) {{
+      R"({declarations}KERNEL(@, {threads}, {arguments}) {{
 {arrays}  uint last = 0u;
   const uint members_count = members[0].count;
   for (uint at = lane_id; at < members_count; at += 32u) {{
@@ -185,10 +212,79 @@ Source source_of(const std::vector<Piece>& pieces, std::size_t values, std::size
   const uint3 count = make_uint3(self.width, self.height, 1u);
 {calls}}}
 )",
-      fmt::arg("bytes", bytes), fmt::arg("functions", functions_text(pieces)),
-      fmt::arg("member", member_text(pieces, values)), fmt::arg("reach", reach_text(bases)),
-      fmt::arg("threads", source.threads), fmt::arg("outs", outs), fmt::arg("bases", bases), fmt::arg("arrays", arrays),
-      fmt::arg("calls", calls));
+      fmt::arg("declarations", declarations_text(pieces, values, bytes, bases)), fmt::arg("threads", source.threads),
+      fmt::arg("arguments", table_arguments(bases)), fmt::arg("arrays", arrays), fmt::arg("calls", calls));
+  return source;
+}
+
+namespace {
+
+/// What a part is called with: its memory, its values, `places` in the grid and in the threadgroup, and its arrays.
+std::string sample_arguments(const Piece& piece, const SamplePart& part, std::string_view values,
+                             std::string_view places, const std::vector<std::string>& arrays) {
+  std::string arguments;
+  for (std::size_t i = 0; i < piece.arguments.size(); ++i) {
+    const Piece::Argument& argument = piece.arguments[i];
+    arguments += fmt::format("(device {}{}*)a{}, ", argument.writes ? "" : "const ", argument.type, part.arguments[i]);
+  }
+  arguments += fmt::format("{}, {}", values, places);
+  for (const std::string& name : arrays) arguments += ", " + name;
+  return arguments;
+}
+
+/// The part of a piece that the sample's threadgroup runs.
+std::string sample_text(const Piece& piece, const SamplePart& part, std::string_view values, std::uint32_t threads,
+                        const std::vector<std::string>& arrays) {
+  const std::string count = fmt::format("make_uint3({}u, {}u, 1u)", part.groups[0], part.groups[1]);
+  const auto call = [&](const std::string& places) {
+    return fmt::format("piece_@_{}({});\n", part.piece, sample_arguments(piece, part, values, places, arrays));
+  };
+  if (part.unit == 0) return "  " + call(fmt::format("group_id, {}, thread_id, lane_id, simdgroup_id", count));
+  const std::uint32_t in_a_group = piece.threads / part.unit;
+  const std::string self = part.unit == 1
+                               ? fmt::format("unit % {0}u, unit % 32u, unit % {0}u / 32u", in_a_group)
+                               : fmt::format("unit % {0}u * 32u + lane_id, lane_id, unit % {0}u", in_a_group);
+  return fmt::format(
+      "  for (uint i = {}; i < {}u; i += {}u) {{\n    const uint unit = group_id.x * {}u + i;\n    {}  }}\n",
+      part.unit == 1 ? "thread_id" : "simdgroup_id", part.units, threads / part.unit, part.units,
+      call(fmt::format("make_uint3(unit / {}u, 0u, 0u), {}, {}", in_a_group, count, self)));
+}
+
+}  // namespace
+
+Source source_of_samples(const std::vector<Piece>& pieces, const std::vector<SamplePart>& parts,
+                         const std::vector<std::string_view>& arguments, std::uint32_t threads) {
+  Source source;
+  source.stem = "samples";
+  source.files = files_of(pieces);
+  source.threads = threads;
+  std::string bound;
+  for (std::size_t i = 0; i < arguments.size(); ++i) bound += fmt::format("{}(char, a{}, {}), ", arguments[i], i, i);
+  std::vector<std::vector<std::string>> array_names;
+  std::string body;
+  for (const Piece::Array& array : arrays_of(pieces, array_names)) body += array_text(array);
+  std::string known;
+  std::string members;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const SamplePart& part = parts[i];
+    const Piece& piece = pieces[part.piece];
+    const std::string type = numbered(piece.values_type, part.piece);
+    std::string values = fmt::format("values.part{}", i);
+    if (part.values.empty()) {
+      members += fmt::format("alignas(8) {} part{}; ", type, i);
+    } else {
+      known += fmt::format("constant ulong values_@_{}[] = {{{:#x}ul}};\n", i, fmt::join(part.values, "ul, "));
+      values = fmt::format("*(constant {}*)values_@_{}", type, i);
+    }
+    if (i > 0) body += "  threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup);\n";
+    body += sample_text(piece, part, values, threads, array_names[part.piece]);
+  }
+  const std::string changing =
+      members.empty() ? "" : fmt::format("CHANGING_VALUES(Values_@, values, {})", arguments.size());
+  if (members.empty()) bound.resize(bound.size() - 2);  // ", "
+  if (!members.empty()) known += fmt::format("struct Values_@ {{ {}}};\n", members);
+  source.text =
+      fmt::format("{}{}KERNEL(@, {}, {}{}) {{\n{}}}\n", functions_text(pieces), known, threads, bound, changing, body);
   return source;
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 // Piece: a kernel's text without its entry point, so that it can have one of its own or share one with others.
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "device/gpu/library.h"
@@ -61,6 +63,24 @@ Source source_of(const std::vector<Piece>& pieces, std::size_t values, std::size
 
 /// The arrays that such a kernel has: those of its pieces, which share what is alike.
 std::vector<Piece::Array> shared_arrays(const std::vector<Piece>& pieces);
+
+/// A piece's part of a kernel that goes sample by sample.
+struct SamplePart {
+  std::size_t piece = 0;               // which
+  std::vector<std::size_t> arguments;  // which of the kernel's
+  /// Threads that run a unit of it together (Units of gpu_kernel.h), and how many units a sample has; 0 if each sample
+  /// is a threadgroup of it.
+  std::uint32_t unit = 0, units = 0;
+  std::array<std::uint32_t, 2> groups{1, 1};  // of the piece alone
+  /// Its values as they lie in memory, which become a part of the text: compilers know them then. Empty if they change
+  /// from run to run: then they are the kernel's.
+  std::vector<std::uint64_t> values{};
+};
+
+/// Several pieces as one kernel with a threadgroup of `threads` for each sample, which runs its part of one piece after
+/// the other. `arguments`: how each of the kernel's is bound, IN, IN_APART or OUT.
+Source source_of_samples(const std::vector<Piece>& pieces, const std::vector<SamplePart>& parts,
+                         const std::vector<std::string_view>& arguments, std::uint32_t threads);
 
 /// The most pieces of a kernel.
 inline constexpr std::size_t most_pieces = 16;

@@ -17,6 +17,7 @@
 #include "device/gpu/emitter/expressions.h"
 #include "device/gpu/fallback.h"
 #include "device/gpu/gpu_kernel.h"
+#include "device/gpu/samples.h"
 #include "device/gpu/templates/templates.h"
 #include "device/gpu/tuner.h"
 #include "device/gpu/vendor_library.h"
@@ -298,6 +299,14 @@ class Target final : public compile::Target {
     return {.members = 1024, .codes = most_pieces, .waiting = 24, .window = 1024, .held_bytes = std::size_t{64} << 20};
   }
 
+  std::optional<compile::SampleTimes> sample_times(const Step& step, std::int64_t samples) const override {
+    if (!context().properties.runs_samples) return std::nullopt;
+    const compile::SampleTimes times = modelled_sample_times(step, samples, context().properties);
+    constexpr double most = 3;  // times what it takes alone
+    if (times.together > most * times.alone || !call_by_samples(step, samples)) return std::nullopt;
+    return times;
+  }
+
   std::optional<compile::Stages> stages(const Step& step) const override {
     const KernelPtr kernel = launchable(step);
     const auto* gpu = dynamic_cast<const GpuKernel*>(kernel.get());
@@ -385,7 +394,37 @@ class Target final : public compile::Target {
                                        std::vector<Call>{std::move(call)});
   }
 
+  /// The step as a launch that samples may divide; nullopt if it is none.
+  std::optional<Call> call_by_samples(const Step& step, std::int64_t samples) const {
+    const auto* primitive = std::get_if<Primitive>(&step);
+    KernelPtr kernel;
+    if (primitive != nullptr && ops::row(primitive->op).family == ops::Family::contraction) {
+      const Verdict verdict = judge_sample_product(*primitive, context());
+      if (verdict.accepted()) kernel = verdict.make();
+    } else {
+      kernel = launchable(step);
+    }
+    const auto* gpu = dynamic_cast<const GpuKernel*>(kernel.get());
+    if (gpu == nullptr || gpu->calls().size() != 1 || gpu->scratch_bytes() != 0) return std::nullopt;
+    if (!divides_by_samples(gpu->calls()[0], samples)) return std::nullopt;
+    return gpu->calls()[0];
+  }
+
+  /// One launch or, if that cannot be, one for each member.
+  KernelPtr compile_samples(const compile::Bundle& bundle) const {
+    std::vector<Call> calls;
+    for (const Step& member : bundle.members) {
+      std::optional<Call> call = call_by_samples(member, bundle.samples);
+      if (!call) throw InternalError("a bundle by samples holds a step that these do not divide");
+      call->seconds = modelled_seconds(member);
+      calls.push_back(std::move(*call));
+    }
+    if (std::optional<Call> all = sample_call(calls, bundle.samples, context())) calls = {std::move(*all)};
+    return std::make_unique<GpuKernel>(context(), "samples", std::move(calls));
+  }
+
   KernelPtr compile_bundle(const Step& bundle) const {
+    if (std::get<compile::Bundle>(bundle).samples > 0) return compile_samples(std::get<compile::Bundle>(bundle));
     std::vector<Call> calls;
     compile::for_each_member(bundle, [&](const Step& member) {
       const KernelPtr kernel = launchable(member, true);

@@ -84,8 +84,10 @@ EmittedCalls emit_elementwise(const Group& whole, const GpuContext& context) {
   KernelText kernel("elementwise", usual_threads);
   kernel.line("const {0} item = {0}(group_id.x) * {1}u + thread_id;", walk.wide ? "ulong" : "uint", usual_threads);
   write_item(group, walk, kernel);
-  const auto blocks = static_cast<std::uint32_t>(divide_up(numel(group.space) / walk.width, usual_threads));
-  return {{kernel.finish(context, {blocks, 1, 1})}, 0};
+  const std::int64_t items = numel(group.space) / walk.width;
+  Call call = kernel.finish(context, {static_cast<std::uint32_t>(divide_up(items, usual_threads)), 1, 1});
+  if (group == whole) call.units = {static_cast<std::uint64_t>(items), 1};
+  return {{std::move(call)}, 0};
 }
 
 }  // namespace russet::gpu

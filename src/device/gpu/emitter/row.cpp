@@ -65,7 +65,9 @@ class RowEmitter {
     }
     store_results(kernel, text, phases);
     const std::int64_t rows_a_group = division_.threads / division_.lanes;
-    return {{kernel.finish(context_, {static_cast<std::uint32_t>(divide_up(rows_, rows_a_group)), 1, 1})}, 0};
+    Call call = kernel.finish(context_, {static_cast<std::uint32_t>(divide_up(rows_, rows_a_group)), 1, 1});
+    if (division_.lanes == 32) call.units = {static_cast<std::uint64_t>(rows_), 32};
+    return {{std::move(call)}, 0};
   }
 
  private:

@@ -14,6 +14,10 @@ bool wants_channels_in_vectors(const compile::Primitive& convolution, const Prop
 /// convolution of few channels, which it would pad.
 bool is_small_product(const compile::Primitive& primitive);
 Verdict judge_small_product(const compile::Primitive& primitive, const GpuContext& context);
+/// Matrix products whose rows are samples, convolutions and the gradients of their images, of floating types and little
+/// work: with a threadgroup of sample_threads (samples.h) for each sample, a part of a launch that goes sample by
+/// sample.
+Verdict judge_sample_product(const compile::Primitive& primitive, const GpuContext& context);
 /// Contractions of floating types by tiles, each through threadgroup memory and the matrices of simdgroups.
 Verdict judge_tiles(const compile::Primitive& primitive, const GpuContext& context);
 /// Whether a convolution, or a gradient of one, is of the kind that judge_depthwise() takes if its operands lie well: a

@@ -140,7 +140,10 @@ class Writer {
   }
 
   Call call(Piece piece, std::int64_t threads, std::vector<Region> regions, Values values) const {
-    return make_call(std::move(piece), {groups_for(threads), 1, 1}, std::move(regions), std::move(values), context_);
+    Call call =
+        make_call(std::move(piece), {groups_for(threads), 1, 1}, std::move(regions), std::move(values), context_);
+    call.units = {static_cast<std::uint64_t>(threads), 1};
+    return call;
   }
 
   /// Neighbouring channels that a thread takes of these arrays.

@@ -25,6 +25,7 @@ inline gpu::Properties properties_of(const Chip& chip) {
   properties.most_shared_bytes = most_shared_bytes;
   properties.keeps_positions = true;
   properties.packs_masks = true;
+  properties.runs_samples = true;
   properties.has_fragments = true;
   properties.has_warpgroups = chip.family == "sm_90";
   properties.row_elements = 32;

@@ -12,6 +12,7 @@
   kernel void name(__VA_ARGS__, uint3 group_id, uint3 group_count, uint thread_id, uint lane_id, uint simdgroup_id)
 #define RESIDENT_KERNEL(name, threads, groups, ...) KERNEL(name, threads, __VA_ARGS__)
 #define IN(type, name, index) device const type* name
+#define IN_APART(type, name, index) IN(type, name, index)
 #define OUT(type, name, index) device type* name
 #define VALUES(type, name, index) constant type& name
 #define CHANGING_VALUES(type, name, index) VALUES(type, name, index)

@@ -18,6 +18,7 @@ using namespace metal;
       uint simdgroup_id [[simdgroup_index_in_threadgroup]])
 #define RESIDENT_KERNEL(name, threads, groups, ...) KERNEL(name, threads, __VA_ARGS__)
 #define IN(type, name, index) device const type* name [[buffer(index)]]
+#define IN_APART(type, name, index) IN(type, name, index)
 #define OUT(type, name, index) device type* name [[buffer(index)]]
 #define VALUES(type, name, index) constant type& name [[buffer(index)]]
 #define CHANGING_VALUES(type, name, index) VALUES(type, name, index)

@@ -1,24 +1,28 @@
 #pragma once
 // Entry points: a __global__ function that hands its arguments and indices to the kernel's body. Values are a parameter
 // of the kernel, which lies in constant memory and is never copied (__grid_constant__); those that change from run to
-// run are read from memory, so that a graph which holds the launch need not be changed. Buffers are not __restrict__:
-// the planner lets a result take the place of an operand, so what is read and what is written may be one. A table may
+// run are read from memory, so that a graph which holds the launch need not be changed. Buffers are not __restrict__,
+// unless they are named apart: the planner lets a result take the place of an operand, so what is read and what is
+// written may be one. A table may
 // be of any length, so it is a buffer.
 
 #define RUSSET_FORMAL(argument) RUSSET_FORMAL_##argument
 #define RUSSET_FORMAL_IN(type, name, index) const type* name
+#define RUSSET_FORMAL_IN_APART(type, name, index) const type* __restrict__ name
 #define RUSSET_FORMAL_OUT(type, name, index) type* name
 #define RUSSET_FORMAL_VALUES(type, name, index) const __grid_constant__ type name
 #define RUSSET_FORMAL_CHANGING_VALUES(type, name, index) const type* __restrict__ name
 #define RUSSET_FORMAL_TABLE(type, name, index) const type* name
 #define RUSSET_PARAMETER(argument) RUSSET_PARAMETER_##argument
 #define RUSSET_PARAMETER_IN(type, name, index) const type *name,
+#define RUSSET_PARAMETER_IN_APART(type, name, index) RUSSET_PARAMETER_IN(type, name, index)
 #define RUSSET_PARAMETER_OUT(type, name, index) type *name,
 #define RUSSET_PARAMETER_VALUES(type, name, index) const type &name,
 #define RUSSET_PARAMETER_CHANGING_VALUES(type, name, index) const type &name,
 #define RUSSET_PARAMETER_TABLE(type, name, index) const type *name,
 #define RUSSET_PASSED(argument) RUSSET_PASSED_##argument
 #define RUSSET_PASSED_IN(type, name, index) name,
+#define RUSSET_PASSED_IN_APART(type, name, index) name,
 #define RUSSET_PASSED_OUT(type, name, index) name,
 #define RUSSET_PASSED_VALUES(type, name, index) name,
 #define RUSSET_PASSED_CHANGING_VALUES(type, name, index) *name,

@@ -53,18 +53,21 @@ constexpr bool in_order(const Argument (&arguments)[count]) {
 
 #define RUSSET_PARAMETER(argument) RUSSET_PARAMETER_##argument
 #define RUSSET_PARAMETER_IN(type, name, index) const type *name,
+#define RUSSET_PARAMETER_IN_APART(type, name, index) RUSSET_PARAMETER_IN(type, name, index)
 #define RUSSET_PARAMETER_OUT(type, name, index) type *name,
 #define RUSSET_PARAMETER_VALUES(type, name, index) const type &name,
 #define RUSSET_PARAMETER_CHANGING_VALUES(type, name, index) RUSSET_PARAMETER_VALUES(type, name, index)
 #define RUSSET_PARAMETER_TABLE(type, name, index) const type *name,
 #define RUSSET_BOUND(argument) RUSSET_BOUND_##argument
 #define RUSSET_BOUND_IN(type, name, index) static_cast<const type*>(russet_call.buffers[index]),
+#define RUSSET_BOUND_IN_APART(type, name, index) RUSSET_BOUND_IN(type, name, index)
 #define RUSSET_BOUND_OUT(type, name, index) static_cast<type*>(russet_call.buffers[index]),
 #define RUSSET_BOUND_VALUES(type, name, index) *static_cast<const type*>(russet_call.values),
 #define RUSSET_BOUND_CHANGING_VALUES(type, name, index) RUSSET_BOUND_VALUES(type, name, index)
 #define RUSSET_BOUND_TABLE(type, name, index) static_cast<const type*>(russet_call.values),
 #define RUSSET_ROW(argument) RUSSET_ROW_##argument
 #define RUSSET_ROW_IN(type, name, index) {russet_simulator::ArgumentKind::in, index, sizeof(type), #name},
+#define RUSSET_ROW_IN_APART(type, name, index) RUSSET_ROW_IN(type, name, index)
 #define RUSSET_ROW_OUT(type, name, index) {russet_simulator::ArgumentKind::out, index, sizeof(type), #name},
 #define RUSSET_ROW_VALUES(type, name, index) {russet_simulator::ArgumentKind::values, index, sizeof(type), #name},
 #define RUSSET_ROW_CHANGING_VALUES(type, name, index) RUSSET_ROW_VALUES(type, name, index)
