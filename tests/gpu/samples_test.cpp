@@ -126,7 +126,6 @@ class Network {
     const std::vector<std::uint64_t> arguments{std::bit_cast<std::uint64_t>(0.25)};
     Memory alone = works_.memory;
     for (const compile::Step& step : works_.list) {
-      EXPECT_TRUE(driver.target().sample_times(step, samples_).has_value());
       run_on(driver, *driver.target().compile(step), alone, arguments);
     }
     Memory together = works_.memory;
@@ -176,6 +175,35 @@ TEST(StepsBySamples, OfASmallNetworkAreOneLaunch) {
   const int hidden = network.squash(network.multiply(second, 128, 20, true), 20);
   network.subtract_largest(network.multiply(hidden, 20, 12, false), 12);
   EXPECT_EQ(network.run(), 1);
+}
+
+TEST(StepsBySamples, AreAskedForInLargeBatchesAlone) {
+  for (const bool runs : {false, true}) {
+    MachineDriver driver;
+    driver.adjust = [runs](gpu::Properties& properties) { properties.runs_samples = runs; };
+    for (const std::int64_t samples : {gpu::fewest_samples - 1, gpu::fewest_samples}) {
+      Works works;
+      works.row(samples, 100);
+      works.product(samples, 20, 30, false, false);
+      for (const compile::Step& step : works.list) {
+        EXPECT_EQ(driver.target().sample_times(step, samples).has_value(), runs && samples == gpu::fewest_samples);
+      }
+    }
+  }
+}
+
+/// What a core cannot do quickly runs by itself.
+TEST(StepsBySamples, AreOfLittleWork) {
+  MachineDriver driver;
+  driver.adjust = [](gpu::Properties& properties) {
+    properties.runs_samples = true;
+    properties.chip = chip_of("h200", DeviceType::cuda);
+  };
+  Works works;
+  works.elementwise(32, 100, 100);
+  works.elementwise(32, 200000, 200000);
+  EXPECT_TRUE(driver.target().sample_times(works.list[0], 32).has_value());
+  EXPECT_FALSE(driver.target().sample_times(works.list[1], 32).has_value());
 }
 
 /// Elements that four neighbours of one sample do not make up go one by one, and so does a single one.

@@ -28,7 +28,7 @@ struct Case {
 const std::map<std::string, Case>& cases() {
   static const std::map<std::string, Case> all = {
       {"mlp", {{.dropout = 0.1}, 8}},
-      {"lenet5", {{.dropout = 0.1}, 8}},
+      {"lenet5", {{.dropout = 0.1}, 32}},  // enough samples for a GPU to go one by one
       {"alexnet", {{.num_classes = 20, .dropout = 0.1, .image_size = 64}, 4}},
       {"vgg16", {{.num_classes = 20, .dropout = 0.1, .image_size = 32}, 2}},
       {"efficientnet_b0", {{.num_classes = 20, .image_size = 64}, 4}},

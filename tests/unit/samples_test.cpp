@@ -201,6 +201,34 @@ TEST_F(Samples, DoNotReadAPartThatARunFinds) {
   EXPECT_EQ(steps.order(), text({a, b}));
 }
 
+/// Of all samples the largest, which each would need.
+TEST_F(Samples, AreNotRowsOfSeveral) {
+  const int a = steps.multiply(x, weight);
+  const int b = steps.slot();
+  Builder builder(Group::Kind::row, {samples, width}, 0);
+  const auto value = builder.load(a, DType::float32, {width, 1});
+  const auto largest = builder.reduce(Op::amax, DType::float32, value);
+  builder.store(builder.compute(Op::sub, DType::float32, value, largest), b, {width, 1});
+  steps.program.steps.emplace_back(builder.group);
+  EXPECT_EQ(steps.order(), text({a, b}));
+}
+
+TEST_F(Samples, DoNotAddUpColumnsBesideRows) {
+  const int a = steps.multiply(x, weight);
+  const int b = steps.slot();
+  Builder builder(Group::Kind::row, {samples, width}, 1);
+  const auto value = builder.load(a, DType::float32, {width, 1});
+  const auto largest = builder.reduce(Op::amax, DType::float32, value);
+  builder.push({.kind = Kind::reduce,
+                .op = Op::sum,
+                .dtype = DType::float32,
+                .extent = Extent::column,
+                .inputs = {value, -1, -1}});
+  builder.store(builder.compute(Op::sub, DType::float32, value, largest), b, {width, 1});
+  steps.program.steps.emplace_back(builder.group);
+  EXPECT_EQ(steps.order(), text({a, b}));
+}
+
 /// What one sample's rows are is, to the next product, all of its second factor.
 TEST_F(Samples, DoNotTakeTheirResultsAsWeights) {
   const int wide = steps.slot(Slot::Kind::temporary, samples * samples);

@@ -127,6 +127,7 @@ class Finder {
   /// Finds the roles of the next steps, from the first member to the last one; whether a bundle of them is worth it.
   bool gather() {
     constexpr std::size_t window = 64;  // steps between two members
+    if (!times_of(rest_.back())) return false;
     std::ranges::fill(uses_, Use());
     roles_.clear();
     held_bytes_ = 0;

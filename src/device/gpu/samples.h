@@ -13,6 +13,9 @@ namespace russet::gpu {
 /// Threads of the threadgroup of a sample.
 inline constexpr std::uint32_t sample_threads = 1024;
 
+/// Smaller batches have no such launches: sizes are part of a kernel's text, which takes a second to compile.
+inline constexpr std::int64_t fewest_samples = 32;
+
 /// How long a step takes by itself and as a member, whose samples are one core's work each, by a model of the chip.
 compile::SampleTimes modelled_sample_times(const compile::Step& step, std::int64_t samples,
                                            const Properties& properties);

@@ -300,7 +300,7 @@ class Target final : public compile::Target {
   }
 
   std::optional<compile::SampleTimes> sample_times(const Step& step, std::int64_t samples) const override {
-    if (!context().properties.runs_samples) return std::nullopt;
+    if (!context().properties.runs_samples || samples < fewest_samples) return std::nullopt;
     const compile::SampleTimes times = modelled_sample_times(step, samples, context().properties);
     constexpr double most = 3;  // times what it takes alone
     if (times.together > most * times.alone || !call_by_samples(step, samples)) return std::nullopt;
