@@ -69,6 +69,15 @@ class Steps {
     program.steps.emplace_back(builder.group);
     return y;
   }
+  /// What `compute` makes of a slot's elements, by a group over [samples, width].
+  template <class Compute>
+  int apply(Group::Kind kind, int split, int from, const Compute& compute) {
+    const int y = slot();
+    Builder builder(kind, {samples, width}, split);
+    builder.store(compute(builder, builder.load(from, DType::float32, {width, 1})), y, {width, 1});
+    program.steps.emplace_back(builder.group);
+    return y;
+  }
   /// Over all samples.
   int add_up(int x) {
     const int y = slot(Slot::Kind::temporary, width);
@@ -204,29 +213,34 @@ TEST_F(Samples, DoNotReadAPartThatARunFinds) {
 /// Of all samples the largest, which each would need.
 TEST_F(Samples, AreNotRowsOfSeveral) {
   const int a = steps.multiply(x, weight);
-  const int b = steps.slot();
-  Builder builder(Group::Kind::row, {samples, width}, 0);
-  const auto value = builder.load(a, DType::float32, {width, 1});
-  const auto largest = builder.reduce(Op::amax, DType::float32, value);
-  builder.store(builder.compute(Op::sub, DType::float32, value, largest), b, {width, 1});
-  steps.program.steps.emplace_back(builder.group);
+  const int b = steps.apply(Group::Kind::row, 0, a, [](Builder& builder, std::int16_t value) {
+    const auto largest = builder.reduce(Op::amax, DType::float32, value);
+    return builder.compute(Op::sub, DType::float32, value, largest);
+  });
   EXPECT_EQ(steps.order(), text({a, b}));
 }
 
 TEST_F(Samples, DoNotAddUpColumnsBesideRows) {
   const int a = steps.multiply(x, weight);
-  const int b = steps.slot();
-  Builder builder(Group::Kind::row, {samples, width}, 1);
-  const auto value = builder.load(a, DType::float32, {width, 1});
-  const auto largest = builder.reduce(Op::amax, DType::float32, value);
-  builder.push({.kind = Kind::reduce,
-                .op = Op::sum,
-                .dtype = DType::float32,
-                .extent = Extent::column,
-                .inputs = {value, -1, -1}});
-  builder.store(builder.compute(Op::sub, DType::float32, value, largest), b, {width, 1});
-  steps.program.steps.emplace_back(builder.group);
+  const int b = steps.apply(Group::Kind::row, 1, a, [](Builder& builder, std::int16_t value) {
+    const auto largest = builder.reduce(Op::amax, DType::float32, value);
+    builder.push({.kind = Kind::reduce,
+                  .op = Op::sum,
+                  .dtype = DType::float32,
+                  .extent = Extent::column,
+                  .inputs = {value, -1, -1}});
+    return builder.compute(Op::sub, DType::float32, value, largest);
+  });
   EXPECT_EQ(steps.order(), text({a, b}));
+}
+
+/// Half of a slot has parts of another size than all of it.
+TEST_F(Samples, DoNotShareASlotInParts) {
+  const int wide = steps.slot(Slot::Kind::temporary, samples * width * 2);
+  const int a = steps.multiply(x, weight);
+  steps.add_to(wide, a, a);
+  const int b = steps.add(wide, x, {2 * width, 1});
+  EXPECT_EQ(steps.order(), text({a, wide, b}));
 }
 
 /// What one sample's rows are is, to the next product, all of its second factor.
@@ -327,6 +341,25 @@ TEST_F(Samples, TakeNoStepThatCostsMoreThanAllGained) {
   const int d = steps.multiply(c, weight);
   target.slow = {{c, 6}};
   EXPECT_EQ(steps.order(target), bundle({a, b}) + " " + text({c, d}));
+}
+
+/// It does not keep others out either.
+TEST_F(Samples, GoOnBesideAStepThatCostsTooMuch) {
+  ByTheSecond target;
+  const int a = steps.multiply(x, weight);
+  const int b = steps.multiply(a, weight);
+  const int c = steps.multiply(b, weight);
+  const int d = steps.multiply(b, weight);
+  target.slow = {{c, 6}};
+  EXPECT_EQ(steps.order(target), bundle({a, b, d}) + " " + text({c}));
+}
+
+TEST_F(Samples, LetComeAfterWhatNeedsWhatComesAfter) {
+  const int a = steps.multiply(x, weight);
+  const int sums = steps.add_up(a);
+  const int shifted = steps.add(sums, x, {0, 1});
+  const int b = steps.multiply(a, weight);
+  EXPECT_EQ(steps.order(), bundle({a, b}) + " " + text({sums, shifted}));
 }
 
 TEST_F(Samples, AreWorthMoreThanTheLaunch) {

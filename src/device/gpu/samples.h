@@ -3,7 +3,7 @@
 // one after the other, a barrier between two. What members hand on lies in device memory. Small networks are such
 // chains: each of their steps takes less time than a launch that waits for the one before.
 #include <optional>
-#include <span>
+#include <vector>
 
 #include "compile/step.h"
 #include "device/gpu/gpu_kernel.h"

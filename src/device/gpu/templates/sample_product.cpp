@@ -35,28 +35,6 @@ Reach reach_of(std::int64_t start, std::int64_t windows, std::int64_t step, std:
   return {first, start + down + std::max<std::int64_t>(across, 0) - first + 1};
 }
 
-/// A sample's left factor in threadgroup memory: SampleImage.
-struct Image {
-  std::int64_t channels = 1;
-  Reach rows, columns;
-
-  std::int64_t floats() const { return divide_up(channels * rows.count * columns.count, 4) * 4; }
-  std::string text() const {
-    return fmt::format("SampleImage<{}, {}, {}, {}, {}>", channels, rows.count, columns.count, rows.first,
-                       columns.first);
-  }
-};
-
-Image image_of(const Contraction& c) {
-  if (c.window == WindowSide::none) return {c.depth, {}, {}};
-  const ContractionAxis& pixel = c.left_line;
-  const ContractionAxis& tap = c.left_step;
-  const std::int64_t taps_y = c.depth / (tap.sizes[0] * tap.sizes[1]);
-  return {tap.sizes[1],
-          reach_of(pixel.y_start + tap.y_start, pixel.sizes[0], pixel.y_strides[1], taps_y, tap.y_strides[0]),
-          reach_of(pixel.x_start + tap.x_start, pixel.sizes[1], pixel.x_strides[1], tap.sizes[0], tap.x_strides[0])};
-}
-
 /// SampleWindow.
 struct Window {
   std::array<std::int64_t, 2> taps{1, 1}, stride{1, 1}, dilation{1, 1};
@@ -77,6 +55,28 @@ Window window_of(const Contraction& c) {
   window.reversed = tap.y_strides[0] < 0;
   window.dilation = {std::abs(tap.y_strides[0]), std::abs(tap.x_strides[0])};
   return window;
+}
+
+/// A sample's left factor in threadgroup memory: SampleImage.
+struct Image {
+  std::int64_t channels = 1;
+  Reach rows, columns;
+
+  std::int64_t floats() const { return divide_up(channels * rows.count * columns.count, 4) * 4; }
+  std::string text() const {
+    return fmt::format("SampleImage<{}, {}, {}, {}, {}>", channels, rows.count, columns.count, rows.first,
+                       columns.first);
+  }
+};
+
+Image image_of(const Contraction& c) {
+  if (c.window == WindowSide::none) return {c.depth, {}, {}};
+  const ContractionAxis& pixel = c.left_line;
+  const ContractionAxis& tap = c.left_step;
+  const auto taps = window_of(c).taps;
+  return {tap.sizes[1],
+          reach_of(pixel.y_start + tap.y_start, pixel.sizes[0], pixel.y_strides[1], taps[0], tap.y_strides[0]),
+          reach_of(pixel.x_start + tap.x_start, pixel.sizes[1], pixel.x_strides[1], taps[1], tap.x_strides[0])};
 }
 
 /// SampleWork, and what it takes of threadgroup memory.
