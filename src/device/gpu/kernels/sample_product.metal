@@ -212,15 +212,6 @@ void add_row(thread float4* sums, threadgroup const float* row, thread const Col
   }
 }
 
-/// Shows a visitor the i-th result, of which threadgroup memory has parts.
-template <class Work, class Visitor>
-void show_sum(thread Visitor& visitor, threadgroup const float* parts, uint first_row, uint i) {
-  float sum = parts[i];
-  UNROLL for (uint share = 1; share < Work::shares; ++share) sum += parts[share * (Work::padded * Work::rows) + i];
-  const uint column = i / Work::rows;
-  visitor.visit(first_row + i - column * Work::rows, column, sum);
-}
-
 /// The product of a sample. `memory`: the image and, if they are STAGED, the columns; afterwards sums that are spread,
 /// if there are no more items than threads.
 template <class T, class Work, class Image, class Window, class Left, class Right, bool WINDOWED, bool STAGED,
@@ -302,16 +293,11 @@ void sample_tiles(thread LeftSource& left_source, thread RightSource& right_sour
       }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    // Rounds of all threads, so that nothing keeps compilers from asking for the operands of several at once.
-    enum : uint { results = Work::rows * Work::columns, rounds = results / sample_threads, at_once = 4 };
-    uint round = 0;
-    for (; round + at_once <= rounds; round += at_once) {
-      UNROLL for (uint j = 0; j < at_once; ++j) {
-        show_sum<Work>(visitor, memory, first_row, (round + j) * sample_threads + thread_id);
-      }
-    }
-    for (uint i = round * sample_threads + thread_id; i < results; i += sample_threads) {
-      show_sum<Work>(visitor, memory, first_row, i);
+    for (uint i = thread_id; i < Work::rows * Work::columns; i += sample_threads) {
+      float sum = memory[i];
+      UNROLL for (uint share = 1; share < Work::shares; ++share) sum += memory[share * (Work::padded * Work::rows) + i];
+      const uint column = i / Work::rows;
+      visitor.visit(first_row + i - column * Work::rows, column, sum);
     }
   }
 }
