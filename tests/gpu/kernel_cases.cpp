@@ -337,4 +337,9 @@ void put_on_warpgroups(Case& one) {
   one.tolerance *= 2;
 }
 
+void put_on_samples(std::vector<Case>& cases) {
+  std::erase_if(cases, [](const Case& one) { return one.op == Op::convolution_weight; });
+  for (Case& one : cases) one.by_samples = true;
+}
+
 }  // namespace russet::gputest

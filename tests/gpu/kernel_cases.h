@@ -71,5 +71,7 @@ void put_on_tensor_cores(Case& one);
 void put_on_tensor_cores_in_vectors_too(std::vector<Case>& cases);
 /// On a GPU whose warpgroups multiply by tensor cores.
 void put_on_warpgroups(Case& one);
+/// All of them sample by sample, but for gradients of weights, which need all samples.
+void put_on_samples(std::vector<Case>& cases);
 
 }  // namespace russet::gputest

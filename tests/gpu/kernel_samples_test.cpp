@@ -293,6 +293,26 @@ TEST(KernelSamples, stem) {
   expect_right(cases);
 }
 
+TEST(KernelSamples, sample_product) {
+  std::vector<Case> cases;
+  const auto add = [&](const ConvolutionShape& shape) {
+    add_convolutions(cases, DType::float32, shape, Layout::contiguous);
+  };
+  // Windows that several threads share, lines, columns and depths that end within what a thread takes, images and
+  // weights that threads bring in several rounds, more sums than threadgroup memory holds.
+  add({2, 9, 7, 9, 10, 3, 3, {.padding = {1, 1}, .padding_after = {1, 1}}});
+  add({2, 8, 9, 7, 9, 3, 2, {.stride = {2, 3}, .padding = {1, 0}, .padding_after = {0, 1}}});
+  add({1, 3, 36, 34, 5, 2, 3, {.dilation = {1, 2}}});
+  for (const Layout right : {Layout::contiguous, Layout::reversed}) {
+    cases.push_back(product(DType::float32, {3, 400}, {400, 140}, {3, 140}, Layout::contiguous, right));
+    cases.push_back(product(DType::float32, {2, 52}, {52, 24}, {2, 24}, Layout::contiguous, right));
+    cases.push_back(product(DType::float32, {2, 47}, {47, 35}, {2, 35}, Layout::contiguous, right));
+  }
+  put_on_samples(cases);
+  for (Case& one : cases) set_margin(one, 8);
+  expect_right(cases);
+}
+
 TEST(KernelSamples, split_product) {
   std::vector<Case> cases;
   const auto add = [&](const Shape& left, const Shape& right, const Shape& result, Layout left_layout,

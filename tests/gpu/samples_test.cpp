@@ -24,8 +24,7 @@ const ConvolutionShape convolution_shapes[] = {
 };
 
 void expect_right(std::vector<Case> cases) {
-  std::erase_if(cases, [](const Case& one) { return one.op == Op::convolution_weight; });
-  for (Case& one : cases) one.by_samples = true;
+  put_on_samples(cases);
   for (const Outcome& outcome : run(cases)) {
     EXPECT_EQ(outcome.complaint, "") << outcome.name << " by " << outcome.kernel;
     EXPECT_EQ(outcome.kernel, "sample by sample") << outcome.name;

@@ -30,9 +30,10 @@ class ByTheSecond final : public PlansAlone {
     });
     return compile::SampleTimes{.launch = 1, .alone = 2, .together = together};
   }
-  bool integers_divide_by_zero() const override { return true; }
+  bool integers_divide_by_zero() const override { return divide_by_zero; }
 
   std::map<std::int32_t, double> slow;  // by what they write: seconds with others
+  bool divide_by_zero = true;           // else such a step fails
 };
 
 /// A list of steps over slots of [samples, width] floats.
@@ -79,8 +80,8 @@ class Steps {
     return y;
   }
   /// Over all samples.
-  int add_up(int x) {
-    const int y = slot(Slot::Kind::temporary, width);
+  int add_up(int x) { return add_up_to(slot(Slot::Kind::temporary, width), x); }
+  int add_up_to(int y, int x) {
     Builder builder(Group::Kind::column, {samples, width}, 1);
     builder.store(builder.reduce(Op::sum, DType::float32, builder.load(x, DType::float32, {width, 1})), y, {0, 1},
                   Extent::reduced);
@@ -189,16 +190,6 @@ TEST_F(Samples, DoNotReadOtherSamples) {
   EXPECT_EQ(steps.order(), text({a, square}));
 }
 
-TEST_F(Samples, DoNotReadBeyondTheirOwnPart) {
-  const int a = steps.multiply(x, weight);
-  Builder builder(Group::Kind::elementwise, {samples, width}, 2);
-  const int b = steps.slot();
-  const auto value = builder.load(a, DType::float32, {width, 1}, Extent::full, 1);  // one element of the next sample
-  builder.store(builder.compute(Op::exp, DType::float32, value), b, {width, 1});
-  steps.program.steps.emplace_back(builder.group);
-  EXPECT_EQ(steps.order(), text({a, b}));
-}
-
 TEST_F(Samples, DoNotReadAPartThatARunFinds) {
   const int a = steps.multiply(x, weight);
   Builder builder(Group::Kind::elementwise, {samples, width}, 2);
@@ -210,6 +201,24 @@ TEST_F(Samples, DoNotReadAPartThatARunFinds) {
   EXPECT_EQ(steps.order(), text({a, b}));
 }
 
+/// Twelve rows of what eight samples wrote: some begin in one sample and end in the next.
+TEST_F(Samples, AreNotRowsThatTwoShare) {
+  constexpr std::int64_t wide = width * 3 / 2;
+  const int a = steps.slot(Slot::Kind::temporary, samples * wide);
+  const int b = steps.slot(Slot::Kind::temporary, samples * wide);
+  Primitive p;
+  p.op = Op::matmul;
+  p.inputs = {Steps::operand(x, {samples, width}), Steps::operand(weight, {width, wide})};
+  p.output = Steps::operand(a, {samples, wide});
+  steps.program.steps.emplace_back(std::move(p));
+  Builder builder(Group::Kind::row, {samples * 3 / 2, width}, 1);
+  const auto value = builder.load(a, DType::float32, {width, 1});
+  const auto largest = builder.reduce(Op::amax, DType::float32, value);
+  builder.store(builder.compute(Op::sub, DType::float32, value, largest), b, {width, 1});
+  steps.program.steps.emplace_back(builder.group);
+  EXPECT_EQ(steps.order(), text({a, b}));
+}
+
 /// Of all samples the largest, which each would need.
 TEST_F(Samples, AreNotRowsOfSeveral) {
   const int a = steps.multiply(x, weight);
@@ -217,6 +226,18 @@ TEST_F(Samples, AreNotRowsOfSeveral) {
     const auto largest = builder.reduce(Op::amax, DType::float32, value);
     return builder.compute(Op::sub, DType::float32, value, largest);
   });
+  EXPECT_EQ(steps.order(), text({a, b}));
+}
+
+/// The same, by a product's epilogue.
+TEST_F(Samples, HaveNoEpilogueOverRowsOfSeveral) {
+  const int a = steps.multiply(x, weight);
+  const int b = steps.multiply(a, weight);
+  Builder builder(Group::Kind::row, {samples, width}, 0);
+  const auto product = builder.load(-1, DType::float32, {width, 1});
+  const auto largest = builder.reduce(Op::amax, DType::float32, product);
+  builder.store(builder.compute(Op::sub, DType::float32, product, largest), b, {width, 1});
+  std::get<Primitive>(steps.program.steps.back()).epilogue = builder.group;
   EXPECT_EQ(steps.order(), text({a, b}));
 }
 
@@ -271,10 +292,7 @@ TEST_F(Samples, AreNotOverwrittenByWhatComesBefore) {
   const int state = steps.slot(Slot::Kind::temporary, width);
   const int a = steps.multiply(x, weight);
   const int b = steps.add(a, state, {width, 1}, {0, 1});
-  Builder builder(Group::Kind::column, {samples, width}, 1);  // overwrites what a member has read
-  builder.store(builder.reduce(Op::sum, DType::float32, builder.load(x, DType::float32, {width, 1})), state, {0, 1},
-                Extent::reduced);
-  steps.program.steps.emplace_back(builder.group);
+  steps.add_up_to(state, x);  // overwrites what a member has read
   const int c = steps.multiply(b, weight);
   EXPECT_EQ(steps.order(), bundle({a, b, c}) + " " + text({state}));
 }
@@ -294,12 +312,42 @@ TEST_F(Samples, WaitForReadersOfWhatTheyOverwrite) {
   EXPECT_EQ(steps.order(), bundle({a, b}) + " " + text({sums, state}));
 }
 
+/// Nor does a step come before them that overwrites what one after them reads.
+TEST_F(Samples, DoNotFollowWhatFollowsAReader) {
+  const int state = steps.slot(Slot::Kind::temporary, width);
+  const int a = steps.multiply(x, weight);
+  Builder reader(Group::Kind::column, {samples, width}, 1);
+  const int sums = steps.slot(Slot::Kind::temporary, width);
+  const auto both = reader.compute(Op::add, DType::float32, reader.load(a, DType::float32, {width, 1}),
+                                   reader.load(state, DType::float32, {0, 1}));
+  reader.store(reader.reduce(Op::sum, DType::float32, both), sums, {0, 1}, Extent::reduced);
+  steps.program.steps.emplace_back(reader.group);
+  steps.add_up_to(state, x);
+  const int b = steps.multiply(a, weight);
+  EXPECT_EQ(steps.order(), bundle({a, b}) + " " + text({sums, state}));
+}
+
 TEST_F(Samples, ComeBeforeWhatMayFail) {
   const int index = steps.slot(Slot::Kind::leaf, samples);
   const int a = steps.multiply(x, weight);
   const int rows = steps.take(x, index);
   const int b = steps.multiply(a, weight);
   EXPECT_EQ(steps.order(), bundle({a, b}) + " " + text({rows}));
+}
+
+TEST_F(Samples, DoNotFailThemselves) {
+  for (const bool divide_by_zero : {true, false}) {
+    Steps three;
+    ByTheSecond target;
+    target.divide_by_zero = divide_by_zero;
+    const int leaf = three.slot(Slot::Kind::leaf);
+    const int a = three.multiply(leaf, three.weight());
+    const int b = three.apply(Group::Kind::elementwise, 2, a, [](Builder& builder, std::int16_t value) {
+      const auto whole = builder.compute(Op::cast, DType::int32, value);
+      return builder.compute(Op::cast, DType::float32, builder.compute(Op::fmod, DType::int32, whole, whole));
+    });
+    EXPECT_EQ(three.order(target), divide_by_zero ? bundle({a, b}) : text({a, b}));
+  }
 }
 
 /// Else the leaf would be gone when the step fails.
@@ -371,10 +419,27 @@ TEST_F(Samples, AreWorthMoreThanTheLaunch) {
 }
 
 TEST_F(Samples, HoldLittleMemory) {
+  for (const std::size_t mebibytes : {60, 65}) {
+    Steps two;
+    const int large = two.weight();
+    two.program.slots.back().bytes = mebibytes << 20;
+    const int leaf = two.slot(Slot::Kind::leaf);
+    const int a = two.multiply(leaf, two.weight());
+    const int b = two.multiply(a, large);
+    EXPECT_EQ(two.order(), mebibytes == 60 ? bundle({a, b}) : text({a, b}));
+  }
+}
+
+TEST_F(Samples, HoldLittleMemoryTogether) {
+  const auto large = [&] {
+    const int slot = steps.weight();
+    steps.program.slots.back().bytes = std::size_t{40} << 20;
+    return slot;
+  };
   const int a = steps.multiply(x, weight);
-  steps.program.slots[static_cast<std::size_t>(a)].bytes = std::size_t{65} << 20;
-  const int b = steps.multiply(a, weight);
-  EXPECT_EQ(steps.order(), text({a, b}));
+  const int b = steps.multiply(a, large());
+  const int c = steps.multiply(b, large());
+  EXPECT_EQ(steps.order(), bundle({a, b}) + " " + text({c}));
 }
 
 /// A device may read leaves ahead, so no member's result takes the memory of what it reads.

@@ -62,7 +62,7 @@ bool has_samples(const Group& group) {
 }
 
 bool has_samples(const Primitive& primitive) {
-  if (!primitive.epilogue.code.empty() && primitive.epilogue.kind != Group::Kind::elementwise) return false;
+  if (!primitive.epilogue.code.empty() && !has_samples(primitive.epilogue)) return false;
   if (!primitive.prologues[1].code.empty()) return primitive.op == Op::max_pool;
   switch (primitive.op) {
     case Op::matmul: return primitive.inputs[0].sizes.rank() == 2 && primitive.inputs[1].sizes.rank() == 2;
@@ -184,20 +184,14 @@ class Finder {
     return visit_samples(step, [&](const Touch& touch) { all &= !touch.writes || is_apart(touch); }) && all;
   }
 
-  /// Whether the part of sample i is the i-th part of the slot.
+  /// Whether the part of sample i is the i-th part of the slot. It is if such parts are as far from each other as they
+  /// are large: nothing lies outside of the slot. (A mask that is packed has fewer bytes than elements.)
   bool is_apart(const Touch& touch) const {
     const Access& access = touch.access;
-    const bool may = !touch.whole && !access.packed && access.offset_argument < 0 && touch.space.rank() > 0;
-    if (!may || touch.space[0] == 0 || touch.space[0] % samples_ != 0) return false;
-    const std::int64_t part = touch.space[0] / samples_ * access.strides[0];  // elements
-    const auto bytes = static_cast<std::int64_t>(slot_at(access.slot).bytes);
-    if (part * samples_ * static_cast<std::int64_t>(size_of(access.dtype)) != bytes) return false;
-    std::int64_t last = access.offset + part - access.strides[0];
-    for (int axis = 1; axis < touch.space.rank(); ++axis) {
-      if (access.strides[axis] < 0) return false;
-      last += (touch.space[axis] - 1) * access.strides[axis];
-    }
-    return access.offset >= 0 && last < part;
+    if (touch.whole || access.offset_argument >= 0 || touch.space.rank() == 0) return false;
+    if (touch.space[0] == 0 || touch.space[0] % samples_ != 0) return false;
+    const std::int64_t all = touch.space[0] * access.strides[0] * static_cast<std::int64_t>(size_of(access.dtype));
+    return all == static_cast<std::int64_t>(slot_at(access.slot).bytes);
   }
 
   static double gain_of(const Item& item) { return item.times->alone - item.times->together; }

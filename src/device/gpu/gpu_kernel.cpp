@@ -40,9 +40,9 @@ GpuKernel::GpuKernel(const GpuContext& context, std::string name, std::vector<Ca
       scratch_bytes_(scratch_bytes) {
   std::erase_if(calls_,
                 [](const Call& call) { return call.groups[0] == 0 || call.groups[1] == 0 || call.groups[2] == 0; });
-  for (Call& call : calls_) {
+  const std::size_t most = context.properties.runs_samples ? max_sample_buffers : max_buffers;
+  for (const Call& call : calls_) {
     if (!call.members.empty()) continue;
-    const std::size_t most = call.piece == nullptr ? max_sample_buffers : max_buffers;
     if (call.regions.size() > most || call.values.bytes.size() > max_value_bytes || call.groups[1] > 65535 ||
         call.groups[2] > 65535) {
       throw InternalError(fmt::format("{}: a launch of {} has {} buffers, {} bytes of values and {} x {} x {} groups",

@@ -16,7 +16,7 @@
 namespace russet::gpu {
 
 inline constexpr int max_buffers = 30;  // of a launch, besides its values
-/// The same where a launch goes sample by sample, which Metal's do not.
+/// The same on a GPU whose launches may go sample by sample (Properties::runs_samples), which Metal's do not.
 inline constexpr int max_sample_buffers = 120;
 inline constexpr std::size_t max_value_bytes = 4096;
 

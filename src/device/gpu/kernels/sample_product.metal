@@ -337,12 +337,11 @@ void sample_row(thread LeftSource& left_source, thread RightSource& right_source
       float4 weights[ahead];
       UNROLL for (uint i = 0; i < ahead; ++i) {
         const uint k = ((from + i) * lanes + lane) * 4u;
-        const bool is_there = from + i < fours && k < Work::depth;
-        weights[i] = read_four(right_source.data, long(line.offset) + (is_there ? long(k) : 0l));
+        weights[i] = read_four(right_source.data, long(line.offset) + (k < Work::depth ? long(k) : 0l));
       }
       UNROLL for (uint i = 0; i < ahead; ++i) {
         const uint k = ((from + i) * lanes + lane) * 4u;
-        if (from + i >= fours || k >= Work::depth) continue;
+        if (k >= Work::depth) continue;
         float4 four;
         if constexpr (is_short != 0) {
           four = make_float4(row.at(k), row.at(k + 1u), row.at(k + 2u), row.at(k + 3u));
