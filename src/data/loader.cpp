@@ -287,6 +287,13 @@ class DataLoader::Workers {
   bool stopping_ = false;
 };
 
+std::vector<Tensor> Batch::tensors() const {
+  std::vector<Tensor> all{input};
+  if (target.defined()) all.push_back(target);
+  for (const auto& [name, field] : fields) all.push_back(field);
+  return all;
+}
+
 DataLoader::DataLoader(DatasetPtr dataset, const LoaderOptions& options)
     : workers_(std::make_unique<Workers>(std::move(dataset), options)) {}
 DataLoader::~DataLoader() = default;

@@ -173,6 +173,18 @@ void Module::train(bool mode) {
 
 bool Module::is_training() const { return state_->training; }
 
+ModeScope::ModeScope(Module& module, bool training) {
+  module.visit(
+      "", [&](const std::string&, Module& inside) { before_.emplace_back(inside.state_, inside.state_->training); });
+  module.train(training);
+}
+
+ModeScope::~ModeScope() {
+  bool changed = false;
+  for (auto& [state, training] : before_) changed |= std::exchange(state->training, training) != training;
+  if (changed) note_changed_setting();
+}
+
 void Module::to(Device device) {
   const NoGrad guard;
   for (const Tensor& tensor : parameters()) move_to(tensor, device);

@@ -65,7 +65,7 @@ void AveragedModel::update_parameters(const nn::Module& model) {
   mark();
 }
 
-BatchNormUpdate::BatchNormUpdate(nn::Module& model) : model_(model), was_training_(model.is_training()) {
+BatchNormUpdate::BatchNormUpdate(nn::Module& model) : model_(model), training_(model, true) {
   model.apply([&](nn::Module& inside) {
     const auto* norm = dynamic_cast<const nn::BatchNorm*>(&inside);
     if (norm == nullptr || !norm->running_mean.defined()) return;
@@ -76,11 +76,6 @@ BatchNormUpdate::BatchNormUpdate(nn::Module& model) : model_(model), was_trainin
     Tensor(norm->running_var).fill_(1);
     Tensor(norm->num_batches_tracked).zero_();
   });
-  if (has_work()) model.train();
-}
-
-BatchNormUpdate::~BatchNormUpdate() {
-  if (has_work()) model_.train(was_training_);
 }
 
 void BatchNormUpdate::add(const Tensor& input) {

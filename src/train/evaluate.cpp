@@ -1,5 +1,6 @@
 #include <russet/autocast.h>
 #include <russet/autograd.h>
+#include <russet/captured_function.h>
 #include <russet/data/masked_tokens.h>
 #include <russet/functional.h>
 #include <russet/train/evaluate.h>
@@ -10,26 +11,24 @@
 namespace russet::train {
 namespace {
 
-/// Sums of one batch; they are read when many have come together, so that no batch is waited for.
-struct Sums {
-  Tensor loss;
-  Tensor correct{};
-  Tensor terms{};  // where it depends on the targets
-  std::int64_t known_terms = 0;
-};
+/// Sums over one batch: of losses, of right answers where there are some, of what was looked at where targets say that.
+using Sums = std::vector<Tensor>;
+/// Sums are read when those of so many batches have come together, so that no batch is waited for.
 constexpr std::size_t batches_together = 32;
 
 class Totals {
  public:
-  void add(Sums sums) {
+  /// `terms`: where the sums do not have them.
+  void add(Sums sums, std::int64_t terms) {
+    if (sums.size() < 3) terms_ += terms;
     pending_.push_back(std::move(sums));
     if (pending_.size() == batches_together) read();
   }
   void read() {
     for (const Sums& sums : pending_) {
-      loss_ += sums.loss.item();
-      terms_ += sums.terms.defined() ? sums.terms.item<std::int64_t>() : sums.known_terms;
-      if (sums.correct.defined()) correct_ += sums.correct.item<std::int64_t>();
+      loss_ += sums[0].item();
+      if (sums.size() > 1) correct_ += sums[1].item<std::int64_t>();
+      if (sums.size() > 2) terms_ += sums[2].item<std::int64_t>();
     }
     pending_.clear();
   }
@@ -55,36 +54,37 @@ bool has_accuracy(Objective objective) {
   return objective == Objective::cross_entropy || objective == Objective::masked_tokens;
 }
 
+/// Of a batch whose sums do not say it.
+std::int64_t terms_of(const data::Batch& batch, Objective objective) {
+  return has_accuracy(objective) ? batch.target.size(0) : batch.target.numel();
+}
+
 Sums sums_of(models::Model& model, const data::Batch& batch, Objective objective) {
   const Tensor output = forward(model, batch);
-  Sums sums;
-  sums.loss = loss_of(objective, output, batch.target, {.reduction = Reduction::sum});
-  if (has_accuracy(objective)) sums.correct = sum(eq(argmax(output, -1), batch.target));
-  if (objective == Objective::masked_tokens) {
-    sums.terms = sum(ne(batch.target, data::unmasked));
-  } else {
-    sums.known_terms = sums.correct.defined() ? batch.target.size(0) : batch.target.numel();
-  }
+  Sums sums{loss_of(objective, output, batch.target, {.reduction = Reduction::sum})};
+  if (has_accuracy(objective)) sums.push_back(sum(eq(argmax(output, -1), batch.target)));
+  if (objective == Objective::masked_tokens) sums.push_back(sum(ne(batch.target, data::unmasked)));
   return sums;
 }
 
 }  // namespace
 
 Evaluation evaluate(models::Model& model, data::DataLoader& loader, const EvaluateOptions& options) {
-  const bool was_training = model.is_training();
-  model.eval();
+  const nn::ModeScope mode(model, false);
   const NoGrad no_grad;
+  const data::Batch* current = nullptr;
+  CapturedFunction sums([&](const std::vector<Tensor>&) {
+    const Autocast scope = autocast_to(options.precision);
+    return sums_of(model, *current, options.objective);
+  });
   Totals totals;
   std::int64_t batches = 0;
   for (const auto& batch : loader) {
-    {
-      const Autocast scope = autocast_to(options.precision);
-      totals.add(sums_of(model, batch, options.objective));
-    }
+    current = &batch;
+    totals.add(sums(batch.tensors()), terms_of(batch, options.objective));
     if (options.progress) options.progress(++batches);
   }
   totals.read();
-  if (was_training) model.train();
   Evaluation result;
   result.samples = loader.samples();
   result.loss = totals.mean_loss();

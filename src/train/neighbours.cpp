@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <russet/autocast.h>
 #include <russet/autograd.h>
+#include <russet/captured_function.h>
 #include <russet/error.h>
 #include <russet/functional.h>
 #include <russet/nn_functional.h>
@@ -21,31 +22,27 @@ Tensor neighbour_votes(const Tensor& queries, const Tensor& bank, const Tensor& 
   return scatter_add(none, 1, voted, exp(similarity * (1 / options.temperature)));
 }
 
-namespace {
-
-Tensor features_of(const models::Model& model, const Tensor& images, DType precision) {
-  const Autocast scope = autocast_to(precision);
-  return model.spec().features(model, images.to(DType::float32)).to(DType::float32);
-}
-
-}  // namespace
-
 double neighbour_accuracy(models::Model& model, data::DataLoader& bank, data::DataLoader& test,
                           const NeighbourEvaluation& options) {
   if (model.spec().features == nullptr) {
     throw ValueError(fmt::format("{} has no features of images to look for neighbours by", model.spec().name));
   }
-  const bool was_training = model.is_training();
-  model.eval();
+  const nn::ModeScope mode(model, false);
   const NoGrad no_grad;
+  const auto features_of = [&](const Tensor& images) {
+    const Autocast scope = autocast_to(options.precision);
+    return model.spec().features(model, images.to(DType::float32)).to(DType::float32);
+  };
   std::int64_t batches = 0;
   const auto done = [&] {
     if (options.progress) options.progress(++batches);
   };
+  CapturedFunction features_of_batch(
+      [&](const std::vector<Tensor>& inputs) { return std::vector{features_of(inputs[0])}; });
   std::vector<Tensor> features;
   std::vector<Tensor> labels;
   for (const auto& [images, classes] : bank) {
-    features.push_back(features_of(model, images, options.precision));
+    features.push_back(features_of_batch({images}).front());
     labels.push_back(classes);
     done();
   }
@@ -53,14 +50,15 @@ double neighbour_accuracy(models::Model& model, data::DataLoader& bank, data::Da
   const Tensor all_labels = cat(labels, 0);
   features.clear();
   const std::int64_t classes = bank.dataset().classes();
+  CapturedFunction right_answers([&](const std::vector<Tensor>& inputs) {
+    const Tensor votes = neighbour_votes(features_of(inputs[0]), all_features, all_labels, classes, options.neighbours);
+    return std::vector{sum(eq(argmax(votes, 1), inputs[1]))};
+  });
   Tensor correct = zeros({}, {DType::int64, all_features.device(), false});
-  for (const auto& [images, wanted] : test) {
-    const Tensor queries = features_of(model, images, options.precision);
-    const Tensor votes = neighbour_votes(queries, all_features, all_labels, classes, options.neighbours);
-    correct = correct + sum(eq(argmax(votes, 1), wanted));
+  for (const auto& batch : test) {
+    correct = correct + right_answers(batch.tensors()).front();
     done();
   }
-  if (was_training) model.train();
   return correct.item<double>() / static_cast<double>(std::max<std::int64_t>(test.samples(), 1));
 }
 

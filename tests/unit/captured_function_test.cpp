@@ -103,6 +103,11 @@ TEST(CapturedFunction, ChangedSettingsAreRecordedAnew) {
     if (step == 6) training.net.eval();
     if (step == 9) training.net.train();
   });
+  std::optional<nn::ModeScope> mode;
+  expect_alike(12, 9 - 4, [&](Training& training, int step) {
+    if (step == 6) mode.emplace(training.net, false);
+    if (step == 9) mode.reset();
+  });
   expect_alike(14, 11 - 2, [](Training& training, int step) {
     if (step == 6) training.net.parameters().front().requires_grad_(false);
   });

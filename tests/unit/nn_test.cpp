@@ -72,6 +72,19 @@ TEST_F(Modules, CopiesAlias) {
   EXPECT_EQ(net.fc2.weight.to_vector<float>(), std::vector<float>(6, 0));
 }
 
+TEST_F(Modules, HaveTheirOwnModesAfterAScope) {
+  Net net;
+  net.fc1.eval();
+  {
+    const nn::ModeScope scope(net, false);
+    EXPECT_FALSE(net.is_training() || net.fc1.is_training() || net.fc2.is_training());
+    const nn::ModeScope inner(net, true);
+    EXPECT_TRUE(net.is_training() && net.fc1.is_training() && net.fc2.is_training());
+  }
+  EXPECT_TRUE(net.is_training() && net.fc2.is_training());
+  EXPECT_FALSE(net.fc1.is_training());
+}
+
 TEST_F(Modules, ClonesDoNot) {
   Net net;
   Net copy = nn::clone(net);

@@ -232,11 +232,8 @@ Tensor Trainer::Run::loss_on(const data::Batch& batch) const {
 
 /// A step on one batch that is not computed in parts, and its loss.
 Tensor Trainer::Run::take_whole_step(const data::Batch& batch) {
-  std::vector<Tensor> inputs{batch.input};
-  if (batch.target.defined()) inputs.push_back(batch.target);
-  for (const auto& [name, field] : batch.fields) inputs.push_back(field);
   whole_batch_ = &batch;
-  return whole_step_(inputs).front();
+  return whole_step_(batch.tensors()).front();
 }
 
 /// One step of the optimizer. `before`: when the one before ended; set to this one's end.

@@ -34,6 +34,8 @@ struct Batch {
     static_assert(place < 2);
     return place == 0 ? input : target;
   }
+  /// All that are defined: what a CapturedFunction of a batch takes.
+  std::vector<Tensor> tensors() const;
 };
 
 /// MixUp (Zhang et al. 2017) and CutMix (Yun et al. 2019), as torchvision's transforms.v2 have them: each sample of a

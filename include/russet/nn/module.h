@@ -149,6 +149,7 @@ class Module {
  private:
   friend class AnyModule;
   friend class CloneScope;
+  friend class ModeScope;
   /// The module that runs when this one is called.
   virtual Module& called() { return *this; }
   HookHandle add_hook(ForwardPreHook hook);
@@ -222,6 +223,19 @@ M clone(const M& module) {
   const CloneScope scope;
   return M(module);
 }
+
+/// While an object of this lives, a module and all inside are in training mode, or in evaluation mode. Then each is in
+/// the mode that it had.
+class ModeScope {
+ public:
+  ModeScope(Module& module, bool training);
+  ~ModeScope();
+  ModeScope(const ModeScope&) = delete;
+  ModeScope& operator=(const ModeScope&) = delete;
+
+ private:
+  std::vector<std::pair<std::shared_ptr<Module::State>, bool>> before_;
+};
 
 /// While an object of this lives, in this thread, new modules make their parameters on `device`, of type `dtype`.
 class NewModules {

@@ -54,9 +54,6 @@ class AveragedModel : public nn::Module {
 class BatchNormUpdate {
  public:
   explicit BatchNormUpdate(nn::Module& model);
-  ~BatchNormUpdate();
-  BatchNormUpdate(const BatchNormUpdate&) = delete;
-  BatchNormUpdate& operator=(const BatchNormUpdate&) = delete;
   bool has_work() const { return !norms_.empty(); }
   void add(const Tensor& input);
 
@@ -67,7 +64,7 @@ class BatchNormUpdate {
     Tensor mean_of_all, var_of_all;
   };
   nn::Module& model_;
-  bool was_training_;
+  nn::ModeScope training_;
   std::vector<Norm> norms_;
   std::int64_t batches_ = 0;
 };
