@@ -2,6 +2,8 @@
 // them.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "compile/passes/passes.h"
 #include "group_builder.h"
 #include "nothing.h"
@@ -83,10 +85,14 @@ class Steps {
   int add_up(int x) { return add_up_to(slot(Slot::Kind::temporary, width), x); }
   int add_up_to(int y, int x) {
     Builder builder(Group::Kind::column, {samples, width}, 1);
-    builder.store(builder.reduce(Op::sum, DType::float32, builder.load(x, DType::float32, {width, 1})), y, {0, 1},
-                  Extent::reduced);
-    program.steps.emplace_back(builder.group);
-    return y;
+    return add_up(builder, builder.load(x, DType::float32, {width, 1}), y);
+  }
+  /// The sums of a and b.
+  int add_up(int a, int b, const Strides& of_b) {
+    Builder builder(Group::Kind::column, {samples, width}, 1);
+    const auto first = builder.load(a, DType::float32, {width, 1});
+    const auto second = builder.load(b, DType::float32, of_b);
+    return add_up(builder, builder.compute(Op::add, DType::float32, first, second), slot(Slot::Kind::temporary, width));
   }
   /// Rows of x by an index that nobody has checked.
   int take(int x, int index) {
@@ -123,10 +129,25 @@ class Steps {
   }
 
   compile::Program program;
+
+ private:
+  int add_up(Builder& builder, std::int16_t value, int y) {
+    builder.store(builder.reduce(Op::sum, DType::float32, value), y, {0, 1}, Extent::reduced);
+    program.steps.emplace_back(builder.group);
+    return y;
+  }
 };
 
 class Samples : public ::testing::Test {
  protected:
+  /// Four products, each of the one before.
+  std::array<int, 4> chain() {
+    std::array<int, 4> all{};
+    int last = x;
+    for (int& one : all) one = last = steps.multiply(last, weight);
+    return all;
+  }
+
   Steps steps;
   int x = steps.slot(Slot::Kind::leaf);
   int weight = steps.weight();
@@ -301,12 +322,7 @@ TEST_F(Samples, AreNotOverwrittenByWhatComesBefore) {
 TEST_F(Samples, WaitForReadersOfWhatTheyOverwrite) {
   const int state = steps.slot();
   const int a = steps.multiply(x, weight);
-  Builder builder(Group::Kind::column, {samples, width}, 1);
-  const int sums = steps.slot(Slot::Kind::temporary, width);
-  const auto both = builder.compute(Op::add, DType::float32, builder.load(a, DType::float32, {width, 1}),
-                                    builder.load(state, DType::float32, {width, 1}));
-  builder.store(builder.reduce(Op::sum, DType::float32, both), sums, {0, 1}, Extent::reduced);
-  steps.program.steps.emplace_back(builder.group);
+  const int sums = steps.add_up(a, state, {width, 1});
   const int b = steps.multiply(a, weight);
   steps.add_to(state, b, b);
   EXPECT_EQ(steps.order(), bundle({a, b}) + " " + text({sums, state}));
@@ -316,12 +332,7 @@ TEST_F(Samples, WaitForReadersOfWhatTheyOverwrite) {
 TEST_F(Samples, DoNotFollowWhatFollowsAReader) {
   const int state = steps.slot(Slot::Kind::temporary, width);
   const int a = steps.multiply(x, weight);
-  Builder reader(Group::Kind::column, {samples, width}, 1);
-  const int sums = steps.slot(Slot::Kind::temporary, width);
-  const auto both = reader.compute(Op::add, DType::float32, reader.load(a, DType::float32, {width, 1}),
-                                   reader.load(state, DType::float32, {0, 1}));
-  reader.store(reader.reduce(Op::sum, DType::float32, both), sums, {0, 1}, Extent::reduced);
-  steps.program.steps.emplace_back(reader.group);
+  const int sums = steps.add_up(a, state, {0, 1});
   steps.add_up_to(state, x);
   const int b = steps.multiply(a, weight);
   EXPECT_EQ(steps.order(), bundle({a, b}) + " " + text({sums, state}));
@@ -363,30 +374,21 @@ TEST_F(Samples, OverwriteNoLeafBeforeWhatMayFail) {
 
 TEST_F(Samples, EndWhereMostIsGained) {
   ByTheSecond target;
-  const int a = steps.multiply(x, weight);
-  const int b = steps.multiply(a, weight);
-  const int c = steps.multiply(b, weight);
-  const int d = steps.multiply(c, weight);
+  const auto [a, b, c, d] = chain();
   target.slow = {{c, 4}};  // a loss of 2 that d does not make up for
   EXPECT_EQ(steps.order(target), bundle({a, b}) + " " + text({c, d}));
 }
 
 TEST_F(Samples, TakeALossThatLaterStepsMakeUpFor) {
   ByTheSecond target;
-  const int a = steps.multiply(x, weight);
-  const int b = steps.multiply(a, weight);
-  const int c = steps.multiply(b, weight);
-  const int d = steps.multiply(c, weight);
+  const auto [a, b, c, d] = chain();
   target.slow = {{c, 3}};
   EXPECT_EQ(steps.order(target), bundle({a, b, c, d}));
 }
 
 TEST_F(Samples, TakeNoStepThatCostsMoreThanAllGained) {
   ByTheSecond target;
-  const int a = steps.multiply(x, weight);
-  const int b = steps.multiply(a, weight);
-  const int c = steps.multiply(b, weight);
-  const int d = steps.multiply(c, weight);
+  const auto [a, b, c, d] = chain();
   target.slow = {{c, 6}};
   EXPECT_EQ(steps.order(target), bundle({a, b}) + " " + text({c, d}));
 }
