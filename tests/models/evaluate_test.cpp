@@ -18,13 +18,11 @@ constexpr std::int64_t batch = 4;  // the last one has two
 
 class Evaluate : public testing::TestWithParam<std::string> {
  protected:
-  Evaluate() {
+  /// With batch norm and dropout: another mode gives other numbers.
+  static models::Model seeded_model(Device device) {
     manual_seed(2);
-    images = randn({samples, 1, 28, 28});
-    classes = randint(0, 10, {samples});
-    // Batch norm and dropout: another mode gives other numbers.
-    model = models::get_model("resnet18_cifar",
-                              {.num_classes = 10, .dropout = 0.5, .in_channels = 1, .width = 0.125, .device = device});
+    return models::get_model("resnet18_cifar",
+                             {.num_classes = 10, .dropout = 0.5, .in_channels = 1, .width = 0.125, .device = device});
   }
 
   data::DataLoader loader(const Tensor& targets, std::int64_t count = samples) const {
@@ -33,9 +31,9 @@ class Evaluate : public testing::TestWithParam<std::string> {
   }
 
   const Device device{GetParam()};
-  Tensor images;
-  Tensor classes;
-  models::Model model = models::get_model("lenet5");
+  models::Model model = seeded_model(device);
+  Tensor images = randn({samples, 1, 28, 28});
+  Tensor classes = randint(0, 10, {samples});
 };
 
 TEST_P(Evaluate, IsTheMeanOverAllSamples) {
