@@ -215,6 +215,15 @@ TEST(StepsBySamples, OfAnyWidth) {
   }
 }
 
+/// A kernel's parameters are put together by macros, which take as many as they are written for.
+TEST(StepsBySamples, WithAllMemoryThatALaunchBindsAreOne) {
+  Network network(2);
+  int x = network.squash(network.input({2, 4}), 4);
+  constexpr int many = gpu::max_sample_buffers / 2 - 1;  // each binds a weight and a result
+  for (int i = 0; i < many; ++i) x = network.multiply(x, 4, 4, true);
+  EXPECT_EQ(network.run(), 1);
+}
+
 TEST(StepsBySamples, WithMoreMemoryThanALaunchBindsAreSeveral) {
   Network network(2);
   int x = network.input({2, 4});

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <thread>
 
+#include "device/gpu/gpu_kernel.h"
 #include "kernels/collect.h"
 
 namespace russet::kernels {
@@ -62,6 +63,18 @@ TEST(Nvrtc, CompilesAllKernels) {
              units.size(), seconds_since(start));
   EXPECT_GT(compiled.load(), 0U);
   EXPECT_EQ(compiled.load(), functions.size());
+}
+
+/// A launch by samples binds the most; beside its buffers it has values.
+TEST(Nvrtc, CompilesAKernelOfAsManyBuffersAsALaunchBinds) {
+  RUSSET_NEEDS_NVRTC();
+  std::string buffers;
+  for (int i = 0; i < gpu::max_sample_buffers; ++i) buffers += fmt::format("OUT(float, y{0}, {0}), ", i);
+  gpu::CompilationUnit unit;
+  unit.text = fmt::format("KERNEL(many, 32, {}VALUES(float, values, {})) {{ y{}[thread_id] = values; }}", buffers,
+                          gpu::max_sample_buffers, gpu::max_sample_buffers - 1);
+  unit.entry_points = {{"many", 32}};
+  EXPECT_NE(compile_for_cuda(unit).code.find(".text.many"), std::string::npos);
 }
 
 /// Seconds of the processor that `work` takes: other work on the machine adds less to them than to a clock's.

@@ -96,18 +96,19 @@ void AddressSpace::take_slots(const Window& window, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) by_slot[used_slots_++] = &window;
 }
 
-Window& AddressSpace::open_window(std::size_t phase, bool reached) {
+Window& AddressSpace::open_window(std::size_t phase, bool narrow) {
   Window& window = windows[used_++];
   window = Window{};
   const std::uintptr_t base = data + used_slots_ * slot_bytes;
-  take_slots(window, reached ? 1 : window_bytes / slot_bytes);
-  window.begin = window.end = base + (reached ? reached_margin : window_margin) + phase;
+  take_slots(window, narrow ? 1 : window_bytes / slot_bytes);
+  window.begin = window.end = base + (narrow ? narrow_margin : window_margin) + phase;
   return window;
 }
 
 void AddressSpace::add_spans(const Dispatch& dispatch) {
   const auto& buffers = dispatch.buffers;
   const bool reached = !dispatch.bases.empty();
+  const bool narrow = reached || buffers.size() > wide_windows;
   std::vector<std::size_t> order(buffers.size());
   std::iota(order.begin(), order.end(), 0);
   // What is empty comes first, in windows of its own.
@@ -117,20 +118,20 @@ void AddressSpace::add_spans(const Dispatch& dispatch) {
   for (const std::size_t i : order) {
     const BoundMemory& range = buffers[i];
     if (used_ == 0 || range.begin >= end || range.bytes == 0) {
-      open_window(reinterpret_cast<std::uintptr_t>(range.begin) % page, reached);
+      open_window(reinterpret_cast<std::uintptr_t>(range.begin) % page, narrow);
       end = range.begin;
     }
     Window& window = windows[used_ - 1];
     const std::byte* const home = window.spans.empty() ? range.begin : window.spans.front().home;
     const std::uintptr_t begin = window.begin + static_cast<std::size_t>(range.begin - home);
-    if (!reached &&
+    if (!narrow &&
         (range.bytes > window_bytes - window_margin - page || begin + range.bytes > window.begin + window_bytes / 2)) {
       throw OutOfMemoryError(
           fmt::format("simulated GPU: '{}' holds {} bytes, more than its checks can watch; "
                       "RUSSET_SIMULATOR=unchecked runs without them",
                       range.name, range.bytes));
     }
-    while (begin + range.bytes + reached_margin / 2 > data + used_slots_ * slot_bytes) take_slots(window, 1);
+    while (begin + range.bytes + narrow_margin / 2 > data + used_slots_ * slot_bytes) take_slots(window, 1);
     bound_[i] = {used_ - 1, window.spans.size()};
     window.spans.push_back({begin, begin + range.bytes, range.begin, range.writable,
                             reached ? fmt::format("buffer {} of the table", i) : dispatch.kernel->arguments()[i].name,

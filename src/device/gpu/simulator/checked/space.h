@@ -25,8 +25,10 @@ constexpr std::size_t space_bytes = slot_bytes * slot_count;
 constexpr std::size_t window_bytes = std::size_t{1} << 36;
 /// Where data begins in it: indices may fall below it, too.
 constexpr std::size_t window_margin = std::size_t{1} << 32;
-/// What is reached through a table, of which there may be hundreds, has this much around it.
-constexpr std::size_t reached_margin = std::size_t{1} << 29;
+/// Wide windows that there is room for. Where a launch has more, or reaches memory through a table, all are narrow.
+constexpr std::size_t wide_windows = space_bytes / window_bytes;
+/// What a narrow window has around its binding.
+constexpr std::size_t narrow_margin = std::size_t{1} << 29;
 
 /// A binding in a window.
 struct Span {
@@ -88,7 +90,7 @@ class AddressSpace {
  private:
   AddressSpace();
   void add_spans(const Dispatch& dispatch);
-  Window& open_window(std::size_t phase, bool reached);
+  Window& open_window(std::size_t phase, bool narrow);
   void take_slots(const Window& window, std::size_t count);
   /// The table with places in the windows.
   void write_places(const Dispatch& dispatch, std::byte* table) const;
