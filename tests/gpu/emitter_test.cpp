@@ -286,6 +286,46 @@ TEST(Elementwise, GathersWhatLiesInAnotherOrder) {
   }
 }
 
+/// An image of `channels` planes, `pitch` apart, times a factor of each, with channels side by side in bfloat16.
+Builder interleaved(std::int64_t images, std::int64_t pixels, std::int64_t channels, std::int64_t pitch) {
+  Builder b(Group::Kind::elementwise, {images, pixels, channels}, 3);
+  const auto elements = static_cast<std::size_t>(images * channels * pitch);
+  for (const std::size_t bytes : {elements * 4, static_cast<std::size_t>(channels) * 4, elements * 2}) {
+    b.memory.add(bytes);
+  }
+  std::vector<float> x(elements);
+  for (std::size_t i = 0; i < elements; ++i) x[i] = static_cast<float>(i % 1009);
+  write(b.memory, 0, x);
+  std::vector<float> factors{1, 0.5F, -1, 2, 3};
+  factors.resize(static_cast<std::size_t>(channels));
+  write(b.memory, 1, factors);
+  const auto value = b.compute(Op::mul, DType::float32, b.load(0, DType::float32, {channels * pitch, 1, pitch}),
+                               b.load(1, DType::float32, {0, 0, 1}));
+  b.store(b.compute(Op::cast, DType::bfloat16, value), 2, {pixels * channels, channels, 1});
+  return b;
+}
+
+// Whole fours of pixels; planes that begin anywhere; pixels that are no fours; channels that are one vector, or more
+// than that; one channel; few elements.
+TEST(Elementwise, PutsPlanesSideBySide) {
+  MachineDriver driver;
+  for (const Builder& group :
+       {interleaved(4, 16384, 3, 16384), interleaved(4, 16384, 3, 16387), interleaved(4, 16382, 3, 16384),
+        interleaved(3, 16384, 4, 16384), interleaved(2, 16384, 5, 16384), interleaved(8, 16384, 1, 16384),
+        interleaved(2, 64, 3, 64)}) {
+    Memory wanted = group.memory;
+    Memory found = group.memory;
+    run_reference(group.group, wanted, {});
+    run_on(driver, *driver.target().compile(group.group), found, {});
+    EXPECT_TRUE(found == wanted) << to_string(group.group);
+  }
+  const auto text = [&](std::int64_t pixels) {
+    return functions_of(*driver.target().compile(interleaved(4, pixels, 3, pixels).group)).front()->source().text;
+  };
+  EXPECT_NE(text(16384).find("float4*)(a"), std::string::npos) << text(16384);
+  EXPECT_EQ(text(16386).find("float4*)(a"), std::string::npos) << text(16386);
+}
+
 TEST(EmittedText, LoadsARowOnce) {
   MachineDriver driver;
   const auto kernel = driver.target().compile(normalised(64, 1024).group);

@@ -16,13 +16,13 @@ struct Walked {
 };
 
 constexpr int gathered_width = 4;
+/// Elements that are worth a kernel of their own.
+constexpr std::int64_t many = std::int64_t{1} << 17;
 
 /// A short axis along which elements that are loaded lie side by side, where along the inner one others do: weights of
-/// windows that are copied to where neighbouring channels lie side by side. -1 if there is none, or for few elements,
-/// which are not worth a kernel of their own.
+/// windows that are copied to where neighbouring channels lie side by side. -1 if there is none, or for few elements.
 int gathered_axis(const Group& group, int inner) {
   constexpr std::int64_t longest = 32;
-  constexpr std::int64_t many = std::int64_t{1} << 17;
   if (inner < 1 || group.space[inner] % gathered_width != 0 || numel(group.space) < many) return -1;
   const std::vector<bool> written = compile::written_accesses(group);
   int found = -1;
@@ -49,8 +49,26 @@ Walked gathered(const Group& group, int axis, int inner) {
   return walked;
 }
 
+/// Whether the last axis is short, and what is loaded lies side by side along the one before it: an image whose
+/// channels, planes of memory, are to lie side by side. Threads take vectors along the planes then, neighbours among
+/// them of one plane after the other.
+bool are_planes(const Group& group, int inner) {
+  if (inner < 1 || group.space[inner] >= gathered_width || group.space[inner - 1] % gathered_width != 0) return false;
+  const std::vector<bool> written = compile::written_accesses(group);
+  bool any = false;
+  for (std::size_t i = 0; i < group.accesses.size(); ++i) {
+    const compile::Access& access = group.accesses[i];
+    if (access.packed) return false;
+    if (access.slot < 0 || written[i] || access.strides[inner - 1] == 0) continue;
+    if (!is_aligned(access, inner - 1, gathered_width)) return false;
+    any = true;
+  }
+  return any && numel(group.space) >= many;
+}
+
 Walked walked(const Group& group) {
   const int inner = group.space.rank() - 1;
+  if (are_planes(group, inner)) return {group, {inner - 1, gathered_width, needs_wide_index(group)}};
   if (const int axis = gathered_axis(group, inner); axis >= 0) return gathered(group, axis, inner);
   return {group, {inner, vector_width(group, inner), needs_wide_index(group)}};
 }

@@ -383,6 +383,12 @@ void GroupText::declare_kept(int items) {
   }
 }
 
+std::string GroupText::scattered(int access) const {
+  const std::string& stride = offsets_[index_of(offset_of_access_[index_of(access)])].members[index_of(walk_.inner)];
+  return fmt::format("{}[{} + {}(k) * {}]", pointers_[index_of(access)], offset_of(access, true),
+                     walk_.wide ? "long" : "int", stride);
+}
+
 std::string GroupText::load(int position) const {
   const Instruction& in = at(position);
   if (is_contraction(in)) {
@@ -398,11 +404,7 @@ std::string GroupText::load(int position) const {
                   is_packed(in.access) ? fmt::format("({} >> (uint({}) & 3u) & 1u)", stored, offset) : stored);
   };
   if (is_full(in) && is_vector(in.access)) return fmt::format("x{}[k]", position);
-  if (is_full(in) && walk_.width > 1 && inner_stride(in.access) != 0) {
-    const std::string& stride =
-        offsets_[index_of(offset_of_access_[index_of(in.access)])].members[index_of(walk_.inner)];
-    return element(fmt::format("{}[{} + {}(k) * {}]", pointer, offset, walk_.wide ? "long" : "int", stride));
-  }
+  if (is_full(in) && walk_.width > 1 && inner_stride(in.access) != 0) return element(scattered(in.access));
   if (is_full(in) && loads_ahead_ && walk_.width == 1) return element(fmt::format("l{}[ahead]", position));
   return element(fmt::format("{}[{}{}]", pointer, offset, is_packed(in.access) ? " >> 2" : ""));
 }
@@ -608,6 +610,11 @@ void GroupText::close_lanes(const Phase& phase) {
     const std::string target = fmt::format("{} + {}", pointers_[index_of(in.access)], offset_of(in.access, true));
     if (walk_.width == 1) {
       kernel_.line("*({}) = {};", target, stored(in.dtype, value(in.inputs[0])));
+      continue;
+    }
+    if (!is_vector(in.access) && inner_stride(in.access) != 0) {
+      kernel_.line("for (uint k = 0u; k < {}u; ++k) {} = {};", walk_.width, scattered(in.access),
+                   stored(in.dtype, fmt::format("y{}[k]", store)));
       continue;
     }
     if (!is_vector(in.access)) {  // every element of the item is the same place

@@ -121,6 +121,8 @@ class GroupText {
   void bind_uniform(int position);
   std::string compute(int position) const;
   std::string offset_of(int access, bool inner) const;
+  /// Element k of an item whose elements lie apart.
+  std::string scattered(int access) const;
   std::string load(int position) const;
   bool is_full(const compile::Instruction& in) const;
   /// Epilogues: whether this reads the contraction's result, which the text calls "sum" (an array of a vector's).
