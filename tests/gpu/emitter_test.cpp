@@ -5,6 +5,7 @@
 #include <set>
 #include <span>
 
+#include "device/gpu/emitter/emit.h"
 #include "device/gpu/gpu_kernel.h"
 #include "run_group.h"
 
@@ -319,11 +320,27 @@ TEST(Elementwise, PutsPlanesSideBySide) {
     run_on(driver, *driver.target().compile(group.group), found, {});
     EXPECT_TRUE(found == wanted) << to_string(group.group);
   }
-  const auto text = [&](std::int64_t pixels) {
-    return functions_of(*driver.target().compile(interleaved(4, pixels, 3, pixels).group)).front()->source().text;
+}
+
+/// Which groups are worth it: of long planes that are few, behind what lies along them, with whole elements as results.
+TEST(Elementwise, TakesVectorsOfPlanesOnlyWhereThatIsQuick) {
+  MachineDriver driver;
+  const auto takes_vectors = [&](const Builder& b) {
+    const auto kernel = driver.target().compile(b.group);
+    return functions_of(*kernel).front()->source().text.find("uint k = 0u") != std::string::npos;
   };
-  EXPECT_NE(text(16384).find("float4*)(a"), std::string::npos) << text(16384);
-  EXPECT_EQ(text(16386).find("float4*)(a"), std::string::npos) << text(16386);
+  EXPECT_TRUE(takes_vectors(interleaved(4, 16384, 3, 16384)));
+  EXPECT_FALSE(takes_vectors(interleaved(4, 16382, 3, 16384)));
+  EXPECT_FALSE(takes_vectors(interleaved(4, 16384, 4, 16384)));
+  EXPECT_FALSE(takes_vectors(interleaved(2, 64, 3, 64)));
+  Builder factors = interleaved(4, 16384, 3, 16384);
+  for (compile::Access& access : factors.group.accesses) {
+    if (access.slot == 0) access.strides = {3, 0, 1};
+  }
+  EXPECT_FALSE(takes_vectors(factors));
+  Builder mask = interleaved(4, 16384, 3, 16384);
+  mask.group.accesses.back().packed = true;
+  EXPECT_FALSE(gpu::stores_whole_bytes(mask.group));
 }
 
 TEST(EmittedText, LoadsARowOnce) {
