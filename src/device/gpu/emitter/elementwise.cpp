@@ -17,13 +17,13 @@ struct Walked {
 
 constexpr int gathered_width = 4;
 /// Elements that are worth a kernel of their own.
-constexpr std::int64_t many = std::int64_t{1} << 17;
+constexpr std::int64_t fewest_elements = std::int64_t{1} << 17;
 
 /// A short axis along which elements that are loaded lie side by side, where along the inner one others do: weights of
 /// windows that are copied to where neighbouring channels lie side by side. -1 if there is none, or for few elements.
 int gathered_axis(const Group& group, int inner) {
   constexpr std::int64_t longest = 32;
-  if (inner < 1 || group.space[inner] % gathered_width != 0 || numel(group.space) < many) return -1;
+  if (inner < 1 || group.space[inner] % gathered_width != 0 || numel(group.space) < fewest_elements) return -1;
   const std::vector<bool> written = compile::written_accesses(group);
   int found = -1;
   for (std::size_t i = 0; i < group.accesses.size(); ++i) {
@@ -63,7 +63,7 @@ bool are_planes(const Group& group, int inner) {
     if (!is_aligned(access, inner - 1, gathered_width)) return false;
     any = true;
   }
-  return any && numel(group.space) >= many;
+  return any && numel(group.space) >= fewest_elements;
 }
 
 Walked walked(const Group& group) {
