@@ -53,7 +53,10 @@ Walked gathered(const Group& group, int axis, int inner) {
 /// channels, planes of memory, are to lie side by side. Threads take vectors along the planes then, neighbours among
 /// them of one plane after the other.
 bool are_planes(const Group& group, int inner) {
-  if (inner < 1 || group.space[inner] >= gathered_width || group.space[inner - 1] % gathered_width != 0) return false;
+  if (inner < 1 || group.space[inner] >= gathered_width || group.space[inner - 1] % gathered_width != 0 ||
+      numel(group.space) < fewest_elements) {
+    return false;
+  }
   const std::vector<bool> written = compile::written_accesses(group);
   bool any = false;
   for (std::size_t i = 0; i < group.accesses.size(); ++i) {
@@ -63,7 +66,7 @@ bool are_planes(const Group& group, int inner) {
     if (!is_aligned(access, inner - 1, gathered_width)) return false;
     any = true;
   }
-  return any && numel(group.space) >= fewest_elements;
+  return any;
 }
 
 Walked walked(const Group& group) {
