@@ -146,6 +146,24 @@ TEST_F(Cache, MakesAPreludeAnewThatClangRefuses) {
   compile_and_run(24);
   fs::remove_all(prelude.parent_path() / "prelude");
   compile_and_run(25);
+  const fs::path options = prelude.parent_path() / "prelude.options";
+  write_file(options, "-mllvm -an-option-of-no-version\n");
+  compile_and_run(26);
+  fs::remove(options);
+  compile_and_run(27);
+}
+
+// clang's versions know other options of LLVM's.
+TEST_F(Cache, DoesWithoutOptionsOfSpeedThatClangDoesNotKnow) {
+  const fs::path older = folder / "older-clang";
+  write_file(older, "#!/bin/sh\ncase \"$*\" in *-disable-lsr*) exit 1 ;; esac\nexec clang++ \"$@\"\n");
+  fs::permissions(older, fs::perms::owner_all);
+  setenv("RUSSET_SIMULATOR_CLANG", older.c_str(), 1);
+  { const Compiled compiled(kernel(28), "k28", true); }
+  unsetenv("RUSSET_SIMULATOR_CLANG");
+  const std::string options = read_file(preludes().at(0).parent_path() / "prelude.options");
+  EXPECT_NE(options.find("-disable-cgp"), std::string::npos);
+  EXPECT_EQ(options.find("-disable-lsr"), std::string::npos);
 }
 
 /// What two test runs do that begin at once. Asked for by the test below alone.
@@ -173,7 +191,8 @@ TEST_F(Cache, ServesProcessesThatBeginAtOnce) {
   ASSERT_EQ(preludes().size(), 1);
   for (const auto& entry : fs::directory_iterator(preludes()[0].parent_path())) {
     const std::string kind = entry.path().extension().string();
-    EXPECT_TRUE(std::set<std::string>({".so", ".metal", ".pch", ""}).contains(kind)) << "left over: " << entry.path();
+    EXPECT_TRUE(std::set<std::string>({".so", ".metal", ".pch", ".options", ""}).contains(kind))
+        << "left over: " << entry.path();
   }
 }
 
