@@ -49,12 +49,13 @@ class Launches : public testing::Test {
   }
   /// A launch that reads and writes bytes of the memory.
   void add(LaunchList& list, const std::vector<gpu::Binding>& buffers, std::vector<std::byte> values = {},
-           bool change = false) const {
+           bool change = false, bool is_further_part = false) const {
     gpu::Launch launch;
     launch.pipeline = pipeline_.get();
     launch.buffers = buffers;
     launch.parameters = values;
     launch.parameters_change = change;
+    launch.is_further_part = is_further_part;
     list.add(launch, blocks_);
   }
 
@@ -82,6 +83,18 @@ TEST_F(Launches, ThatOnlyReadOrTouchNothingWaitForNothing) {
   add(list, {part(0, 10, false)});
   add(list, {part(0, 10, false), part(0, 0, true)});
   EXPECT_EQ(dependencies_of(list), (Dependencies{{}, {}}));
+}
+
+TEST_F(Launches, DoNotWaitForOtherPartsOfTheirOwn) {
+  LaunchList list;
+  const std::vector<gpu::Binding> parts{part(0, 10, false), part(10, 10, true)};
+  add(list, {part(0, 1, true)});      // 0
+  add(list, parts);                   // 1: reads what 0 wrote
+  add(list, parts, {}, false, true);  // 2
+  add(list, parts, {}, false, true);  // 3
+  add(list, {part(10, 10, false)});   // 4: reads what they wrote
+  add(list, parts);                   // 5: writes what 4 read
+  EXPECT_EQ(dependencies_of(list), (Dependencies{{}, {0}, {0}, {0}, {3, 2, 1}, {4}}));
 }
 
 TEST_F(Launches, AreTheSameButForWhatChanges) {

@@ -494,9 +494,11 @@ TEST(Stream, DividesExactlyWhatConflicts) {
   CountingDriver driver;
   gpu::Stream stream(driver);
   std::array<std::byte, 1024> memory{};
-  const auto launch = [&](std::initializer_list<gpu::Binding> buffers) {
+  const auto launch = [&](std::initializer_list<gpu::Binding> buffers, bool is_further_part = false) {
     const int before = driver.barriers;
-    stream.launch({nullptr, {1, 1, 1}, 32, std::span(buffers.begin(), buffers.size()), {}});
+    gpu::Launch launch{nullptr, {1, 1, 1}, 32, std::span(buffers.begin(), buffers.size()), {}};
+    launch.is_further_part = is_further_part;
+    stream.launch(launch);
     return driver.barriers - before;
   };
   const auto at = [&](std::size_t begin, std::size_t end, bool writes) {
@@ -510,6 +512,8 @@ TEST(Stream, DividesExactlyWhatConflicts) {
   EXPECT_EQ(launch({at(0, 250, true), at(310, 400, true)}), 0);    // beside it
   EXPECT_EQ(launch({at(309, 310, true)}), 1);                      // overwrites what was written
   EXPECT_EQ(launch({at(300, 300, true)}), 0);                      // nothing
+  EXPECT_EQ(launch({at(309, 310, true)}, true), 0);                // other bytes of the same range
+  EXPECT_EQ(launch({at(309, 310, false)}), 1);                     // reads them
 }
 
 }  // namespace

@@ -198,8 +198,8 @@ struct Setup {
       primitive.output = primitive.inputs[0];
       return;
     }
-    // A pool that stores where its maxima were takes them from where it looks for them.
-    if (one.op == ops::Op::max_pool && !one.companions.empty()) primitive.inputs[1] = primitive.inputs[0];
+    if (one.op == ops::Op::max_pool && (one.shares_input || !one.companions.empty()))
+      primitive.inputs[1] = primitive.inputs[0];
     std::int64_t elements = 0;
     primitive.output = lay_out(one.output, static_cast<std::int32_t>(one.inputs.size()), elements);
     memory.emplace_back(static_cast<std::size_t>(elements) * size_of(one.output.dtype), std::byte{0x7b});
@@ -563,7 +563,7 @@ std::vector<Outcome> run(const std::vector<Case>& cases) {
     setups.emplace_back(one);
     if (one.stray_indices) stray(setups.back(), -1, one.inputs[0].sizes[0]);
     if (one.drawn) setups.back().forget_drawn();
-    Outcome outcome{one.name, "", "", 0, {}};
+    Outcome outcome{one.name, "", "", 0, 0, {}};
     kernels.push_back(make_kernel(one, setups.back().primitive, outcome.complaint));
     if (kernels.back()) {
       outcome.kernel = kernels.back()->name();
@@ -578,7 +578,9 @@ std::vector<Outcome> run(const std::vector<Case>& cases) {
   for (std::size_t i = 0; i < cases.size(); ++i) {
     if (!kernels[i]) continue;
     const std::vector<std::vector<std::byte>> before = setups[i].memory;
+    const std::uint64_t barriers = bench().stream.barriers();
     execute(setups[i], *kernels[i]);
+    outcomes[i].waits = static_cast<int>(bench().stream.barriers() - barriers);
     std::string& complaint = outcomes[i].complaint;
     complaint = reports();
     const std::vector<double> wanted = expected(cases[i]);

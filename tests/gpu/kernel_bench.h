@@ -77,6 +77,8 @@ struct Case {
   bool by_samples = false;
   /// Attention: what the kernel computes along. A max_pool: where its maxima were, as Op::argmax.
   std::vector<Companion> companions{};
+  /// A max_pool: it takes values from where it looks for maxima, as one does that stores where they were.
+  bool shares_input = false;
   /// Attention: the last input is drawn by the kernel, at this offset.
   std::optional<std::uint64_t> drawn{};
   /// Contractions: the tile. One without rows: the table's.
@@ -89,6 +91,7 @@ struct Outcome {
   std::string kernel;
   std::string complaint;
   int launches = 0;
+  int waits = 0;                // of launches for others of the kernel
   std::vector<std::byte> bits;  // of the result, and of the sums of its columns
 };
 

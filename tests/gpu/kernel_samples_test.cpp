@@ -77,6 +77,18 @@ TEST(KernelSamples, pool) {
               {.kernel = {4, 3}, .stride = {3, 2}, .padding = {1, 1}, .padding_after = {1, 1}, .dilation = {1, 2}},
               Layout::channels_last, true);
   }
+  // Channels that lie side by side in what is read alone.
+  for (const DType type : {DType::bfloat16, DType::float32}) {
+    add_pools(cases, type, {2, 8, 5, 7}, {.kernel = {2, 2}, .stride = {2, 2}}, Layout::channels_last, true);
+    cases.pop_back();  // the gradient
+    cases.back().output.layout = Layout::contiguous;
+  }
+  // Eight channels a thread, of maxima alone and of their gradients.
+  add_pools(cases, DType::bfloat16, {2, 8, 5, 7}, {.kernel = {2, 2}, .stride = {2, 2}}, Layout::channels_last, true);
+  for (std::size_t i = cases.size() - 2; i < cases.size(); ++i) {
+    set_margin(cases[i], 8);
+    cases[i].shares_input = true;
+  }
   expect_right(cases);
 }
 
@@ -85,7 +97,7 @@ TEST(KernelSamples, pool_with_positions) {
   const ops::Window overlapping{
       .kernel = {3, 2}, .stride = {2, 1}, .padding = {1, 1}, .padding_after = {1, 0}, .dilation = {1, 2}};
   const ops::Window apart{.kernel = {2, 2}, .stride = {2, 2}};
-  for (const std::int64_t channels : {3, 4, 6}) {
+  for (const std::int64_t channels : {3, 4, 6, 8}) {
     for (const Layout layout : {Layout::channels_last, Layout::contiguous}) {
       add_pools_with_positions(cases, DType::float32, {2, channels, 7, 6}, overlapping, layout);
       add_pools_with_positions(cases, DType::bfloat16, {2, channels, 5, 7}, apart, layout);

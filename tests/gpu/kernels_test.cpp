@@ -285,6 +285,21 @@ TEST(Kernels, ConvolutionsOfFloat32OnTensorCores) {
   expect_split_products(on_warpgroups(cases));
 }
 
+TEST(Kernels, RemaindersOfAStridedGradientDoNotWaitForEachOther) {
+  std::vector<Case> cases;
+  for (const int kernel : {1, 3}) {  // pixels; of one, three of four remainders are zeros
+    add_convolutions(cases, DType::float32, {2, 8, 6, 6, 8, kernel, kernel, {.stride = {2, 2}}}, Layout::channels_last);
+  }
+  std::erase_if(cases, [](const Case& one) { return one.op != Op::convolution_input; });
+  cases.back().inputs[1].layout = Layout::channels_last;
+  for (const Outcome& outcome : run(on_warpgroups(cases))) {
+    EXPECT_NE(outcome.kernel.find("4 remainders"), std::string::npos) << outcome.kernel;
+    EXPECT_EQ(outcome.launches, 4);
+    EXPECT_EQ(outcome.waits, 0);
+    EXPECT_EQ(outcome.complaint, "");
+  }
+}
+
 TEST(Kernels, WhatTensorCoresCannotSplitIsComputedPlainly) {
   const Case one = product(DType::float32, {132, 48}, {48, 20}, {132, 20}, Layout::contiguous, Layout::contiguous);
   std::vector<Case> cases;

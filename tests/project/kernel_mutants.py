@@ -57,6 +57,8 @@ EQUIVALENT = [
     ("small_product", "< to <=", "slice < depth", "a slice beyond the end is zeros"),
     ("scan", "< to <=", "first < values.length", "a round beyond the end stores nothing"),
     ("scan", "< to <=", "distance < THREADS", "adds nothing: no thread is that far on"),
+    ("pool", "<= to <", "taps_at_once = taps", "of nine taps one is read at a time"),
+    ("pool", "> to >=", "key > largest[lane]", "what takes its place is equal"),
     ("pool", "> to >=", "m-- > 0", "no tap reads before its window"),
     ("pool", "> to >=", "n-- > 0", "no tap reads before its window"),
     ("pool", "< to <=", "taps[to + Offset(lane)]", "reads a thread's own array one too far"),

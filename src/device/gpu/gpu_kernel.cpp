@@ -40,6 +40,7 @@ GpuKernel::GpuKernel(const GpuContext& context, std::string name, std::vector<Ca
       scratch_bytes_(scratch_bytes) {
   std::erase_if(calls_,
                 [](const Call& call) { return call.groups[0] == 0 || call.groups[1] == 0 || call.groups[2] == 0; });
+  if (!calls_.empty()) calls_.front().is_further_part = false;
   const std::size_t most = context.properties.runs_samples ? max_sample_buffers : max_buffers;
   for (const Call& call : calls_) {
     if (!call.members.empty()) continue;
@@ -89,6 +90,7 @@ void FilledCall::fill(const Call& call, const compile::Bindings& bindings) {
   launch_.patches = call.values.patches;
   launch_.maps = call.values.maps;
   launch_.seconds = call.seconds;
+  launch_.is_further_part = call.is_further_part;
 }
 
 void GpuKernel::check_indices_of(const compile::Primitive& primitive) {

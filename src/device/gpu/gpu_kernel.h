@@ -132,8 +132,9 @@ struct Call {
   std::vector<Member> members;
   std::shared_ptr<const Table> table;
   Units units;
-  double seconds = 0;     // that it takes at least, by the model of the chip
-  bool is_slice = false;  // a part of a launch that was cut: has a command buffer of its own
+  double seconds = 0;            // that it takes at least, by the model of the chip
+  bool is_slice = false;         // a part of a launch that was cut: has a command buffer of its own
+  bool is_further_part = false;  // of the call before it; see Launch
 };
 
 /// A call without members as a launch, in memory of its own.

@@ -85,7 +85,10 @@ struct Launch {
   std::span<const Patch> patches{};   // of the parameters, if they change
   std::span<const TensorMap> maps{};  // in the parameters, which do not change then
   bool buffers_move = false;          // a run-time argument says where one of them begins
-  double seconds = 0;                 // that it takes at least, by the model of the chip
+  /// Whether it is a further part of the launch before it: both touch the same ranges, and neither touches a byte that
+  /// the other writes.
+  bool is_further_part = false;
+  double seconds = 0;  // that it takes at least, by the model of the chip
 };
 
 /// Limits and parameters that kernels are chosen by.

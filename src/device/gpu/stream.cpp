@@ -6,9 +6,10 @@ namespace russet::gpu {
 
 void Stream::launch(const Launch& launch) {
   const auto range_of = [](const Binding& binding) { return base::range_of(binding.address, binding.bytes); };
-  const bool conflicts = std::any_of(launch.buffers.begin(), launch.buffers.end(), [&](const Binding& binding) {
-    return written_.overlaps(range_of(binding)) || (binding.writes && read_.overlaps(range_of(binding)));
-  });
+  const bool conflicts =
+      !launch.is_further_part && std::any_of(launch.buffers.begin(), launch.buffers.end(), [&](const Binding& binding) {
+        return written_.overlaps(range_of(binding)) || (binding.writes && read_.overlaps(range_of(binding)));
+      });
   if (conflicts) {
     driver_.barrier();
     ++barriers_;

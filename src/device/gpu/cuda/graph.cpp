@@ -42,10 +42,12 @@ std::vector<std::vector<std::size_t>> dependencies_of(const LaunchList& launches
   std::vector<Touched> touched;
   std::vector<std::vector<std::size_t>> dependencies(count);
   std::vector<std::vector<bool>> ends_before(count);  // launches that have ended when this one starts
+  std::size_t first_part = 0;                         // of the launch that the current one is a part of
   for (std::size_t i = 0; i < count; ++i) {
+    if (!launches.items()[i].is_further_part) first_part = i;
     const std::span<const gpu::Binding> bindings = launches.bindings_of(i);
     ends_before[i].resize(count);
-    for (std::size_t j = i; j-- > 0;) {
+    for (std::size_t j = first_part; j-- > 0;) {
       if (ends_before[i][j] || !conflict(bindings, touched[j])) continue;
       dependencies[i].push_back(j);
       ends_before[i][j] = true;

@@ -62,6 +62,7 @@ void LaunchList::add(const gpu::Launch& launch, const gpu::MemoryBlocks& blocks)
   item.addresses = addresses_.size();
   item.bindings = bindings_.size();
   item.values = values_.size();
+  item.is_further_part = launch.is_further_part;
   bindings_.insert(bindings_.end(), launch.buffers.begin(), launch.buffers.end());
   buffers_move_ |= launch.buffers_move;
   if (launch.parameters_change) {

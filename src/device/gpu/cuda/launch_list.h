@@ -22,6 +22,7 @@ class LaunchList final : public gpu::Encoded {
     bool has_values = false;
     /// Where in what changes the launch's values or table lie; -1 if they do not change.
     std::int64_t changes = -1;
+    bool is_further_part = false;  // see gpu::Launch
     bool operator==(const Item&) const = default;
   };
 

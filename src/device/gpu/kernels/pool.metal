@@ -21,6 +21,9 @@ struct PoolWindow {
   enum : int {
     taps_y = TAPS_Y,
     taps_x = TAPS_X,
+    taps = TAPS_Y * TAPS_X,
+    // Taps of maxima that are read before the first of them is compared; 3 x 3 at most.
+    taps_at_once = taps <= 9 ? taps : 1,
     stride_y = STRIDE_Y,
     stride_x = STRIDE_X,
     padding_y = PADDING_Y,
@@ -155,32 +158,46 @@ void sum_unpool(device const T* small, thread Visitor& visitor, constant PoolVal
   visitor.visit(pixel, sum);
 }
 
-// Searching maxima, a thread has LANES neighbouring channels: one, or two or four of a floating type.
+// Searching maxima, a thread has LANES neighbouring channels: one, or two or four of a floating type, or eight of 16 bits.
 
-template <uint LANES, class Source, class Offset>
-void read_keys(thread typename Source::Key* keys, thread const Source& source, Offset offset) {
-  if constexpr (LANES == 1) {
-    keys[0] = source.key(offset);
-  } else {
-    UNROLL for (uint lane = 0; lane < LANES; lane += 2u) {
-      const float2 both = source.floats(source.pair(offset + Offset(lane)));
-      keys[lane] = both.x;
-      keys[lane + 1u] = both.y;
-    }
-  }
+template <class T>
+void unpack(thread float* values, uint pair) {
+  const float2 both = floats_of(T(0.0f), pair);
+  values[0] = both.x;
+  values[1] = both.y;
 }
 
 template <uint LANES, class T, class Offset, class S>
 void read_lanes(thread S* values, device const T* data, Offset offset) {
-  if constexpr (LANES == 4) {
+  if constexpr (LANES == 2) {
+    const float2 both = floats_of(T(0.0f), *(device const typename PairOf<T>::type*)(data + offset));
+    values[0] = both.x;
+    values[1] = both.y;
+  } else if constexpr (LANES == 4) {
     const float4 four = read_four(data, long(offset));
     values[0] = four.x;
     values[1] = four.y;
     values[2] = four.z;
     values[3] = four.w;
+  } else if constexpr (LANES == 8) {
+    const uint4 pairs = *(device const uint4*)(data + offset);
+    unpack<T>(values, pairs.x);
+    unpack<T>(values + 2, pairs.y);
+    unpack<T>(values + 4, pairs.z);
+    unpack<T>(values + 6, pairs.w);
   } else {
-    UNROLL for (uint lane = 0; lane < LANES; ++lane) values[lane] = read_element<S>(data, long(offset + Offset(lane)));
+    values[0] = read_element<S>(data, long(offset));
   }
+}
+
+/// What a source gives to be compared: of memory by one access.
+template <uint LANES, class Source, class Offset>
+void read_keys(thread typename Source::Key* keys, thread const Source& source, Offset offset) {
+  UNROLL for (uint lane = 0; lane < LANES; ++lane) keys[lane] = source.key(offset + Offset(lane));
+}
+template <uint LANES, class T, class Offset, bool ALIGNED>
+void read_keys(thread typename KeyOf<T>::type* keys, thread const Memory<T, Offset, ALIGNED>& source, Offset offset) {
+  read_lanes<LANES>(keys, source.data, offset);
 }
 
 template <uint LANES, class T, class Offset, class S>
@@ -189,6 +206,10 @@ void write_lanes(device T* data, Offset offset, thread const S* values) {
     data[offset] = T(values[0]);
   } else if constexpr (LANES == 2) {
     write_pair(data, long(offset), make_float2(values[0], values[1]));
+  } else if constexpr (LANES == 8) {
+    *(device uint4*)(data + offset) =
+        make_uint4(pair_of(T(values[0]), T(values[1])), pair_of(T(values[2]), T(values[3])),
+                   pair_of(T(values[4]), T(values[5])), pair_of(T(values[6]), T(values[7])));
   } else {
     write_four(data, long(offset), make_float4(values[0], values[1], values[2], values[3]));
   }
@@ -208,31 +229,62 @@ void read_taps(thread int* found, device const Tap* taps, Offset offset) {
   }
 }
 
-/// Of a window, for each lane: the first maximum, NaN counting as largest, and its tap; 0 and -1 if the window holds
-/// padding alone. Taps count row by row.
-template <class Window, uint LANES, class Offset, class Source>
+/// Likewise, -1 as all bits.
+template <uint LANES, class Tap, class Offset>
+void write_taps(device Tap* taps, Offset offset, thread const int* found) {
+  if constexpr (LANES % 4 == 0) {
+    UNROLL for (uint lane = 0; lane < LANES; lane += 4u) {
+      *(device uchar4*)(taps + offset + Offset(lane)) =
+          make_uchar4(uchar(found[lane]), uchar(found[lane + 1u]), uchar(found[lane + 2u]), uchar(found[lane + 3u]));
+    }
+  } else {
+    UNROLL for (uint lane = 0; lane < LANES; ++lane) taps[offset + Offset(lane)] = Tap(found[lane]);
+  }
+}
+
+/// What no element is below.
+inline float lowest_key(float) { return -INFINITY; }
+inline long lowest_key(long) { return long(0x8000000000000000ul); }
+
+/// Of a window, for each lane: the first maximum, NaN counting as largest, and its tap, if TAPS; 0 and -1 if the window
+/// holds padding alone. Taps count row by row.
+template <class Window, uint LANES, bool TAPS, class Offset, class Source>
 void find_maximum(thread typename Source::Key* largest, thread int* taps, thread const Source& large, Offset plane,
                   thread const Pixel& window, constant PoolValues& values) {
-  for (uint lane = 0; lane < LANES; ++lane) {
-    taps[lane] = -1;
-    largest[lane] = 0;
+  typedef typename Source::Key Key;
+  bool any = false;
+  UNROLL for (uint lane = 0; lane < LANES; ++lane) {
+    largest[lane] = lowest_key(Key(0));
+    if constexpr (TAPS) taps[lane] = -1;
   }
-  for (int i = 0; i < Window::taps_y; ++i) {
-    const int y = Window::top(window.y) + Window::down(i);
-    if (y < 0 || y >= int(values.large_sizes[2])) continue;
-    for (int j = 0; j < Window::taps_x; ++j) {
-      const int x = Window::left(window.x) + Window::across(j);
-      if (x < 0 || x >= int(values.large_sizes[3])) continue;
-      typename Source::Key keys[LANES];
-      read_keys<LANES>(keys, large, plane + Offset(y) * Offset(values.large_strides[2]) +
-                                        Offset(x) * Offset(values.large_strides[3]));
-      for (uint lane = 0; lane < LANES; ++lane) {
-        if (taps[lane] >= 0 && !exceeds(keys[lane], largest[lane])) continue;
-        taps[lane] = i * Window::taps_x + j;
-        largest[lane] = keys[lane];
+  for (int first = 0; first < Window::taps; first += Window::taps_at_once) {
+    Key keys[Window::taps_at_once][LANES];
+    bool is_there[Window::taps_at_once];
+    UNROLL for (int tap = 0; tap < Window::taps_at_once; ++tap) {
+      const int y = Window::top(window.y) + Window::down((first + tap) / Window::taps_x);
+      const int x = Window::left(window.x) + Window::across((first + tap) % Window::taps_x);
+      is_there[tap] = y >= 0 && y < int(values.large_sizes[2]) && x >= 0 && x < int(values.large_sizes[3]);
+      if (!is_there[tap]) continue;
+      read_keys<LANES>(keys[tap], large, plane + Offset(y) * Offset(values.large_strides[2]) +
+                                             Offset(x) * Offset(values.large_strides[3]));
+    }
+    UNROLL for (int tap = 0; tap < Window::taps_at_once; ++tap) {
+      if (!is_there[tap]) continue;
+      any = true;
+      UNROLL for (uint lane = 0; lane < LANES; ++lane) {
+        const Key key = keys[tap][lane];
+        if constexpr (TAPS) {
+          if (taps[lane] >= 0 && !exceeds(key, largest[lane])) continue;
+          taps[lane] = first + tap;
+          largest[lane] = key;
+        } else {
+          if (key > largest[lane] || key != key) largest[lane] = key;
+        }
       }
     }
   }
+  if (any) return;
+  for (uint lane = 0; lane < LANES; ++lane) largest[lane] = Key(0);
 }
 
 /// The first maximum of each window of `large`; 0 for windows of padding alone.
@@ -242,10 +294,9 @@ void max_pool(thread const Source& large, device U* small, constant PoolValues& 
   find_pixel<LANES>(pixel, values, position);
   if (!pixel.inside) return;
   typename Source::Key largest[LANES];
-  int taps[LANES];
-  find_maximum<Window, LANES, Offset>(largest, taps, large,
-                                      plane_offset<Offset>(values.large_start, values.large_strides, pixel), pixel,
-                                      values);
+  find_maximum<Window, LANES, false, Offset>(largest, nullptr, large,
+                                             plane_offset<Offset>(values.large_start, values.large_strides, pixel),
+                                             pixel, values);
   write_lanes<LANES>(small, pixel_offset<Offset>(values.small_start, values.small_strides, pixel), largest);
 }
 
@@ -269,12 +320,11 @@ void max_pool_and_taps(thread const Source& large, device U* small, device Tap* 
   if (!pixel.inside) return;
   typename Source::Key largest[LANES];
   int found[LANES];
-  find_maximum<Window, LANES, Offset>(largest, found, large,
+  find_maximum<Window, LANES, true, Offset>(largest, found, large,
                                       plane_offset<Offset>(values.large_start, values.large_strides, pixel), pixel,
                                       values);
   write_lanes<LANES>(small, pixel_offset<Offset>(values.small_start, values.small_strides, pixel), largest);
-  const Offset to = tap_offset<Offset>(pixel, pixel.y, pixel.x, values);
-  for (uint lane = 0; lane < LANES; ++lane) taps[to + Offset(lane)] = Tap(found[lane]);
+  write_taps<LANES>(taps, tap_offset<Offset>(pixel, pixel.y, pixel.x, values), found);
 }
 
 /// What `chosen` holds where `large` has the first maximum of each window; 0 for windows of padding alone.
@@ -286,7 +336,7 @@ void max_pool_chosen(thread const Large& large, thread const Chosen& chosen, dev
   if (!pixel.inside) return;
   typename Large::Key largest[1];
   int taps[1];
-  find_maximum<Window, 1, Offset>(largest, taps, large,
+  find_maximum<Window, 1, true, Offset>(largest, taps, large,
                                   plane_offset<Offset>(values.large_start, values.large_strides, pixel), pixel, values);
   const Offset to = pixel_offset<Offset>(values.small_start, values.small_strides, pixel);
   if (taps[0] < 0) {
@@ -308,11 +358,10 @@ void find_maxima(thread const Source& large, device Tap* taps, constant PoolValu
   if (!pixel.inside) return;
   typename Source::Key largest[LANES];
   int found[LANES];
-  find_maximum<Window, LANES, Offset>(largest, found, large,
+  find_maximum<Window, LANES, true, Offset>(largest, found, large,
                                       plane_offset<Offset>(values.large_start, values.large_strides, pixel), pixel,
                                       values);
-  const Offset to = tap_offset<Offset>(pixel, pixel.y, pixel.x, values);
-  for (uint lane = 0; lane < LANES; ++lane) taps[to + Offset(lane)] = Tap(found[lane]);
+  write_taps<LANES>(taps, tap_offset<Offset>(pixel, pixel.y, pixel.x, values), found);
 }
 
 /// The part of a block of as many positions as windows move by, along an axis, that a thread has: all of it, or one

@@ -1,5 +1,6 @@
 // Launches of float32's products and convolutions on tensor cores.
 #include <algorithm>
+#include <functional>
 
 #include "compile/plan.h"
 #include "device/gpu/emitter/emit.h"
@@ -91,6 +92,8 @@ std::vector<Contraction> arranged(const Primitive& primitive) {
   if (!primitive.epilogue.code.empty()) return {c};
   if (c.divisors[0] != 1 || c.divisors[1] != 1) {
     std::vector<Contraction> remainders = describe_remainders(primitive);
+    // They run at once: those that take longest begin.
+    std::ranges::stable_sort(remainders, std::greater(), &Contraction::depth);
     return remainders.empty() ? std::vector{c} : remainders;
   }
   Contraction other = transposed(c);
@@ -154,7 +157,10 @@ KernelPtr make_split_product(const Primitive& primitive, const GpuContext& conte
   for (const Contraction& c : contractions) {
     const ContractionWriter writer(primitive, context, c);
     const Division division = division_of(c, contractions.size());
-    for (Call& call : calls_of(writer, division)) calls.push_back(std::move(call));
+    for (Call& call : calls_of(writer, division)) {
+      call.is_further_part = contractions.size() > 1;  // each has elements of its own
+      calls.push_back(std::move(call));
+    }
     if (division.splits > 1) name += fmt::format(", depth in {} parts", division.splits);
     scratch_bytes = writer.partial_bytes(division);
   }

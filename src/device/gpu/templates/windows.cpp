@@ -146,15 +146,20 @@ class Writer {
     return call;
   }
 
-  /// Neighbouring channels that a thread takes of these arrays.
-  int lanes(std::initializer_list<const Operand*> operands) const {
-    bool fours = has_narrow_taps();
+  /// Neighbouring channels that a thread takes of these arrays, at most so many.
+  int lanes(std::initializer_list<const Operand*> operands, int most) const {
+    int lanes = has_narrow_taps() ? most : 2;
     for (const Operand* operand : operands) {
-      const bool fits = operand->sizes[1] % 2 == 0 && is_aligned(operand->access, 1, 2);
-      if (!fits || !is_floating(operand->access.dtype)) return 1;
-      fours = fours && operand->sizes[1] % 4 == 0 && is_aligned(operand->access, 1, 4);
+      if (!is_floating(operand->access.dtype)) return 1;
+      while (lanes > 1 && (operand->sizes[1] % lanes != 0 || !is_aligned(operand->access, 1, lanes))) lanes /= 2;
     }
-    return fours ? 4 : 2;
+    return lanes;
+  }
+  /// Of those whose maxima it searches: as many as lie in 16 bytes, where it has registers for them in all taps.
+  int searched_lanes(std::initializer_list<const Operand*> operands) const {
+    const bool is_small = window_.kernel[0] * window_.kernel[1] <= 4;
+    return lanes(operands,
+                 is_small && size_of(first().access.dtype) == 2 && !compile::has_prologue(primitive_) ? 8 : 4);
   }
   /// Whether a byte holds a tap's number.
   bool has_narrow_taps() const { return window_.kernel[0] * window_.kernel[1] < 256; }
@@ -165,7 +170,7 @@ class Writer {
     const Bound small{{type_of(output()), "small", true}, output_region()};
     const bool last = is_channels_last(output());
     if (first() == chosen && primitive_.prologues[0] == primitive_.prologues[1]) {
-      const int lanes = this->lanes({&first(), &output()});
+      const int lanes = searched_lanes({&first(), &output()});
       std::vector<Bound> results{small};
       for (const compile::Companion& positions : primitive_.companions) {
         results.push_back({{type_of(positions.output), "taps", true}, place(positions.output, true).region});
@@ -173,7 +178,7 @@ class Writer {
       const bool stores_taps = results.size() > 1;
       return sourced_call(
           {first(), output(), chosen}, {last, last && stores_taps}, lanes,
-          {source_of(primitive_, 0, "large", offset(), 0, lanes > 1)}, results,
+          {source_of(primitive_, 0, "large", offset(), 0)}, results,
           fmt::format("{}<{}, {}, {}>(large_source, small{}", stores_taps ? "max_pool_and_taps" : "max_pool", window(),
                       lanes, offset(), stores_taps ? ", taps" : ""));
     }
@@ -190,7 +195,8 @@ class Writer {
     const bool knows_positions = first().sizes != output().sizes;  // see the pass `positions`
     if (knows_positions) {
       const bool last = is_channels_last(first());
-      calls.push_back(max_unpool("uchar", place(first(), false).region, last, last ? lanes({&small, &output()}) : 1));
+      calls.push_back(
+          max_unpool("uchar", place(first(), false).region, last, last ? lanes({&small, &output()}, 4) : 1));
       return 0;
     }
     const Operand& large = first();
@@ -198,12 +204,12 @@ class Writer {
     const std::size_t bytes = static_cast<std::size_t>(numel(small.sizes)) * (narrow ? 1 : sizeof(std::int32_t));
     const Piece::Argument taps{narrow ? "uchar" : "int", "taps", true};
     const bool last = is_channels_last(small);
-    const int read = lanes({&large, &small});
+    const int read = searched_lanes({&large, &small});
     calls.push_back(sourced_call({large, small, small}, {last, last}, read,
-                                 {source_of(primitive_, 0, "large", offset(), 0, read > 1)},
+                                 {source_of(primitive_, 0, "large", offset(), 0)},
                                  {{taps, scratch_region(0, bytes, true)}},
                                  fmt::format("find_maxima<{}, {}, {}>(large_source, taps", window(), read, offset())));
-    calls.push_back(max_unpool(taps.type, scratch_region(0, bytes, false), last, lanes({&small, &output()})));
+    calls.push_back(max_unpool(taps.type, scratch_region(0, bytes, false), last, lanes({&small, &output()}, 4)));
     return bytes;
   }
 
