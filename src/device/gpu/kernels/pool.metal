@@ -160,6 +160,7 @@ void sum_unpool(device const T* small, thread Visitor& visitor, constant PoolVal
 
 // Searching maxima, a thread has LANES neighbouring channels: one, or two or four of a floating type, or eight of 16 bits.
 
+/// The values of a pair of T, of 16 bits.
 template <class T>
 void unpack(thread float* values, uint pair) {
   const float2 both = floats_of(T(0.0f), pair);
@@ -321,8 +322,8 @@ void max_pool_and_taps(thread const Source& large, device U* small, device Tap* 
   typename Source::Key largest[LANES];
   int found[LANES];
   find_maximum<Window, LANES, true, Offset>(largest, found, large,
-                                      plane_offset<Offset>(values.large_start, values.large_strides, pixel), pixel,
-                                      values);
+                                            plane_offset<Offset>(values.large_start, values.large_strides, pixel),
+                                            pixel, values);
   write_lanes<LANES>(small, pixel_offset<Offset>(values.small_start, values.small_strides, pixel), largest);
   write_taps<LANES>(taps, tap_offset<Offset>(pixel, pixel.y, pixel.x, values), found);
 }
@@ -337,7 +338,8 @@ void max_pool_chosen(thread const Large& large, thread const Chosen& chosen, dev
   typename Large::Key largest[1];
   int taps[1];
   find_maximum<Window, 1, true, Offset>(largest, taps, large,
-                                  plane_offset<Offset>(values.large_start, values.large_strides, pixel), pixel, values);
+                                        plane_offset<Offset>(values.large_start, values.large_strides, pixel), pixel,
+                                        values);
   const Offset to = pixel_offset<Offset>(values.small_start, values.small_strides, pixel);
   if (taps[0] < 0) {
     small[to] = U(0.0f);
@@ -359,8 +361,8 @@ void find_maxima(thread const Source& large, device Tap* taps, constant PoolValu
   typename Source::Key largest[LANES];
   int found[LANES];
   find_maximum<Window, LANES, true, Offset>(largest, found, large,
-                                      plane_offset<Offset>(values.large_start, values.large_strides, pixel), pixel,
-                                      values);
+                                            plane_offset<Offset>(values.large_start, values.large_strides, pixel),
+                                            pixel, values);
   write_taps<LANES>(taps, tap_offset<Offset>(pixel, pixel.y, pixel.x, values), found);
 }
 
