@@ -160,9 +160,9 @@ void sum_unpool(device const T* small, thread Visitor& visitor, constant PoolVal
 
 // Searching maxima, a thread has LANES neighbouring channels: one, or two or four of a floating type, or eight of 16 bits.
 
-/// The values of a pair of T, of 16 bits.
-template <class T>
-void unpack(thread float* values, uint pair) {
+/// The values of a pair of T.
+template <class T, class S>
+void unpack(thread S* values, typename PairOf<T>::type pair) {
   const float2 both = floats_of(T(0.0f), pair);
   values[0] = both.x;
   values[1] = both.y;
@@ -171,9 +171,7 @@ void unpack(thread float* values, uint pair) {
 template <uint LANES, class T, class Offset, class S>
 void read_lanes(thread S* values, device const T* data, Offset offset) {
   if constexpr (LANES == 2) {
-    const float2 both = floats_of(T(0.0f), *(device const typename PairOf<T>::type*)(data + offset));
-    values[0] = both.x;
-    values[1] = both.y;
+    unpack<T>(values, *(device const typename PairOf<T>::type*)(data + offset));
   } else if constexpr (LANES == 4) {
     const float4 four = read_four(data, long(offset));
     values[0] = four.x;
