@@ -518,15 +518,44 @@ void GroupText::load_uniforms() {
   }
 }
 
-void GroupText::load_common(const Phase& phase, int first, int last) {
-  for (const int position : vector_loads(phase)) {
+std::vector<int> GroupText::common_loads(const Phase& phase, int first, int last) const {
+  std::vector<int> loads = vector_loads(phase);
+  std::erase_if(loads, [&](int position) {
     const Strides& strides = group_.accesses[index_of(at(position).access)].strides;
-    if (!std::all_of(strides.begin() + first, strides.begin() + last, [](auto stride) { return stride == 0; }))
-      continue;
+    return !std::all_of(strides.begin() + first, strides.begin() + last, [](auto stride) { return stride == 0; });
+  });
+  return loads;
+}
+
+void GroupText::take_common(int position, std::string_view vector) {
+  define_elements(position, vector);
+  is_common_[index_of(position)] = true;
+}
+
+void GroupText::load_common(const Phase& phase, int first, int last) {
+  for (const int position : common_loads(phase, first, last)) {
     kernel_.line("const {} l{} = {};", vector_type(position), position, vector_at(position, false));
-    define_elements(position, fmt::format("l{}", position));
-    is_common_[index_of(position)] = true;
+    take_common(position, fmt::format("l{}", position));
   }
+}
+
+std::string GroupText::common_members(const Phase& phase, int first, int last) const {
+  std::string members;
+  for (const int position : common_loads(phase, first, last)) {
+    members += fmt::format("  {} l{};\n", vector_type(position), position);
+  }
+  return members;
+}
+
+void GroupText::load_common_into(std::string_view owner, const Phase& phase, int first, int last) {
+  for (const int position : common_loads(phase, first, last)) {
+    kernel_.line("{}.l{} = {};", owner, position, vector_at(position, false));
+  }
+}
+
+void GroupText::take_common_from(std::string_view owner, const Phase& phase, int first, int last) {
+  for (const int position : common_loads(phase, first, last))
+    take_common(position, fmt::format("{}.l{}", owner, position));
 }
 
 std::size_t GroupText::bytes_of_item(const Phase& phase) const {

@@ -57,6 +57,10 @@ class GroupText {
   void load_uniforms();
   /// Loads the vectors that are the same for all items of axes [first, last), before a loop over these.
   void load_common(const Phase& phase, int first, int last);
+  /// Likewise, apart: as members of a struct, loads into the one of that name, and what takes them from there.
+  std::string common_members(const Phase& phase, int first, int last) const;
+  void load_common_into(std::string_view owner, const Phase& phase, int first, int last);
+  void take_common_from(std::string_view owner, const Phase& phase, int first, int last);
   /// The bytes that an item of the phase loads.
   std::size_t bytes_of_item(const Phase& phase) const;
   /// How many items the loop should load at once, before it runs the first: memory answers late, so enough has to be
@@ -108,6 +112,9 @@ class GroupText {
   bool draws_vectors(const compile::Instruction& in) const;
   /// The positions of a phase's loads of vectors that come with their item, as opposed to before a loop.
   std::vector<int> vector_loads(const Phase& phase) const;
+  /// Those that are the same for all items of axes [first, last).
+  std::vector<int> common_loads(const Phase& phase, int first, int last) const;
+  void take_common(int position, std::string_view vector);
   /// What is loaded ahead of an item: vectors, or elements where it is one.
   std::vector<int> loads_of_items(const Phase& phase) const;
   std::string vector_type(int position) const;

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "device/gpu/gpu_kernel.h"
@@ -64,6 +65,9 @@ class KernelText {
   void line(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
     line(std::string_view(fmt::format(format, std::forward<Arguments>(arguments)...)));
   }
+
+  /// The lines so far, which are a function of their own; the body begins anew.
+  std::string take_body() { return std::exchange(body_, {}); }
 
   /// Binds memory; returns the name of the pointer.
   std::string bind(std::string_view type, const Region& region);

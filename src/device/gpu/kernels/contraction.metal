@@ -165,11 +165,13 @@ struct PartialVisitor {
 /// Stores four rows at a time, four behind each other, of four columns each, in a matrix whose columns lie side by side.
 template <class T, class Offset>
 struct StoreRowsVisitor {
+  struct Columns {};
   device T* result;
   constant ContractionValues* values;
 
   void start(uint batch, uint) { result += batch_offset(values->result_start, values->result_batch, *values, batch); }
-  void visit_rows(uint row, uint column, uint live, thread const float* sums) const {
+  void read_columns(thread Columns&, uint) const {}
+  void visit_rows(uint row, uint column, uint live, thread const float* sums, thread const Columns&) const {
     UNROLL for (uint j = 0; j < 4u; ++j) {
       if (j >= live) continue;
       const Offset at = Offset(row + j * 4u) * Offset(values->row.strides[2]) + Offset(column);
@@ -187,24 +189,41 @@ struct FloatStrip {
   float4 four(uint i, uint j) const { return *(threadgroup const float4*)(data + i * line + j); }
 };
 
+/// What a visitor of WIDTH columns at once reads of a lane's, once for all rows (show_strip).
+template <uint WIDTH, class Visitor>
+struct LaneColumns {
+  typename Visitor::Columns columns;
+
+  void read(thread const Visitor& visitor, uint first_column, uint end_column, uint lane_id) {
+    const uint column = first_column + lane_id % (32u / WIDTH) * WIDTH;
+    if (column < end_column) visitor.read_columns(columns, column);
+  }
+};
+template <class Visitor>
+struct LaneColumns<0, Visitor> {
+  void read(thread const Visitor&, uint, uint, uint) {}
+};
+
 /// Shows a visitor sixteen rows of up to 32 columns that a simdgroup has in threadgroup memory, so that neighbouring lanes
 /// have neighbouring columns. WIDTH: columns that the visitor takes at once, four rows at a time, or as many as there are
-/// (visit_rows); 0: it takes elements.
-template <uint WIDTH, class Visitor, class Strip>
-void show_strip(thread Visitor& visitor, thread const Strip& strip, uint first_row, uint end_row, uint first_column,
-                uint end_column, uint lane_id) {
+/// (visit_rows); 0: it takes elements. WHOLE: all of them are there. `columns`: what was read of the same columns.
+template <uint WIDTH, bool WHOLE, class Visitor, class Strip>
+void show_strip(thread Visitor& visitor, thread const LaneColumns<WIDTH, Visitor>& columns, thread const Strip& strip,
+                uint first_row, uint end_row, uint first_column, uint end_column, uint lane_id) {
   if constexpr (WIDTH == 0) {
     const uint column = first_column + lane_id;
     for (uint i = 0; i < 16u; ++i) {
-      if (first_row + i < end_row && column < end_column) visitor.visit(first_row + i, column, strip.at(i, lane_id));
+      if (WHOLE || (first_row + i < end_row && column < end_column)) {
+        visitor.visit(first_row + i, column, strip.at(i, lane_id));
+      }
     }
   } else {
     enum : uint { across = 32 / WIDTH };
     const uint own_column = lane_id % across * WIDTH;
-    if (first_column + own_column >= end_column) return;
+    if (!WHOLE && first_column + own_column >= end_column) return;
     for (uint i = lane_id / across; i < 16u; i += 4u * WIDTH) {
-      if (first_row + i >= end_row) continue;
-      const uint live = min((end_row - first_row - i + WIDTH - 1u) / WIDTH, 4u);
+      if (!WHOLE && first_row + i >= end_row) continue;
+      const uint live = WHOLE ? 4u : min((end_row - first_row - i + WIDTH - 1u) / WIDTH, 4u);
       float shown[4 * WIDTH];
       UNROLL for (uint j = 0; j < 4u; ++j) {
         if constexpr (WIDTH == 4) {
@@ -217,7 +236,7 @@ void show_strip(thread Visitor& visitor, thread const Strip& strip, uint first_r
           UNROLL for (uint k = 0; k < WIDTH; ++k) shown[j * WIDTH + k] = strip.at(i + j * WIDTH, own_column + k);
         }
       }
-      visitor.visit_rows(first_row + i, first_column + own_column, live, shown);
+      visitor.visit_rows(first_row + i, first_column + own_column, live, shown, columns.columns);
     }
   }
 }

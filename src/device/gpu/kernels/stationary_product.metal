@@ -108,6 +108,8 @@ void stationary_product(thread const LeftSource& left, thread const RightSource&
   const uint own_column = self.simdgroup_id % Shape::across * 32u;
   const uint own_row = self.simdgroup_id / Shape::across * Shape::own_rows;
   const uint end_column = min(first_column + own_column + 32u, values.columns);
+  LaneColumns<WIDTH, Visitor> columns;
+  columns.read(own, first_column + own_column, end_column, self.lane_id);
   uint turn = 0u;
   for (uint tile = first_tile; tile < values.row_tiles; tile += step) {
     wait_for_fragment_copies<0>();
@@ -124,8 +126,8 @@ void stationary_product(thread const LeftSource& left, thread const RightSource&
         store_fragments<Shape::strip_line>(strip, sums + i * 4u, self.lane_id);
         simdgroup_barrier(mem_flags::mem_threadgroup);
         const FloatStrip floats = {strip, Shape::strip_line};
-        show_strip<WIDTH>(own, floats, first_row + part + i * 16u, values.rows, first_column + own_column, end_column,
-                          self.lane_id);
+        show_strip<WIDTH, false>(own, columns, floats, first_row + part + i * 16u, values.rows,
+                                 first_column + own_column, end_column, self.lane_id);
         simdgroup_barrier(mem_flags::mem_threadgroup);
       }
     }

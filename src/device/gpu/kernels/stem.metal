@@ -203,8 +203,11 @@ void stem_convolution(thread const ImageSource& image, thread const WeightSource
         store_fragments<stem_strip_line>(strip, products + column / 8u, lane_id);
         simdgroup_barrier(mem_flags::mem_threadgroup);
         const FloatStrip floats = {strip, stem_strip_line};
-        show_strip<WIDTH>(own, floats, tile.first + first, tile.first + tile.pixels, column,
-                          min(column + 32u, values.columns), lane_id);
+        const uint end_column = min(column + 32u, values.columns);
+        LaneColumns<WIDTH, Visitor> columns;
+        columns.read(own, column, end_column, lane_id);
+        show_strip<WIDTH, false>(own, columns, floats, tile.first + first, tile.first + tile.pixels, column, end_column,
+                                 lane_id);
         simdgroup_barrier(mem_flags::mem_threadgroup);
       }
     }

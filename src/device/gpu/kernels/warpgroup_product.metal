@@ -22,7 +22,7 @@ struct TileStrip {
   threadgroup const T* tile;
   uint row, column;
 
-  static uint place(uint row, uint column) { return row * side + (column / 8u ^ row % 8u) * 8u + column % 8u; }
+  static uint place(uint row, uint column) { return row * side + (column ^ row % 8u * 8u); }
   float at(uint i, uint j) const { return float(tile[place(row + i, column + j)]); }
   float4 four(uint i, uint j) const {
     const uint2 words = *(threadgroup const uint2*)(tile + place(row + i, column + j));
@@ -32,12 +32,22 @@ struct TileStrip {
   }
 };
 
+/// What a simdgroup shows a visitor of a tile.
+template <uint WIDTH, class Visitor>
+struct TileShow {
+  Visitor visitor;
+  LaneColumns<WIDTH, Visitor> columns;
+  uint part;                     // of the sums
+  uint row, column, end_column;  // where it begins
+};
+
 /// What a threadgroup computes: every `step`-th tile from `first` on, counted by rows, then columns. WIDTH: see show_strip.
 /// SUMS: the visitor adds up columns; there are two parts for each tile.
 template <uint WIDTH, bool SUMS, bool RIGHT_ALONG, class T, class LeftSource, class RightSource, class Visitor>
 struct WarpgroupWork {
   typedef T Element;
   typedef TileStrip<T> Strip;
+  typedef TileShow<WIDTH, Visitor> Show;
   enum : uint { right_along = RIGHT_ALONG ? 1 : 0, side = Strip::side, parts = 2 };
   thread const LeftSource* left;
   thread const RightSource* right;
@@ -51,30 +61,46 @@ struct WarpgroupWork {
   uint first_row(uint number) const { return number % values->row_tiles * side; }
   uint first_column(uint number) const { return number / values->row_tiles * side; }
 
-  /// Leaves sixteen rows of a tile, rounded. `sums`: their fragments (fragments.metal).
+  /// Leaves sixteen rows of a tile, rounded. `sums`: their fragments (fragments.metal). Eight columns further, a place
+  /// differs by exclusive or; 64 columns or eight rows further, by what the compiler puts into the store.
   void leave(threadgroup T* tile, thread const float* sums, uint row, uint lane_id) const {
-    UNROLL for (uint i = 0; i < side / 2u; i += 2u) {
-      const uint at = Strip::place(row + fragment_row(lane_id, i % 4u), i / 4u * 8u + fragment_column(lane_id, 0u));
-      *(threadgroup uint*)(tile + at) = rounded_pair(T(0.0f), make_float2(sums[i], sums[i + 1u]));
+    const uint first = Strip::place(row + fragment_row(lane_id, 0u), fragment_column(lane_id, 0u));
+    UNROLL for (uint i = 0; i < 8u; ++i) {
+      threadgroup T* const at = tile + (first ^ i * 8u);
+      UNROLL for (uint j = 0; j < 4u; ++j) {
+        thread const float* const pair = sums + j / 2u * (side / 4u) + i * 4u + j % 2u * 2u;
+        *(threadgroup uint*)(at + j / 2u * 64u + j % 2u * (8u * side)) = rounded_pair(T(0.0f), make_float2(pair[0], pair[1]));
+      }
     }
   }
-  /// Shows the visitor the eighth of a tile that is a simdgroup's: 64 rows of 32 columns.
-  void show(uint number, threadgroup const T* tile, uint eighth, uint lane_id) const {
-    const uint part = eighth / 4u;
-    Strip strip = {tile, part * (side / parts), eighth % 4u * 32u};
-    const uint row = first_row(number) + strip.row;
-    const uint column = first_column(number) + strip.column;
-    const uint end_column = min(column + 32u, values->columns);
-    Visitor own = *visitor;
-    own.start(0u, 0u);
-    for (uint i = 0; i < side / parts; i += 16u) {
-      show_strip<WIDTH>(own, strip, row + i, values->rows, column, end_column, lane_id);
-      strip.row += 16u;
+  /// Begins to show a visitor the eighth of a tile that is a simdgroup's, before it is there: 64 rows of 32 columns.
+  void begin(thread Show& show, uint number, uint eighth, uint lane_id) const {
+    show.part = number % values->row_tiles * parts + eighth / 4u;
+    show.row = show.part * (side / parts);
+    show.column = first_column(number) + eighth % 4u * 32u;
+    show.end_column = min(show.column + 32u, values->columns);
+    show.visitor = *visitor;
+    show.visitor.start(0u, 0u);
+    show.columns.read(show.visitor, show.column, show.end_column, lane_id);
+  }
+  void show_tile(thread Show& show, threadgroup const T* tile, uint eighth, uint lane_id) const {
+    Strip strip = {tile, eighth / 4u * (side / parts), eighth % 4u * 32u};
+    const bool is_whole = show.row + side / parts <= values->rows && show.column + 32u <= values->columns;
+    for (uint i = 0; i < side / parts; i += 16u, strip.row += 16u) {
+      if (is_whole) {
+        show_rows<true>(show, strip, show.row + i, lane_id);
+      } else {
+        show_rows<false>(show, strip, show.row + i, lane_id);
+      }
     }
     if constexpr (SUMS) {
-      own.end_block();
-      own.finish(number % values->row_tiles * parts + part, column, end_column, lane_id);
+      show.visitor.end_block();
+      show.visitor.finish(show.part, show.column, show.end_column, lane_id);
     }
+  }
+  template <bool WHOLE>
+  void show_rows(thread Show& show, thread const Strip& strip, uint row, uint lane_id) const {
+    show_strip<WIDTH, WHOLE>(show.visitor, show.columns, strip, row, values->rows, show.column, show.end_column, lane_id);
   }
 };
 
@@ -105,9 +131,13 @@ void run_warpgroup_tiles(thread const Work& work, threadgroup uint4* memory, uin
       }
       sums[i] = sum;
     }
-    if (multiplies) work.leave(tile, sums, simdgroup_id * 16u, lane_id);
+    typename Work::Show show;
+    if (multiplies) {
+      work.begin(show, number, simdgroup_id, lane_id);
+      work.leave(tile, sums, simdgroup_id * 16u, lane_id);
+    }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (multiplies) work.show(number, tile, simdgroup_id, lane_id);
+    if (multiplies) work.show_tile(show, tile, simdgroup_id, lane_id);
     threadgroup_barrier(mem_flags::mem_threadgroup);
   }
 }

@@ -306,53 +306,71 @@ struct Visitor_@ {{
 namespace {
 
 /// Of the lines `line`, `line` + step ... as many as are `live`. Where the columns are an axis, what all lines read
-/// there is read once. `add_up`: is called where the elements of a line are known.
-template <class AddUp>
-void write_rows(GroupText& text, const Phase& phase, int rows, std::int64_t columns, const AddUp& add_up) {
-  KernelText& kernel = text.kernel();
-  const int width = text.walk().width;
-  const Shape& space = text.group().space;
-  const bool has_columns = space.rank() == 2 && space[1] == columns;
-  const auto define_places = [&](std::string_view number) {
-    kernel.line("const {} own_line = line + {} * step;", text.item_type(), number);
-    if (has_columns) return text.define_places(0, 1, "own_line", true);
-    kernel.line("const {0} item = (own_line * {0}(values.product.columns) + {0}(column)) / {1}u;", text.item_type(),
-                width);
-    text.define_places(0, space.rank(), "item", true);
-  };
-  const auto for_each_row = [&](const auto& write) {
-    kernel.line("#pragma unroll");
-    kernel.line("for (uint ahead = 0u; ahead < {}u; ++ahead) {{", rows);
-    write();
-    kernel.line("}");
-  };
-  text.load_uniforms();
-  if (has_columns) {
-    text.define_places(1, 2, fmt::format("(column / {}u)", width), false);
-    text.load_common(phase, 0, 1);
-  } else {
-    text.define_bases();
-  }
-  text.declare_ahead(phase, rows);
-  for_each_row([&] {
-    define_places("(ahead < live ? ahead : 0u)");
-    text.load_ahead(phase);
-  });
-  for_each_row([&] {
-    kernel.line("if (ahead < live) {");
-    define_places("ahead");
-    if (width == 1) {
-      kernel.line("const float sum = sums[ahead];");
-    } else {
-      kernel.line(
-          "const float sum[4] = {sums[ahead * 4u], sums[ahead * 4u + 1u], sums[ahead * 4u + 2u], "
-          "sums[ahead * 4u + 3u]};");
+/// there is read once, into `columns`. `add_up`: is called where the elements of a line are known.
+class RowsText {
+ public:
+  RowsText(GroupText& text, const Phase& phase, std::int64_t columns)
+      : text_(text), phase_(phase), has_columns_(text.group().space.rank() == 2 && text.group().space[1] == columns) {}
+
+  std::string members() const { return has_columns_ ? text_.common_members(phase_, 0, 1) : ""; }
+  /// The body of what reads the columns.
+  std::string columns() {
+    if (has_columns_) {
+      define_columns();
+      text_.load_common_into("columns", phase_, 0, 1);
     }
-    text.run_full(phase, add_up);
-    kernel.line("}");
-  });
-  text.end_ahead();
-}
+    return kernel().take_body();
+  }
+  template <class AddUp>
+  std::string rows(int count, const AddUp& add_up) {
+    text_.load_uniforms();
+    if (has_columns_) {
+      define_columns();
+      text_.take_common_from("columns", phase_, 0, 1);
+    } else {
+      text_.define_bases();
+    }
+    text_.declare_ahead(phase_, count);
+    for_each_row(count, [&] {
+      define_places("(ahead < live ? ahead : 0u)");
+      text_.load_ahead(phase_);
+    });
+    for_each_row(count, [&] {
+      kernel().line("if (ahead < live) {");
+      define_places("ahead");
+      kernel().line(text_.walk().width == 1
+                        ? "const float sum = sums[ahead];"
+                        : "const float sum[4] = {sums[ahead * 4u], sums[ahead * 4u + 1u], sums[ahead * 4u + 2u], "
+                          "sums[ahead * 4u + 3u]};");
+      text_.run_full(phase_, add_up);
+      kernel().line("}");
+    });
+    text_.end_ahead();
+    return kernel().take_body();
+  }
+
+ private:
+  KernelText& kernel() { return text_.kernel(); }
+  void define_columns() { text_.define_places(1, 2, fmt::format("(column / {}u)", text_.walk().width), false); }
+  void define_places(std::string_view number) {
+    kernel().line("const {} own_line = line + {} * step;", text_.item_type(), number);
+    if (has_columns_) return text_.define_places(0, 1, "own_line", true);
+    kernel().line("const {0} item = (own_line * {0}(values.product.columns) + {0}(column)) / {1}u;", text_.item_type(),
+                  text_.walk().width);
+    text_.define_places(0, text_.group().space.rank(), "item", true);
+  }
+  template <class Write>
+  void for_each_row(int count, const Write& write) {
+    kernel().line("#pragma unroll");
+    kernel().line("for (uint ahead = 0u; ahead < {}u; ++ahead) {{", count);
+    write();
+    kernel().line("}");
+  }
+
+  GroupText& text_;
+  const Phase& phase_;
+  bool has_columns_;
+};
 
 }  // namespace
 
@@ -368,7 +386,10 @@ RowsVisitor rows_epilogue_visitor(const Primitive& primitive, std::size_t first,
       sums != nullptr ? std::optional<RowSums>(std::in_place, *sums, rows.width) : std::nullopt;
   GroupText text(group, phases, {inner, rows.width, needs_wide_index(group)}, kernel,
                  sums != nullptr ? GroupPart::elements : GroupPart::all);
-  write_rows(text, phases.list[0], 4, columns, [&] {
+  RowsText rows_text(text, phases.list[0], columns);
+  const std::string column_members = rows_text.members();
+  const std::string column_body = rows_text.columns();
+  const std::string body = rows_text.rows(4, [&] {
     if (sums == nullptr) return;
     for (const Reduction& reduction : sums->reductions) {
       row_sums->add(kernel, reduction, reduction.element(text.value(text.at(reduction.position()).inputs[0])));
@@ -387,20 +408,27 @@ RowsVisitor rows_epilogue_visitor(const Primitive& primitive, std::size_t first,
   rows.text = visitor_of(kernel, first);
   rows.text.declarations = fmt::format(
       R"(struct Values_@ {{ {values} product; {members}}};
-inline void rows_@({item} line, {item} step, uint column, uint live, thread const float* sums, {parameters}constant Values_@& values) {{
+struct Columns_@ {{
+{column_members}}};
+inline void columns_@(thread Columns_@& columns, uint column, {operands}constant Values_@& values) {{
+{column_body}}}
+inline void rows_@({item} line, {item} step, uint column, uint live, thread const float* sums, thread const Columns_@& columns, {parameters}constant Values_@& values) {{
 {body}}}
 struct Visitor_@ {{
+  typedef Columns_@ Columns;
 {pointers}  constant Values_@* values;
 {state}  {item} line(uint row) const {{ return {line}; }}
-  void visit_rows({place}, uint live, thread const float* sums){constant} {{
-    rows_@(line(row), line({width}u) - line(0u), column, live, sums, {arguments}*values);
+  void read_columns(thread Columns& columns, uint column) const {{ columns_@(columns, column, {operand_arguments}*values); }}
+  void visit_rows({place}, uint live, thread const float* sums, thread const Columns& columns){constant} {{
+    rows_@(line(row), line({width}u) - line(0u), column, live, sums, columns, {arguments}*values);
 {seen}  }}
 {methods}}};
 )",
       fmt::arg("values", place.values), fmt::arg("members", kernel.values().members()),
       fmt::arg("item", text.item_type()),
-      fmt::arg("parameters", pointers.parameters + (row_sums ? row_sums->parameters() : "")),
-      fmt::arg("body", kernel.body()),
+      fmt::arg("parameters", pointers.parameters + (row_sums ? row_sums->parameters() : "")), fmt::arg("body", body),
+      fmt::arg("column_members", column_members), fmt::arg("column_body", column_body),
+      fmt::arg("operands", pointers.parameters), fmt::arg("operand_arguments", pointers.arguments),
       fmt::arg("pointers",
                pointer_text(kernel, first, kernel.bindings()).members + (row_sums ? row_sums->members() : "")),
       fmt::arg("state", fmt::format(fmt::runtime(place.state), row_sums ? row_sums->start() : "")),

@@ -41,13 +41,17 @@ inline void bring_box(uint to, const TensorMap* map, uint step, uint line, uint 
 }
 
 /// Descriptors of lines of 128 bytes as boxes bring them (PTX ISA 9.7.15.5.1: swizzling of 128 bytes): of lines along
-/// the depth, and of 64 columns to a line, in pieces of 64 lines.
-inline ulong lines_descriptor(uint address) {
-  return ulong(address >> 4 & 0x3fff) | 1ul << 16 | 64ul << 32 | 1ul << 62;
+/// the depth, and of 64 columns to a line, in pieces of 64 lines. Their lower words count places by sixteen bytes.
+inline uint lines_descriptor(uint address) { return (address >> 4 & 0x3fff) | 1u << 16; }
+inline uint columns_descriptor(uint address) { return (address >> 4 & 0x3fff) | 512u << 16; }
+inline ulong whole_descriptor(uint lower) {
+  ulong descriptor;
+  asm("mov.b64 %0, {%1, %2};" : "=l"(descriptor) : "r"(lower), "r"(64u | 1u << 30));
+  return descriptor;
 }
-inline ulong columns_descriptor(uint address) {
-  return ulong(address >> 4 & 0x3fff) | 512ul << 16 | 64ul << 32 | 1ul << 62;
-}
+
+/// A number that all lanes of a warp have, where the compiler can't tell.
+inline uint same_in_warp(uint number) { return __shfl_sync(0xffffffffu, number, 0); }
 
 #define RUSSET_EIGHT(i)                                                                                         \
   "+f"(sums[i]), "+f"(sums[i + 1]), "+f"(sums[i + 2]), "+f"(sums[i + 3]), "+f"(sums[i + 4]), "+f"(sums[i + 5]), \
@@ -74,6 +78,24 @@ inline void multiply_tile(float (&sums)[64], ulong left, ulong right, int adds, 
 #undef RUSSET_MULTIPLY_TILE
 #undef RUSSET_EIGHT
 
+/// Where a slice lies, one of five places, and the parity of the phase in which it is there. Counted up, since a
+/// division by five for each slice takes as many instructions as its products.
+template <uint PLACES>
+struct SlicePlace {
+  uint index = 0, parity = 0;
+
+  void advance(uint slices) {
+    index += slices;
+    parity ^= index / PLACES % 2;
+    index %= PLACES;
+  }
+  void advance() {
+    const bool wraps = index + 1 == PLACES;
+    index = wraps ? 0 : index + 1;
+    parity ^= wraps ? 1u : 0u;
+  }
+};
+
 /// Slices of 64 of the depth, one after the other for all tiles, each in one of five places. Warpgroups 0 and 1 have
 /// every other tile, 2 and 3 the rest; of the last one a thread brings slices.
 template <uint BYTES, class Work>
@@ -92,14 +114,13 @@ struct TilesOfWarpgroups {
     turn_of = 1,
     tile_of = 3,
   };
+  typedef SlicePlace<places> Place;
   static_assert(bytes == BYTES, "the launch asks for the memory of the slices");
   uint4* memory;
   uint begin;  // its address
 
-  uint place(uint number) const { return begin + number % places * 2 * factor; }
-  uint full(uint number) const { return begin + barriers + number % places * 8; }
-  uint empty(uint number) const { return full(number) + places * 8; }
-  static uint phase(uint number) { return number / places % 2; }
+  uint full(uint index) const { return begin + barriers + index * 8; }
+  uint empty(uint index) const { return full(index) + places * 8; }
 
   void make_barriers() const {
     UNROLL for (uint i = 0; i < places; ++i) {
@@ -110,33 +131,34 @@ struct TilesOfWarpgroups {
   }
 
   void bring(const Work& work, uint slices) const {
-    uint number = 0;
+    Place place;
     for (uint tile = work.first; tile < work.count(); tile += work.step) {
       const uint row = work.first_row(tile);
       const uint column = work.first_column(tile);
-      for (uint step = 0; step < slices * slice; step += slice, ++number) {
-        wait_for_phase(empty(number), phase(number) ^ 1);
-        arrive_expecting(full(number), 2 * factor);
-        bring_box(place(number), work.left_map, step, row, full(number));
-        const uint right = place(number) + factor;
+      for (uint step = 0; step < slices * slice; step += slice, place.advance()) {
+        const uint barrier = full(place.index);
+        const uint left = begin + place.index * (2 * factor);
+        const uint right = left + factor;
+        wait_for_phase(empty(place.index), place.parity ^ 1);
+        arrive_expecting(barrier, 2 * factor);
+        bring_box(left, work.left_map, step, row, barrier);
         if constexpr (Work::right_along != 0) {
-          bring_box(right, work.right_map, step, column, full(number));
+          bring_box(right, work.right_map, step, column, barrier);
         } else {
-          bring_box(right, work.right_map, column, step, full(number));
-          bring_box(right + factor / 2, work.right_map, column + 64, step, full(number));
+          bring_box(right, work.right_map, column, step, barrier);
+          bring_box(right + factor / 2, work.right_map, column + 64, step, barrier);
         }
       }
     }
   }
 
-  void multiply_slice(float (&sums)[64], uint number, uint half_of_rows, bool adds) const {
-    const ulong left = lines_descriptor(place(number) + half_of_rows * (factor / 2));
-    const uint at = place(number) + factor;
-    const ulong right = Work::right_along != 0 ? lines_descriptor(at) : columns_descriptor(at);
-    constexpr ulong step = Work::right_along != 0 ? 2 : 128;  // sixteen of the depth further, in sixteens of bytes
+  /// By descriptors' lower words of the factors' slices.
+  static void multiply_slice(float (&sums)[64], uint left, uint right, bool adds) {
+    constexpr uint step = Work::right_along != 0 ? 2 : 128;  // sixteen of the depth further, in sixteens of bytes
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
     UNROLL for (uint i = 0; i < slice / 16; ++i) {
-      multiply_tile<Work::right_along == 0>(sums, left + i * 2, right + i * step, adds || i != 0, Element(0.0f));
+      multiply_tile<Work::right_along == 0>(sums, whole_descriptor(left + i * 2), whole_descriptor(right + i * step),
+                                            adds || i != 0, Element(0.0f));
     }
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
   }
@@ -144,32 +166,43 @@ struct TilesOfWarpgroups {
   /// A pair begins when the other one has all of its slices: by then what it waits for is the phase that a barrier is
   /// in.
   void multiply(const Work& work, uint slices, uint thread_id) const {
-    const uint own = thread_id / pair;
-    const uint half_of_rows = thread_id / 128 % 2;
-    const uint warp = thread_id % pair / 32;
+    const uint warpgroup = same_in_warp(thread_id / 128);
+    const uint own = warpgroup / 2;
+    const uint half_of_rows = warpgroup % 2;
+    const uint warp = same_in_warp(thread_id % pair / 32);
     const bool tells = thread_id % 128 == 0;
     Element* const elements = reinterpret_cast<Element*>(memory) + (tiles + own * tile) / 2;
-    uint turn = 0;
-    for (uint number = work.first; number < work.count(); number += work.step, ++turn) {
-      if (turn % 2 != own) continue;
+    const uint left = lines_descriptor(begin + half_of_rows * (factor / 2));
+    const uint right = Work::right_along != 0 ? lines_descriptor(begin + factor) : columns_descriptor(begin + factor);
+    Place place;
+    place.advance(own * slices);
+    bool begins = own == 0;
+    for (uint number = work.first + own * work.step; number < work.count(); number += 2 * work.step) {
       float sums[64];
-      uint at = turn * slices;
-      if (turn > 0) meet(turn_of + own, 2 * pair);
-      for (uint i = 0; i < slices; ++i, ++at) {
-        wait_for_phase(full(at), phase(at));
-        multiply_slice(sums, at, half_of_rows, i > 0);
-        if (i == 0) continue;
-        asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-        if (tells) arrive(empty(at - 1));
+      uint last = 0;
+      if (!begins) meet(turn_of + own, 2 * pair);
+      begins = false;
+      _Pragma("unroll 1") for (uint i = 0; i < slices; ++i) {
+        wait_for_phase(full(place.index), place.parity);
+        multiply_slice(sums, left + place.index * (2 * factor / 16), right + place.index * (2 * factor / 16), i > 0);
+        if (i > 0) {
+          asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+          if (tells) arrive(empty(last));
+        }
+        last = place.index;
+        place.advance();
       }
+      typename Work::Show show;
+      work.begin(show, number, warp, thread_id % 32);
       if (number + work.step < work.count()) come_to(turn_of + 1 - own, 2 * pair);
       asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-      if (tells) arrive(empty(at - 1));
+      if (tells) arrive(empty(last));
       // Nobody reads the sums before the wait.
       UNROLL for (uint i = 0; i < 64; ++i) asm volatile("" : "+f"(sums[i]));
       work.leave(elements, sums, warp * 16, thread_id % 32);
       meet(tile_of + own, pair);
-      work.show(number, elements, warp, thread_id % 32);
+      work.show_tile(show, elements, warp, thread_id % 32);
+      place.advance(slices);
     }
   }
 };
