@@ -88,6 +88,7 @@ EQUIVALENT = [
     ("attention_gradients_at_once", "> to >=", "if (first > 0u)", "of queries beyond the last nothing is written"),
     ("attention_gradients_at_once", "> to >=", "if (values.rows > 0u)", "of queries beyond the last nothing is written"),
     ("warpgroup_product", "< to <=", "number < work.count()", "a tile beyond the last column shows nothing"),
+    ("warpgroup_product", "<= to <", "is_whole =", "a whole strip is shown as one with an end"),
     ("sample_product", "< to <=", "from < Elements::count", "a round beyond the end brings nothing"),
     ("sample_product", "not initialised", "HeldElements<", "all are set before they are stored"),
     ("sample_product", "< to <=", "from < end; from += ahead", "a round beyond the end adds nothing"),
