@@ -88,8 +88,9 @@ struct Side {
   void step(thread Step& place, uint index, uint end) const {
     find_place<Offset, STEP_SPLITS, WINDOW != no_window>(place, *step_axis, index, end);
   }
-  /// Whether there is an element, and where it lies. Without branches, so that what is found together is found at once.
-  bool find(thread Offset& offset, thread const Line& line, thread const Step& step) const {
+  /// Whether there is an element, and where it lies or would lie. Without branches, so that what is found together is
+  /// found at once.
+  bool locate(thread Offset& offset, thread const Line& line, thread const Step& step) const {
     bool is_there = line.inside & step.inside;
     Offset found = line.offset + step.offset;
     if constexpr (WINDOW != no_window) {
@@ -106,7 +107,13 @@ struct Side {
       is_there &= (uint(y) < uint(values->height)) & (uint(x) < uint(values->width));
       found += Offset(y) * Offset(values->y_stride) + Offset(x) * Offset(values->x_stride);
     }
-    offset = is_there ? found : 0;
+    offset = found;
+    return is_there;
+  }
+  /// The same, but the first element's place where there is none.
+  bool find(thread Offset& offset, thread const Line& line, thread const Step& step) const {
+    const bool is_there = locate(offset, line, step);
+    offset = is_there ? offset : 0;
     return is_there;
   }
   Sum at(thread const Line& line, thread const Step& step) const {

@@ -25,10 +25,6 @@ enum : uint {
 enum : uint { split_line_gap = 4, split_left_gap = 8, split_right_gap = 4 };
 #else
 enum : uint { split_line_gap = 0, split_left_gap = 0, split_right_gap = 0 };
-
-inline void copy_four(threadgroup float* to, device const float* from, bool is_there) {
-  *(threadgroup float4*)to = is_there ? *(device const float4*)from : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-}
 #endif
 
 /// Brings slices of a factor: LINES lines, vectors ALONG the depth or along the lines. GAP: see above.
@@ -61,16 +57,23 @@ struct SplitLoader {
     return bits == 0u || (bits >= 0x0d800000u && bits < 0x7f000000u);
   }
 
+  /// Nobody asks what comes of lines beyond the last: they are the last ones again, so that all are there.
   void start(thread const Side& side, uint first_line, uint thread_id) {
-    UNROLL for (uint i = 0; i < (ALONG ? vectors : 1u); ++i) side.line(own_lines[i], first_line + line_of(i, thread_id));
+    UNROLL for (uint i = 0; i < (ALONG ? vectors : 1u); ++i) {
+      side.line(own_lines[i], min(first_line + line_of(i, thread_id), side.lines - (ALONG ? 1u : 4u)));
+      own_lines[i].inside = true;
+    }
   }
-  void bring(thread const Side& side, threadgroup float* memory, uint first_step, uint end, uint thread_id) const {
+  /// `first`: of the slice's elements in memory.
+  void bring(thread const Side& side, threadgroup float* memory, uint first, uint first_step, uint end,
+             uint thread_id) const {
     typename Side::Step step;
+    const uint own = first + place(line_of(0u, thread_id), step_of(0u, thread_id));
     UNROLL for (uint i = 0; i < vectors; ++i) {
       if (i == 0 || !ALONG) side.step(step, first_step + step_of(i, thread_id), end);
       typename Side::Distance offset;
-      const bool is_there = side.find(offset, own_lines[ALONG ? i : 0u], step);
-      copy_four(memory + place(line_of(i, thread_id), step_of(i, thread_id)), side.source->data + offset, is_there);
+      const bool is_there = side.locate(offset, own_lines[ALONG ? i : 0u], step);
+      copy_vector(memory, own + i * (bringing / across * stride), side.source->data + offset, is_there);
     }
   }
 };
@@ -199,8 +202,8 @@ void multiply_slices(thread const Work& work, threadgroup float* memory, uint th
     for (uint slice = tile.begin; slice < tile.end; slice += LeftLoader::depth) {
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (brings) {
-        left.bring(left_side, memory, slice, tile.end, thread_id);
-        right.bring(right_side, right_memory, slice, tile.end, thread_id);
+        left.bring(left_side, memory, 0u, slice, tile.end, thread_id);
+        right.bring(right_side, right_memory, 0u, slice, tile.end, thread_id);
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (brings) continue;

@@ -5,14 +5,6 @@
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 #define RUSSET_OWN_WARPGROUPS
 
-/// Four elements to shared memory, or zeros. Both addresses are multiples of 16 bytes.
-inline void copy_four(float* to, const float* from, bool is_there) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
-               :
-               : "r"(russet_cuda::shared_address(to)), "l"(from), "r"(is_there ? 16 : 0)
-               : "memory");
-}
-
 namespace russet_cuda {
 
 inline void end_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
@@ -97,10 +89,9 @@ struct SplitSlices {
   };
   float* memory;
 
-  float* left_stage(uint slice) const { return memory + 2 * pair + slice % stages * Left::floats; }
-  float* right_stage(uint slice) const {
-    return memory + 2 * pair + stages * Left::floats + slice % stages * Right::floats;
-  }
+  // Elements where a slice of a factor begins.
+  static uint left_stage(uint slice) { return 2 * pair + slice % stages * Left::floats; }
+  static uint right_stage(uint slice) { return 2 * pair + stages * Left::floats + slice % stages * Right::floats; }
   float* split_right(uint slice) const { return memory + slice % 2 * pair; }
 
   void store_split(float* matrix_pair, uint line, uint piece, uint4 x, float& magnitudes) const {
@@ -118,7 +109,7 @@ struct SplitSlices {
   /// Of the lines that a thread always has, one after the other, the sums of magnitudes.
   enum : uint { own_lines = Right::along ? columns * 8 / bringing : 4 };
   void split_slice(uint slice, float* magnitudes, uint thread_id) const {
-    const float* const stage = right_stage(slice);
+    const float* const stage = memory + right_stage(slice);
     float* const to = split_right(slice);
     if constexpr (Right::along) {
       UNROLL for (uint i = 0; i < own_lines; ++i) {
@@ -172,8 +163,8 @@ struct SplitSlices {
           right.start(right_side, requested.first_column, thread_id);
           step = requested.begin;
         }
-        left.bring(left_side, left_stage(slice), step, requested.end, thread_id);
-        right.bring(right_side, right_stage(slice), step, requested.end, thread_id);
+        left.bring(left_side, memory, left_stage(slice), step, requested.end, thread_id);
+        right.bring(right_side, memory, right_stage(slice), step, requested.end, thread_id);
         step += depth;
         is_new = step >= requested.end;
         if (is_new) requested_number += work.step;
@@ -212,13 +203,14 @@ struct SplitSlices {
   }
 
   /// A lane's elements of 16 rows, eight of the depth, as of mma.m16n8k8.
-  void load_left(uint (&x)[4], const float* stage, uint first_row, uint first_step, uint lane_id) const {
+  void load_left(uint (&x)[4], uint stage, uint first_row, uint first_step, uint lane_id) const {
     if constexpr (Left::along) {
-      load_matrices(x, element_address(stage, Left::place(first_row + lane_id % 16, first_step + lane_id / 16 * 4)));
+      const uint place = Left::place(first_row + lane_id % 16, first_step + lane_id / 16 * 4);
+      load_matrices(x, element_address(memory, stage + place));
     } else {
       UNROLL for (uint i = 0; i < 4; ++i) {
-        x[i] = __float_as_uint(
-            stage[Left::place(first_row + lane_id / 4 + i % 2 * 8, first_step + lane_id % 4 + i / 2 * 4)]);
+        const uint place = Left::place(first_row + lane_id / 4 + i % 2 * 8, first_step + lane_id % 4 + i / 2 * 4);
+        x[i] = __float_as_uint(memory[stage + place]);
       }
     }
   }
