@@ -35,7 +35,6 @@ struct TileStrip {
 /// What a simdgroup shows a visitor of a tile.
 template <uint WIDTH, class Visitor>
 struct TileShow {
-  Visitor visitor;
   LaneColumns<WIDTH, Visitor> columns;
   uint part;                     // of the sums
   uint row, column, end_column;  // where it begins
@@ -48,6 +47,7 @@ struct WarpgroupWork {
   typedef T Element;
   typedef TileStrip<T> Strip;
   typedef TileShow<WIDTH, Visitor> Show;
+  typedef Visitor Shown;  // a copy of the visitor
   enum : uint { right_along = RIGHT_ALONG ? 1 : 0, side = Strip::side, parts = 2 };
   thread const LeftSource* left;
   thread const RightSource* right;
@@ -74,33 +74,32 @@ struct WarpgroupWork {
     }
   }
   /// Begins to show a visitor the eighth of a tile that is a simdgroup's, before it is there: 64 rows of 32 columns.
-  void begin(thread Show& show, uint number, uint eighth, uint lane_id) const {
+  void begin(thread Show& show, thread Visitor& own, uint number, uint eighth, uint lane_id) const {
     show.part = number % values->row_tiles * parts + eighth / 4u;
     show.row = show.part * (side / parts);
     show.column = first_column(number) + eighth % 4u * 32u;
     show.end_column = min(show.column + 32u, values->columns);
-    show.visitor = *visitor;
-    show.visitor.start(0u, 0u);
-    show.columns.read(show.visitor, show.column, show.end_column, lane_id);
+    own.start(0u, 0u);
+    show.columns.read(own, show.column, show.end_column, lane_id);
   }
-  void show_tile(thread Show& show, threadgroup const T* tile, uint eighth, uint lane_id) const {
+  void show_tile(thread const Show& show, thread Visitor& own, threadgroup const T* tile, uint eighth, uint lane_id) const {
     Strip strip = {tile, eighth / 4u * (side / parts), eighth % 4u * 32u};
     const bool is_whole = show.row + side / parts <= values->rows && show.column + 32u <= values->columns;
     for (uint i = 0; i < side / parts; i += 16u, strip.row += 16u) {
       if (is_whole) {
-        show_rows<true>(show, strip, show.row + i, lane_id);
+        show_rows<true>(show, own, strip, show.row + i, lane_id);
       } else {
-        show_rows<false>(show, strip, show.row + i, lane_id);
+        show_rows<false>(show, own, strip, show.row + i, lane_id);
       }
     }
     if constexpr (SUMS) {
-      show.visitor.end_block();
-      show.visitor.finish(show.part, show.column, show.end_column, lane_id);
+      own.end_block();
+      own.finish(show.part, show.column, show.end_column, lane_id);
     }
   }
   template <bool WHOLE>
-  void show_rows(thread Show& show, thread const Strip& strip, uint row, uint lane_id) const {
-    show_strip<WIDTH, WHOLE>(show.visitor, show.columns, strip, row, values->rows, show.column, show.end_column, lane_id);
+  void show_rows(thread const Show& show, thread Visitor& own, thread const Strip& strip, uint row, uint lane_id) const {
+    show_strip<WIDTH, WHOLE>(own, show.columns, strip, row, values->rows, show.column, show.end_column, lane_id);
   }
 };
 
@@ -132,12 +131,13 @@ void run_warpgroup_tiles(thread const Work& work, threadgroup uint4* memory, uin
       sums[i] = sum;
     }
     typename Work::Show show;
+    typename Work::Shown own = *work.visitor;
     if (multiplies) {
-      work.begin(show, number, simdgroup_id, lane_id);
+      work.begin(show, own, number, simdgroup_id, lane_id);
       work.leave(tile, sums, simdgroup_id * 16u, lane_id);
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (multiplies) work.show_tile(show, tile, simdgroup_id, lane_id);
+    if (multiplies) work.show_tile(show, own, tile, simdgroup_id, lane_id);
     threadgroup_barrier(mem_flags::mem_threadgroup);
   }
 }

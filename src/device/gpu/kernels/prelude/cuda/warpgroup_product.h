@@ -193,7 +193,8 @@ struct TilesOfWarpgroups {
         place.advance();
       }
       typename Work::Show show;
-      work.begin(show, number, warp, thread_id % 32);
+      typename Work::Shown shown = *work.visitor;
+      work.begin(show, shown, number, warp, thread_id % 32);
       if (number + work.step < work.count()) come_to(turn_of + 1 - own, 2 * pair);
       asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
       if (tells) arrive(empty(last));
@@ -201,7 +202,7 @@ struct TilesOfWarpgroups {
       UNROLL for (uint i = 0; i < 64; ++i) asm volatile("" : "+f"(sums[i]));
       work.leave(elements, sums, warp * 16, thread_id % 32);
       meet(tile_of + own, pair);
-      work.show_tile(show, elements, warp, thread_id % 32);
+      work.show_tile(show, shown, elements, warp, thread_id % 32);
       place.advance(slices);
     }
   }
