@@ -527,35 +527,35 @@ std::vector<int> GroupText::common_loads(const Phase& phase, int first, int last
   return loads;
 }
 
-void GroupText::take_common(int position, std::string_view vector) {
-  define_elements(position, vector);
-  is_common_[index_of(position)] = true;
-}
-
 void GroupText::load_common(const Phase& phase, int first, int last) {
   for (const int position : common_loads(phase, first, last)) {
     kernel_.line("const {} l{} = {};", vector_type(position), position, vector_at(position, false));
-    take_common(position, fmt::format("l{}", position));
+    define_elements(position, fmt::format("l{}", position));
+    is_common_[index_of(position)] = true;
   }
 }
 
 std::string GroupText::common_members(const Phase& phase, int first, int last) const {
   std::string members;
   for (const int position : common_loads(phase, first, last)) {
-    members += fmt::format("  {} l{};\n", vector_type(position), position);
+    members += fmt::format("  {} x{}[{}];\n", register_type(at(position).dtype), position, walk_.width);
   }
   return members;
 }
 
 void GroupText::load_common_into(std::string_view owner, const Phase& phase, int first, int last) {
   for (const int position : common_loads(phase, first, last)) {
-    kernel_.line("{}.l{} = {};", owner, position, vector_at(position, false));
+    kernel_.line("const {} l{} = {};", vector_type(position), position, vector_at(position, false));
+    define_elements(position, fmt::format("l{}", position));
+    kernel_.line("for (uint k = 0u; k < {}u; ++k) {}.x{}[k] = x{}[k];", walk_.width, owner, position, position);
   }
 }
 
 void GroupText::take_common_from(std::string_view owner, const Phase& phase, int first, int last) {
-  for (const int position : common_loads(phase, first, last))
-    take_common(position, fmt::format("{}.l{}", owner, position));
+  for (const int position : common_loads(phase, first, last)) {
+    kernel_.line("thread const {}* const x{} = {}.x{};", register_type(at(position).dtype), position, owner, position);
+    is_common_[index_of(position)] = true;
+  }
 }
 
 std::size_t GroupText::bytes_of_item(const Phase& phase) const {

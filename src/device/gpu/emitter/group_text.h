@@ -114,7 +114,6 @@ class GroupText {
   std::vector<int> vector_loads(const Phase& phase) const;
   /// Those that are the same for all items of axes [first, last).
   std::vector<int> common_loads(const Phase& phase, int first, int last) const;
-  void take_common(int position, std::string_view vector);
   /// What is loaded ahead of an item: vectors, or elements where it is one.
   std::vector<int> loads_of_items(const Phase& phase) const;
   std::string vector_type(int position) const;

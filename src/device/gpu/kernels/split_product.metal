@@ -137,7 +137,7 @@ struct SplitWork {
       }
       simdgroup_barrier(mem_flags::mem_threadgroup);
       const FloatStrip floats = {strip, split_strip_line};
-      LaneColumns<WIDTH, Visitor> columns;
+      LaneColumns<WIDTH, Visitor> columns = {};
       columns.read(own, first_column, values->columns, lane_id);
       show_strip<WIDTH, false>(own, columns, floats, first_row, values->rows, first_column, values->columns, lane_id);
       simdgroup_barrier(mem_flags::mem_threadgroup);

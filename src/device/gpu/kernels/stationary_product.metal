@@ -108,7 +108,7 @@ void stationary_product(thread const LeftSource& left, thread const RightSource&
   const uint own_column = self.simdgroup_id % Shape::across * 32u;
   const uint own_row = self.simdgroup_id / Shape::across * Shape::own_rows;
   const uint end_column = min(first_column + own_column + 32u, values.columns);
-  LaneColumns<WIDTH, Visitor> columns;
+  LaneColumns<WIDTH, Visitor> columns = {};
   columns.read(own, first_column + own_column, end_column, self.lane_id);
   uint turn = 0u;
   for (uint tile = first_tile; tile < values.row_tiles; tile += step) {

@@ -204,7 +204,7 @@ void stem_convolution(thread const ImageSource& image, thread const WeightSource
         simdgroup_barrier(mem_flags::mem_threadgroup);
         const FloatStrip floats = {strip, stem_strip_line};
         const uint end_column = min(column + 32u, values.columns);
-        LaneColumns<WIDTH, Visitor> columns;
+        LaneColumns<WIDTH, Visitor> columns = {};
         columns.read(own, column, end_column, lane_id);
         show_strip<WIDTH, false>(own, columns, floats, tile.first + first, tile.first + tile.pixels, column, end_column,
                                  lane_id);

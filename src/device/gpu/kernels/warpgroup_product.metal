@@ -130,7 +130,7 @@ void run_warpgroup_tiles(thread const Work& work, threadgroup uint4* memory, uin
       }
       sums[i] = sum;
     }
-    typename Work::Show show;
+    typename Work::Show show = {};
     typename Work::Shown own = *work.visitor;
     if (multiplies) {
       work.begin(show, own, number, simdgroup_id, lane_id);

@@ -192,7 +192,7 @@ struct TilesOfWarpgroups {
         last = place.index;
         place.advance();
       }
-      typename Work::Show show;
+      typename Work::Show show{};
       typename Work::Shown shown = *work.visitor;
       work.begin(show, shown, number, warp, thread_id % 32);
       if (number + work.step < work.count()) come_to(turn_of + 1 - own, 2 * pair);
