@@ -510,6 +510,11 @@ void GroupText::define_elements(int position, std::string_view vector) {
                listed([&](char c) { return loaded(dtype, fmt::format("{}.{}", vector, c)); }));
 }
 
+void GroupText::load_elements(int position, bool inner) {
+  kernel_.line("const {} l{} = {};", vector_type(position), position, vector_at(position, inner));
+  define_elements(position, fmt::format("l{}", position));
+}
+
 void GroupText::load_uniforms() {
   for (std::size_t i = 0; i < names_.size(); ++i) {
     if (!is_uniform(group_.code[i]) || names_[i].empty()) continue;
@@ -529,8 +534,7 @@ std::vector<int> GroupText::common_loads(const Phase& phase, int first, int last
 
 void GroupText::load_common(const Phase& phase, int first, int last) {
   for (const int position : common_loads(phase, first, last)) {
-    kernel_.line("const {} l{} = {};", vector_type(position), position, vector_at(position, false));
-    define_elements(position, fmt::format("l{}", position));
+    load_elements(position, false);
     is_common_[index_of(position)] = true;
   }
 }
@@ -545,8 +549,7 @@ std::string GroupText::common_members(const Phase& phase, int first, int last) c
 
 void GroupText::load_common_into(std::string_view owner, const Phase& phase, int first, int last) {
   for (const int position : common_loads(phase, first, last)) {
-    kernel_.line("const {} l{} = {};", vector_type(position), position, vector_at(position, false));
-    define_elements(position, fmt::format("l{}", position));
+    load_elements(position, false);
     kernel_.line("for (uint k = 0u; k < {}u; ++k) {}.x{}[k] = x{}[k];", walk_.width, owner, position, position);
   }
 }
@@ -608,10 +611,11 @@ void GroupText::open_lanes(const Phase& phase) {
     kernel_.line("const uint w{0}[4] = {{d{0}.x, d{0}.y, d{0}.z, d{0}.w}};", position);
   }
   for (const int position : vector_loads(phase)) {
-    if (!loads_ahead_) {
-      kernel_.line("const {} l{} = {};", vector_type(position), position, vector_at(position, true));
+    if (loads_ahead_) {
+      define_elements(position, fmt::format("l{}[ahead]", position));
+    } else {
+      load_elements(position, true);
     }
-    define_elements(position, loads_ahead_ ? fmt::format("l{}[ahead]", position) : fmt::format("l{}", position));
   }
   if (walk_.width > 1) {
     for (const int store : phase.stores) {

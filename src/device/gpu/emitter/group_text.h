@@ -122,6 +122,8 @@ class GroupText {
   std::string listed(const TextOf& text_of) const;
   std::string vector_at(int position, bool inner) const;
   void define_elements(int position, std::string_view vector);
+  /// Loads a vector, at the item's place or (`inner` is false) where the outer axes are, and defines its elements.
+  void load_elements(int position, bool inner);
   void open_lanes(const Phase& phase);
   void close_lanes(const Phase& phase);
   void bind_uniform(int position);

@@ -78,8 +78,8 @@ inline void multiply_tile(float (&sums)[64], ulong left, ulong right, int adds, 
 #undef RUSSET_MULTIPLY_TILE
 #undef RUSSET_EIGHT
 
-/// Where a slice lies, one of five places, and the parity of the phase in which it is there. Counted up, since a
-/// division by five for each slice takes as many instructions as its products.
+/// Where a slice lies, one of PLACES, and the parity of the phase in which it is there. Counted up: a division for each
+/// slice took more instructions than its products.
 template <uint PLACES>
 struct SlicePlace {
   uint index = 0, parity = 0;
