@@ -7,10 +7,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
+
+#include "files/temporary_folder.h"
 
 namespace russet::cuda {
 namespace {
@@ -112,6 +118,35 @@ TEST_F(CompileHelpers, PassOnTheCompilersWords) {
   }
   // It goes on afterwards.
   EXPECT_EQ(helper.compile(source_of_number(1), capability, name)->code, compile(source_of_number(1), capability).code);
+}
+
+/// A variable of the environment, while this lives.
+class Environment {
+ public:
+  Environment(std::string name, const std::string& value) : name_(std::move(name)) {
+    if (const char* before = std::getenv(name_.c_str())) before_ = before;
+    setenv(name_.c_str(), value.c_str(), 1);
+  }
+  ~Environment() { before_ ? setenv(name_.c_str(), before_->c_str(), 1) : unsetenv(name_.c_str()); }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  std::string name_;
+  std::optional<std::string> before_;
+};
+
+TEST_F(CompileHelpers, LeaveNoFiles) {
+  const std::string compiler = compiler_name(capability);
+  if (compiler.find("--pch") == std::string::npos) GTEST_SKIP() << compiler << " does not precompile the prelude";
+  const files::TemporaryFolder folder;
+  const Environment temporary("TMPDIR", folder.path());
+  {
+    Helper helper(helper_program());
+    ASSERT_TRUE(helper.compile(source_of_number(1), capability, compiler));
+    EXPECT_FALSE(fs::is_empty(folder.path())) << "the precompiled prelude lies elsewhere: this test sees nothing";
+  }
+  EXPECT_TRUE(fs::is_empty(folder.path()));
 }
 
 TEST_F(CompileHelpers, WithAnotherCompilerRefuse) {

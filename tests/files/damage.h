@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <russet/error.h>
 #include <russet/philox.h>
-#include <unistd.h>
 
 #include <cstddef>
 #include <filesystem>
@@ -13,29 +12,9 @@
 #include <string>
 
 #include "files/bytes.h"
+#include "files/temporary_folder.h"
 
 namespace russet::files {
-
-/// A folder that is removed at the end.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "russet-test-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) throw FileError(pattern + ": cannot make a folder for the test");
-    path_ = pattern;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 inline void write(const std::filesystem::path& path, std::span<const std::byte> bytes) {
   std::filesystem::create_directories(path.parent_path());
