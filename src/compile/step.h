@@ -185,6 +185,8 @@ class Target {
   /// Whether the device has kernels for attention in the type; else the program has products and elementwise operators
   /// in its place.
   virtual bool has_attention(DType /*dtype*/) const { return false; }
+  /// Elements whose multiple lines of products of the type should have, where an attention's are free to be longer.
+  virtual std::int64_t line_multiple(DType /*dtype*/) const { return 1; }
   /// Whether this attention, or gradient of one, is to be a kernel's rather than products and elementwise operators.
   virtual bool prefers_attention(const Primitive& attention) const {
     return has_attention(attention.inputs[0].access.dtype);

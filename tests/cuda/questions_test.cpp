@@ -362,7 +362,7 @@ TEST(Questions, LeaveSmallConvolutionsOfPixelsToProducts) {
     return primitive;
   };
   const auto asked = [&](const Primitive& primitive) {
-    return convolutions.required_strides(primitive, 0).has_value();
+    return convolutions.required_strides(primitive, 0, {}).has_value();
   };
   EXPECT_FALSE(asked(dense(DType::bfloat16, ops::Op::convolution, 32)));
   EXPECT_TRUE(asked(dense(DType::bfloat16, ops::Op::convolution, 256)));
@@ -415,7 +415,7 @@ TEST(Questions, LeaveConvolutionsOfSinglePixelsToProducts) {
     primitive.attributes = ops::Window{};
     primitive.inputs[0] = operand(DType::bfloat16, {512, 3, size, size});
     primitive.output = operand(DType::bfloat16, {512, 64, size, size});
-    return convolutions.required_strides(primitive, 0).has_value();
+    return convolutions.required_strides(primitive, 0, {}).has_value();
   };
   EXPECT_TRUE(required(16));
   EXPECT_FALSE(required(1));

@@ -32,7 +32,8 @@ class Products final : public gpu::VendorLibrary {
   bool multiplies(DType dtype, double operations) const override {
     return dtype == DType::float32 && operations >= 1e6;
   }
-  std::optional<Strides> required_strides(const Primitive& contraction, int operand) const override {
+  std::optional<Strides> required_strides(const Primitive& contraction, int operand,
+                                          const gpu::Properties& /*properties*/) const override {
     if (contraction.op != ops::Op::convolution) return std::nullopt;
     return compile::channels_last(compile::operand_of(contraction, operand).sizes);
   }

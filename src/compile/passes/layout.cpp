@@ -48,7 +48,7 @@ class Layout {
 
   void run() {
     for (std::size_t id = 0; id < program_.values.size(); ++id) {
-      if (is_free_to_choose(id)) take(id, wish(program_.values[id]));
+      if (is_free_to_choose(id)) take(id, wish(id));
     }
     const std::vector<bool> of_pools = find_made_of_pools();
     for (std::size_t id = program_.values.size(); id-- > 0;) {
@@ -94,11 +94,11 @@ class Layout {
     });
   }
 
-  Strides wish(const Value& value) const {
+  Strides wish(std::size_t id) const {
+    const Value& value = program_.values[id];
     const Family family = ops::row(value.op).family;
-    if (family == Family::contraction && value.op != Op::matmul) {
-      return target_.preferred_strides(primitive_of(program_, value), -1);
-    }
+    if (value.op == Op::matmul) return wish_of_product(id);
+    if (family == Family::contraction) return target_.preferred_strides(primitive_of(program_, value), -1);
     if (family == Family::attention) return wish_of_attention(value);
     if (family != Family::window && !is_pointwise(value)) return value.strides;
     for (const ValueId input : value.inputs) {
@@ -109,6 +109,36 @@ class Layout {
       if (full && source.strides != contiguous_strides(source.shape)) return ordered_like(value.shape, source.strides);
     }
     return value.strides;
+  }
+
+  /// Results of products lie as a view of them shows them, if it leaves their rows together and a kernel can store them
+  /// so: heads side by side, where the next product takes them as one line.
+  Strides wish_of_product(std::size_t id) const {
+    const Value& value = program_.values[id];
+    for (const ValueId view : views_[id]) {
+      const std::optional<Strides> strides = row_major_in(value_at(program_, view), value.shape);
+      if (!strides) continue;
+      Value placed = value;
+      placed.strides = *strides;
+      if (target_.stores_into_arrays(primitive_of(program_, placed))) return *strides;
+    }
+    return value.strides;
+  }
+
+  /// Strides of an array in which a view of it, whose last axis is the array's, is row-major.
+  static std::optional<Strides> row_major_in(const Value& view, const Shape& sizes) {
+    const auto& shown = std::get<ops::View>(view.attributes);
+    if (view.shape.rank() != sizes.rank() || !graph::is_reordering(shown, view.shape, sizes)) return std::nullopt;
+    const Strides plain = contiguous_strides(sizes);
+    const Strides wanted = contiguous_strides(view.shape);
+    Strides strides = plain;
+    for (int axis = 0; axis < sizes.rank(); ++axis) {
+      int from = 0;
+      while (from < sizes.rank() && (shown.strides[from] != plain[axis] || view.shape[from] != sizes[axis])) ++from;
+      if (from == sizes.rank()) return std::nullopt;
+      strides[axis] = wanted[from];
+    }
+    return strides[sizes.rank() - 1] == 1 ? std::optional(strides) : std::nullopt;
   }
 
   /// Results and gradients of an attention get the memory order of the operand that they belong to (query, key or

@@ -181,6 +181,10 @@ class Target final : public compile::Target {
     return !has_products(key.access.dtype, product);
   }
 
+  std::int64_t line_multiple(DType dtype) const override {
+    return dtype == DType::float32 && context().properties.has_warpgroups ? 4 : 1;
+  }
+
   /// Libraries want whole vectors: patches of 147 elements cost ConvMixer's training 3 ms of 73 on an H100.
   bool prefers_products(const Primitive& convolution) const override {
     constexpr std::int64_t vector = 8;
@@ -256,7 +260,9 @@ class Target final : public compile::Target {
   bool epilogues_update_in_place() const override { return true; }
 
   bool stores_into_arrays(const Primitive& primitive) const override {
-    return ops::row(primitive.op).family == ops::Family::attention && judge(primitive, false).accepted();
+    const Verdict verdict = judge(primitive, false);
+    return verdict.accepted() &&
+           (ops::row(primitive.op).family == ops::Family::attention || verdict.by == split_product_name);
   }
 
   double cost_of_operations() const override { return context().properties.cost_of_operations; }
@@ -271,7 +277,7 @@ class Target final : public compile::Target {
 
   std::optional<Strides> required_strides(const Primitive& contraction, int operand) const override {
     for (const auto& library : driver_.vendor_libraries()) {
-      if (auto strides = library->required_strides(contraction, operand)) return strides;
+      if (auto strides = library->required_strides(contraction, operand, context().properties)) return strides;
     }
     const bool by_channels = is_depthwise(contraction) || (context().properties.has_fragments && is_stem(contraction));
     if (by_channels && !compile::is_weight(contraction, operand)) {

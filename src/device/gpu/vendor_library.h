@@ -25,7 +25,8 @@ class VendorLibrary {
   /// See compile::Target.
   virtual bool prefers_subsampling(const compile::Primitive& /*convolution*/) const { return false; }
   /// See compile::Target; nothing if the library would not take the contraction, or takes it as it is.
-  virtual std::optional<Strides> required_strides(const compile::Primitive& /*contraction*/, int /*operand*/) const {
+  virtual std::optional<Strides> required_strides(const compile::Primitive& /*contraction*/, int /*operand*/,
+                                                  const Properties& /*properties*/) const {
     return std::nullopt;
   }
 };

@@ -9,7 +9,7 @@ constexpr Implementation contractions[] = {{"depthwise", judge_depthwise},
                                            {"stem", judge_stem},
                                            {"stationary product", judge_stationary_product},
                                            {"warpgroup product", judge_warpgroup_product},
-                                           {"split product", judge_split_product},
+                                           {split_product_name, judge_split_product},
                                            {"tiles", judge_tiles},
                                            {"elements", judge_elements}};
 constexpr Implementation windows[] = {{"windows", judge_windows}};

@@ -152,7 +152,7 @@ std::vector<Call> calls_of(const ContractionWriter& writer, const Division& divi
 KernelPtr make_split_product(const Primitive& primitive, const GpuContext& context) {
   const std::vector<Contraction> contractions = arranged(primitive);
   std::vector<Call> calls;
-  std::string name = "split product";
+  std::string name(split_product_name);
   std::size_t scratch_bytes = 0;
   for (const Contraction& c : contractions) {
     const ContractionWriter writer(primitive, context, c);

@@ -4,6 +4,7 @@
 
 namespace russet::gpu {
 
+inline constexpr const char* split_product_name = "split product";
 /// Contractions of float32 on tensor cores, where both factors are read in vectors.
 Verdict judge_split_product(const compile::Primitive& primitive, const GpuContext& context);
 /// Whether that is faster on such a GPU than a library that does `library_rate` operations of float32 a second.

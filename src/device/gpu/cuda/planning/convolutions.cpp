@@ -102,7 +102,8 @@ bool Convolutions::prefers_subsampling(const compile::Primitive& convolution) co
   return is_small(convolution) && why_no_convolution(convolution).empty();
 }
 
-std::optional<Strides> Convolutions::required_strides(const compile::Primitive& contraction, int operand) const {
+std::optional<Strides> Convolutions::required_strides(const compile::Primitive& contraction, int operand,
+                                                      const gpu::Properties& /*properties*/) const {
   if (!why_no_convolution(contraction).empty()) return std::nullopt;
   return compile::channels_last(compile::operand_of(contraction, operand).sizes);
 }

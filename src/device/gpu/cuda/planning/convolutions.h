@@ -21,7 +21,8 @@ class Convolutions : public gpu::VendorLibrary {
   bool adds_biases(const compile::Primitive& convolution) const final;
   bool prefers_space_to_depth(const compile::Primitive& convolution) const final;
   bool prefers_subsampling(const compile::Primitive& convolution) const final;
-  std::optional<Strides> required_strides(const compile::Primitive& contraction, int operand) const final;
+  std::optional<Strides> required_strides(const compile::Primitive& contraction, int operand,
+                                          const gpu::Properties& properties) const final;
 
  private:
   /// A call on the regions: of the convolution's inputs and result, the bias and the residual.

@@ -30,6 +30,17 @@ std::optional<Strides> with_even_batches(const compile::Operand& matrix) {
   return dense;
 }
 
+/// Why a kernel of ours is as fast or faster; empty if the library's is the faster one.
+std::string why_ours(const compile::Primitive& whole, const gpu::Properties& properties) {
+  const bool is_bare = !library_epilogue(whole);
+  if (is_bare && gpu::is_stationary_product(whole)) return narrow_product;
+  if (is_bare && gpu::prefers_warpgroup_product(whole, properties)) return own_product;
+  // Of cuBLAS on an H200, for one product and for many small ones.
+  const double float32_rate = whole.output.sizes.rank() > 2 ? 18e12 : 47e12;
+  const compile::Primitive product = is_bare ? whole : without_epilogue(whole);
+  return gpu::prefers_split_product(product, properties, float32_rate) ? faster_product : "";
+}
+
 }  // namespace
 
 gpu::Verdict Products::judge(const compile::Primitive& whole, const gpu::GpuContext& context) const {
@@ -37,10 +48,7 @@ gpu::Verdict Products::judge(const compile::Primitive& whole, const gpu::GpuCont
   const compile::Primitive bare = epilogue ? without_epilogue(whole) : compile::Primitive{};
   const compile::Primitive& primitive = epilogue ? bare : whole;
   if (std::string reason = why_not_asked(primitive); !reason.empty()) return gpu::decline(reason);
-  if (!epilogue && gpu::is_stationary_product(primitive)) return gpu::decline(narrow_product);
-  if (!epilogue && gpu::prefers_warpgroup_product(primitive, context.properties)) return gpu::decline(own_product);
-  constexpr double float32_rate = 47e12;  // of cuBLAS on an H200: 41 to 51
-  if (gpu::prefers_split_product(primitive, context.properties, float32_rate)) return gpu::decline(faster_product);
+  if (std::string reason = why_ours(whole, context.properties); !reason.empty()) return gpu::decline(reason);
   const gpu::Contraction contraction = gpu::describe_contraction(primitive);
   const auto product = column_major(contraction);
   if (!product) return gpu::decline("strides, windows or batches that are not a product's");
@@ -58,10 +66,13 @@ bool Products::multiplies(DType dtype, double operations) const {
   return is_asked_of(dtype) && operations >= fewest_operations;
 }
 
-std::optional<Strides> Products::required_strides(const compile::Primitive& contraction, int operand) const {
+std::optional<Strides> Products::required_strides(const compile::Primitive& contraction, int operand,
+                                                  const gpu::Properties& properties) const {
   if (!why_not_asked(contraction).empty()) return std::nullopt;
   const compile::Operand& one = compile::operand_of(contraction, operand);
-  if (contraction.op == ops::Op::matmul) return with_even_batches(one);
+  if (contraction.op == ops::Op::matmul) {
+    return why_ours(contraction, properties).empty() ? with_even_batches(one) : std::nullopt;
+  }
   if (!gpu::is_pointwise(contraction)) return std::nullopt;
   return compile::is_weight(contraction, operand) ? contiguous_strides(one.sizes) : compile::channels_last(one.sizes);
 }

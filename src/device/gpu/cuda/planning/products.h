@@ -20,7 +20,8 @@ class Products : public gpu::VendorLibrary {
   const char* name() const final { return "cublaslt"; }
   gpu::Verdict judge(const compile::Primitive& primitive, const gpu::GpuContext& context) const final;
   bool multiplies(DType dtype, double operations) const final;
-  std::optional<Strides> required_strides(const compile::Primitive& contraction, int operand) const final;
+  std::optional<Strides> required_strides(const compile::Primitive& contraction, int operand,
+                                          const gpu::Properties& properties) const final;
 
  private:
   /// Of a product that is asked for: a call on the regions of the first factor, the second, the result and the
