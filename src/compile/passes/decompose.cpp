@@ -115,6 +115,7 @@ class Decomposer {
         make(Op::overwrite, {make(Op::empty, {}, {}, {type(x), sizes}), x}, ops::View{strides, 0, false});
     return make(Op::overwrite, {begun, zeros}, ops::View{strides, keys() * strides[rows], false});
   }
+  /// A gradient without the rows of zeros.
   ValueId shortened(ValueId x) {
     Shape sizes = shape(x);
     if (lengthened_keys() == keys()) return x;
@@ -172,15 +173,16 @@ class Decomposer {
     return hides_some() ? where(is_nothing(parts.total), constant(infinity, type(sum)), sum) : sum;
   }
 
-  /// Gradients take the logsumexp that they were given, unless it is of this program: then `share` finds the
-  /// probabilities that the attention computed.
+  /// Gradients take the logsumexp that they were given, unless this program computes it: then `share` finds that the
+  /// attention's probabilities are these.
   ValueId probabilities() {
     if (old_->op == Op::attention || has_own_logsumexp()) return own_probabilities();
     return cast(make(Op::exp, {make(Op::sub, {scores(), input(inputs().logsumexp)})}), own_type());
   }
 
+  /// Whether the logsumexp is of the very scores that are computed here.
   bool has_own_logsumexp() const {
-    const Value& given = value_at(program_, base_of(program_, operand(*old_, inputs().logsumexp)));
+    const Value& given = value_at(program_, operand(*old_, inputs().logsumexp));
     if (given.op != Op::attention_logsumexp) return false;
     const auto& of_given = std::get<ops::Attention>(given.attributes);
     const ops::AttentionInputs at = ops::attention_inputs(given.op, of_given);

@@ -3,6 +3,7 @@
 // reader. What leaves the plan is row-major.
 //   x -> convolution -> [NHWC] -> relu -> [NHWC] -> convolution -> [NHWC] -> sum over H, W -> [NC]
 //   matrix product -> [N, CHW] -> unpool -> [NHWC] -> convolution's gradient
+//   matrix product -> [n, s, h, e] -> seen as [n, s, h * e] -> matrix product      where a kernel stores it so
 // What is made of a pool for a reader that wants another order is in that from the pool on, which computes it then.
 //   [NHWC] -> pool -> [NCHW] -> * 1/4 -> [N, CHW] -> matrix product
 #include <algorithm>
