@@ -8,6 +8,7 @@
 #include "compile/layouts.h"
 #include "device/gpu/cuda/pipeline.h"
 #include "device/gpu/cuda/planning/convolutions.h"
+#include "device/gpu/cuda/planning/products.h"
 #include "device/gpu/templates/contraction.h"
 #include "device/gpu/templates/templates.h"
 #include "runtime/engine.h"
@@ -406,6 +407,40 @@ TEST(Questions, PutChannelsIntoVectorsWhereTensorCoresTakeFloat32) {
   EXPECT_FALSE(wants(DType::float32, ops::Op::convolution, 8));
   EXPECT_FALSE(wants(DType::bfloat16, ops::Op::convolution, 256));
   EXPECT_FALSE(wants(DType::float32, ops::Op::convolution, 256, false));
+}
+
+/// Is asked, and answers nothing.
+class AskedProducts final : public Products {
+ public:
+  std::string version() const override { return "1.0.0"; }
+
+ private:
+  gpu::Verdict answer(const MatmulQuestion&, std::vector<gpu::Region>, const gpu::GpuContext&) const override {
+    return gpu::decline("nobody answers");
+  }
+};
+
+// Query, key and value as a projection leaves them: 12 heads of 64 side by side.
+TEST(Questions, LeaveHeadsSideBySideToOurProducts) {
+  const AskedProducts products;
+  gpu::Properties properties;
+  const auto required = [&](std::int64_t keys, int operand_at) {
+    constexpr std::int64_t batch = 64, heads = 12, width = 64;
+    Primitive scores;
+    scores.op = ops::Op::matmul;
+    scores.inputs = {operand(DType::float32, {batch, heads, keys, width}),
+                     operand(DType::float32, {batch, heads, width, keys})};
+    const std::int64_t line = 3 * heads * width;
+    scores.inputs[0].access.strides = {keys * line, width, line, 1};
+    scores.inputs[1].access.strides = {keys * line, width, 1, line};
+    scores.output = operand(DType::float32, {batch, heads, keys, keys});
+    return products.required_strides(scores, operand_at, properties);
+  };
+  EXPECT_EQ(required(128, 0), (contiguous_strides({64, 12, 128, 64}))) << "heads lie apart for the library";
+  EXPECT_EQ(required(128, -1), std::nullopt);
+  properties.has_warpgroups = true;
+  EXPECT_EQ(required(128, 0), std::nullopt);
+  EXPECT_EQ(required(128, 1), std::nullopt);
 }
 
 TEST(Questions, LeaveConvolutionsOfSinglePixelsToProducts) {
