@@ -74,6 +74,7 @@ std::vector<std::string> with_products() {
 }
 
 class Heads : public ManyHeads {};
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Heads);  // if mps alone is tested
 
 // Heads side by side, as a layer's projection leaves them: computed before, or in the same plan. 50 and 197 keys are
 // rounded up to whole vectors where products want that, 18 would grow too much.
