@@ -74,6 +74,20 @@ ValueId Rewriter::view(const Value& reason, ValueId x, const Shape& sizes, const
   return make(reason, ops::Op::strided, {x}, ops::View{strides, 0, false}, {at(x).dtype, sizes});
 }
 
+ValueId Rewriter::cat(const Value& reason, std::span<const ValueId> pieces, int axis) {
+  Shape sizes = at(pieces.front()).shape;
+  sizes[axis] = 0;
+  for (const ValueId piece : pieces) sizes[axis] += at(piece).shape[axis];
+  const Strides strides = contiguous_strides(sizes);
+  ValueId whole = make(reason, ops::Op::empty, {}, {}, {at(pieces.front()).dtype, sizes});
+  std::int64_t start = 0;
+  for (const ValueId piece : pieces) {
+    whole = make(reason, ops::Op::overwrite, {whole, piece}, ops::View{strides, start * strides[axis], false});
+    start += at(piece).shape[axis];
+  }
+  return whole;
+}
+
 ValueId Rewriter::reshape(const Value& reason, ValueId x, const Shape& sizes) {
   return view(reason, x, sizes, contiguous_strides(sizes));
 }

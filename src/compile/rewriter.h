@@ -2,6 +2,7 @@
 // Rewriter: what passes share that write a program anew, value by value.
 #include <algorithm>
 #include <initializer_list>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -35,6 +36,8 @@ class Rewriter {
   ValueId reshape(const Value& reason, ValueId x, const Shape& sizes);
   /// The elements of `x`, taken as an array of the sizes `as`, with that array's axes in another order.
   ValueId permute(const Value& reason, ValueId x, const Shape& as, std::initializer_list<int> order);
+  /// Side by side along an axis.
+  ValueId cat(const Value& reason, std::span<const ValueId> pieces, int axis);
   /// With the last two axes swapped.
   ValueId transpose(const Value& reason, ValueId x);
 

@@ -4,7 +4,10 @@
 //   attention_query_gradient(...)     ->   s = p * (g v^T - delta) * scale; y = s k
 // Where the device's products want lines of whole vectors, keys and values get rows of zeros, which no query sees.
 // Parts that several have in common are written for each: `share` computes them once.
+#include <algorithm>
+#include <array>
 #include <limits>
+#include <vector>
 
 #include "compile/clusters.h"
 #include "compile/emit.h"
@@ -104,16 +107,11 @@ class Decomposer {
     return lengthened_.back().value;
   }
   ValueId with_zeros(ValueId x) {
-    Shape sizes = shape(x);
-    Shape behind = sizes;
-    const int rows = sizes.rank() - 2;
-    sizes[rows] = lengthened_keys();
+    Shape behind = shape(x);
+    const int rows = behind.rank() - 2;
     behind[rows] = lengthened_keys() - keys();
-    const Strides strides = contiguous_strides(sizes);
-    const ValueId zeros = rewriter_.view(*old_, constant(0, type(x)), behind, Strides::filled(sizes.rank(), 0));
-    const ValueId begun =
-        make(Op::overwrite, {make(Op::empty, {}, {}, {type(x), sizes}), x}, ops::View{strides, 0, false});
-    return make(Op::overwrite, {begun, zeros}, ops::View{strides, keys() * strides[rows], false});
+    const ValueId zeros = rewriter_.view(*old_, constant(0, type(x)), behind, Strides::filled(behind.rank(), 0));
+    return rewriter_.cat(*old_, std::array{x, zeros}, rows);
   }
   /// A gradient without the rows of zeros.
   ValueId shortened(ValueId x) {

@@ -314,18 +314,10 @@ class Joins {
   ValueId joined(const Value& reason, const std::vector<Part>& parts, int axis) {
     const auto [known, is_new] = joined_.try_emplace({parts, axis, reason.again}, -1);
     if (!is_new) return known->second;
-    Shape sizes = parts.front().sizes;
-    sizes[axis] = 0;
-    for (const Part& part : parts) sizes[axis] += part.sizes[axis];
-    const Strides strides = contiguous_strides(sizes);
-    ValueId whole = rewriter_->make(reason, Op::empty, {}, {}, {old(parts.front().source).dtype, sizes});
-    std::int64_t start = 0;
-    for (const Part& part : parts) {
-      const ValueId piece = rewriter_->reshape(reason, rewriter_->place(part.source), part.sizes);
-      whole = rewriter_->make(reason, Op::overwrite, {whole, piece}, ops::View{strides, start * strides[axis], false});
-      start += part.sizes[axis];
-    }
-    return known->second = whole;
+    std::vector<ValueId> pieces;
+    for (const Part& part : parts)
+      pieces.push_back(rewriter_->reshape(reason, rewriter_->place(part.source), part.sizes));
+    return known->second = rewriter_->cat(reason, pieces, axis);
   }
 
   Program& program_;

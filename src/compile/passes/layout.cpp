@@ -129,7 +129,7 @@ class Layout {
   /// Strides of an array in which a view of it, whose last axis is the array's, is row-major.
   static std::optional<Strides> row_major_in(const Value& view, const Shape& sizes) {
     const auto& shown = std::get<ops::View>(view.attributes);
-    if (view.shape.rank() != sizes.rank() || !graph::is_reordering(shown, view.shape, sizes)) return std::nullopt;
+    if (!graph::is_reordering(shown, view.shape, sizes)) return std::nullopt;
     const Strides plain = contiguous_strides(sizes);
     const Strides wanted = contiguous_strides(view.shape);
     Strides strides = plain;

@@ -260,9 +260,11 @@ class Target final : public compile::Target {
   bool epilogues_update_in_place() const override { return true; }
 
   bool stores_into_arrays(const Primitive& primitive) const override {
+    // Libraries are asked last: that takes them a while.
+    const bool is_attention = ops::row(primitive.op).family == ops::Family::attention;
+    if (!is_attention && !judge_split_product(primitive, context()).accepted()) return false;
     const Verdict verdict = judge(primitive, false);
-    return verdict.accepted() &&
-           (ops::row(primitive.op).family == ops::Family::attention || verdict.by == split_product_name);
+    return verdict.accepted() && (is_attention || verdict.by == split_product_name);
   }
 
   double cost_of_operations() const override { return context().properties.cost_of_operations; }
