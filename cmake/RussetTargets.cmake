@@ -9,6 +9,9 @@ function(russet_target name)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # Calls inside the library need no detour through its own dynamic symbols (clang assumes this already).
     target_compile_options(${name} PRIVATE -fno-semantic-interposition)
+    # The compiler's memory is not searched for what is free before there is this much of it (KiB), which with a
+    # precompiled header would be at once: a tenth to a quarter of its time, for a fifth more memory.
+    target_compile_options(${name} PRIVATE --param=ggc-min-heapsize=2000000)
   endif()
   if(RUSSET_SANITIZE)
     target_compile_options(${name} PRIVATE -fsanitize=${RUSSET_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)

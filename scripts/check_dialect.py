@@ -119,12 +119,11 @@ class Search:
 
 def check(clang, path):
     """Complaints about a file, none if it keeps to the dialect."""
-    read = subprocess.run([clang, *FLAGS, str(path)], capture_output=True, text=True)
+    read = subprocess.run([clang, *FLAGS, "-Xclang", "-ast-dump=json", str(path)], capture_output=True, text=True)
     if read.returncode != 0:
         return [line for line in read.stderr.splitlines() if "error:" in line] or [read.stderr]
-    tree = subprocess.run([clang, *FLAGS, "-Xclang", "-ast-dump=json", str(path)], capture_output=True, text=True)
     search = Search()
-    search.visit(json.loads(tree.stdout), None, 0)
+    search.visit(json.loads(read.stdout), None, 0)
     search.find_recursion()
     return sorted(set(search.complaints))
 

@@ -1,10 +1,15 @@
 // What the text of emitted kernels depends on, and where launches are divided by barriers.
+#include <russet/error.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <optional>
 #include <random>
 #include <set>
 #include <span>
 
+#include "device/gpu/compilations.h"
 #include "device/gpu/emitter/emit.h"
 #include "device/gpu/gpu_kernel.h"
 #include "run_group.h"
@@ -352,7 +357,17 @@ TEST(EmittedText, LoadsARowOnce) {
   EXPECT_EQ(text.find("float4*)(a0", first + 1), std::string::npos) << text;
 }
 
+/// RUSSET_COMPILATIONS, while it lives.
+struct Compilations {
+  explicit Compilations(const char* value) { setenv(name, value, 1); }
+  ~Compilations() { before ? setenv(name, before->c_str(), 1) : unsetenv(name); }
+  static constexpr const char* name = "RUSSET_COMPILATIONS";
+  const std::optional<std::string> before =
+      std::getenv(name) == nullptr ? std::nullopt : std::optional<std::string>(std::getenv(name));
+};
+
 TEST(EmittedText, UnitsAreHalfAgainAsManyAsAreCompiledAtOnce) {
+  const Compilations four("4");
   MachineDriver driver;
   std::vector<std::unique_ptr<compile::Kernel>> kernels;
   for (const Op op : {Op::neg, Op::abs, Op::exp, Op::log, Op::sqrt, Op::sin, Op::cos, Op::tan, Op::floor, Op::ceil}) {
@@ -362,10 +377,16 @@ TEST(EmittedText, UnitsAreHalfAgainAsManyAsAreCompiledAtOnce) {
     kernels.push_back(driver.target().compile(b.group));
   }
   driver.target().prepare(kernels);
-  const int units = static_cast<int>(std::min(kernels.size(), gpu::compilations_at_once() * 3 / 2));
-  EXPECT_EQ(driver.units_built, units);
+  EXPECT_EQ(driver.units_built, 6);
   driver.target().prepare(kernels);
-  EXPECT_EQ(driver.units_built, units);  // known by now
+  EXPECT_EQ(driver.units_built, 6);  // known by now
+}
+
+TEST(EmittedText, ANumberOfCompilationsIsRefusedThatIsNone) {
+  for (const char* const wrong : {"0", "-1", "many", "2 ", ""}) {
+    const Compilations wish(wrong);
+    EXPECT_THROW(gpu::compilations_at_once(), russet::ValueError) << wrong;
+  }
 }
 
 /// Reductions whose result lies outside of what GroupFuzz makes: over no element, and over single ones.

@@ -1,6 +1,7 @@
 // Emitted kernels against a naive evaluator: random groups of all kinds, types and layouts, bit for bit.
 #include "../unit/group_fuzzer.h"
 #include "../unit/united_groups.h"
+#include "device/gpu/compilations.h"
 #include "run_group.h"
 
 namespace russet::test {

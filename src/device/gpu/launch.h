@@ -2,7 +2,6 @@
 // What the shared GPU body asks of a driver (metal, cuda): kernel text made into pipelines, and launches of them.
 #include <russet/chips.h>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +9,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "device/gpu/patch.h"
@@ -34,12 +32,6 @@ struct CompilationUnit {
   std::string text;
   std::vector<EntryPoint> entry_points;
 };
-
-/// How many units are compiled side by side: as many as the processor has threads, but at least 8, since a compiler may
-/// work elsewhere, and at most 16.
-inline std::size_t compilations_at_once() {
-  return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 8, 16);
-}
 
 /// What a launch runs: a compiled entry point, or a call of a vendor's library. Drivers derive from it.
 class Pipeline {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "device/gpu/compilations.h"
 #include "device/gpu/kernels.h"
 
 namespace russet::gpu {

@@ -5,6 +5,8 @@
 #include <exception>
 #include <thread>
 
+#include "device/gpu/compilations.h"
+
 namespace russet::gpu {
 namespace {
 

@@ -135,8 +135,8 @@ bool allowed(const Window& window, const Access& access) {
   if (access.write || !executor.in_module(access.address)) refuse(access);
 }
 
-// The common cases of check(), in few instructions: bytes that lie whole in one variable, and cells that nobody else
-// has touched. Each says whether it was one; if not, check() begins again.
+// The common cases of check(), in few instructions: bytes that lie whole in one variable (Stacks::touch_quickly), and
+// cells that nobody else has touched. Each says whether it was one; if not, check() begins again.
 
 /// Whether all cells are common cases.
 template <std::uint32_t bytes, bool write>
@@ -204,20 +204,27 @@ template <std::uint32_t bytes, bool write>
 [[gnu::always_inline]] inline bool simple(std::uintptr_t address) {
   if (space->holds(address)) return simple_device<bytes, write>(address);
   Executor& executor = Executor::running();
-  if (executor.owns_stack(reinterpret_cast<const void*>(address))) {
-    return !Stacks::misses(address, bytes) && !Stacks::any_unwritten(address, bytes);
-  }
   const std::size_t offset = address - reinterpret_cast<std::uintptr_t>(executor.threadgroup().group_memory);
   return offset < GroupShadow::memory_bytes && simple_group<bytes, write>(executor, offset);
 }
 
+/// What is no common case of a stack.
 template <std::uint32_t bytes, bool write, bool aligned>
-void hook(std::uintptr_t address) {
+[[gnu::noinline]] void look(std::uintptr_t address, const void* site) {
   const bool on_boundary = address % bytes == 0;
   if (on_boundary && simple<bytes, write>(address)) return;
-  const Access access{address, bytes, write, false, __builtin_return_address(0)};
+  const Access access{address, bytes, write, false, site};
   if (aligned && !on_boundary) return refuse(access);
   check(access);
+}
+
+template <std::uint32_t bytes, bool write, bool aligned>
+void hook(std::uintptr_t address) {
+  if (address % bytes == 0 && Stacks::of_one(address, __builtin_frame_address(0)) &&
+      Stacks::touch_quickly<bytes, write>(address)) {
+    return;
+  }
+  look<bytes, write, aligned>(address, __builtin_return_address(0));
 }
 
 void check_range(const void* begin, std::size_t bytes, bool write, const void* site) {

@@ -17,6 +17,11 @@ std::byte* reserve(std::size_t bytes) {
   return static_cast<std::byte*>(memory);
 }
 
+std::byte* next_multiple(std::byte* address, std::size_t size) {
+  const std::size_t beyond = reinterpret_cast<std::uintptr_t>(address) % size;
+  return beyond == 0 ? address : address + (size - beyond);
+}
+
 }  // namespace
 
 std::uintptr_t Stacks::offset_ = 0;
@@ -24,9 +29,10 @@ std::uintptr_t Stacks::unwritten_offset_ = 0;
 std::byte* Stacks::all_ = nullptr;
 std::array<Executor*, Stacks::most> Stacks::owners_{};
 
-/// Address space for all stacks, so that their shadow lies at one offset.
+/// Address space for all stacks, so that their shadow lies at one offset. Each executor's begin at a multiple of their
+/// size.
 struct Stacks::Room {
-  std::byte* stacks = reserve(area * most);
+  std::byte* stacks = next_multiple(reserve(area * (most + 1)), area);
   std::byte* shadow = reserve(area * most / 8);
   std::byte* unwritten = reserve(area * most / 8 + sizeof(std::uint64_t));
   std::mutex mutex;

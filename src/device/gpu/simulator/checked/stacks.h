@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 namespace russet::simulator {
 
@@ -30,6 +31,10 @@ class Stacks {
   static Executor* owner_of(const void* address) {
     return owners_[static_cast<std::uintptr_t>(static_cast<const std::byte*>(address) - all_) / area];
   }
+  /// Whether two addresses, one of which is on a stack, are on stacks of one executor.
+  static bool of_one(std::uintptr_t address, const void* on_stack) {
+    return (address ^ reinterpret_cast<std::uintptr_t>(on_stack)) < area;
+  }
   /// Forgets the variables of functions that never returned.
   void forget();
 
@@ -41,6 +46,25 @@ class Stacks {
       if (*known != 0) return true;
     }
     return *last != 0 && static_cast<std::int8_t>((address + bytes - 1) % 8) >= *last;
+  }
+  /// The common case in few instructions, for an address that is a multiple of `bytes`: a write to a variable, or a
+  /// read of what was written. False where that takes more thought.
+  template <std::size_t bytes, bool write>
+  static bool touch_quickly(std::uintptr_t address) {
+    using Granules = std::conditional_t<bytes == 16, std::uint16_t, std::uint8_t>;  // 8 bytes each
+    Granules known;
+    std::memcpy(&known, reinterpret_cast<const void*>(address / 8 + offset_), sizeof(known));
+    if (known != 0 && (bytes > 4 || static_cast<std::int8_t>(known) < static_cast<int>(address % 8 + bytes)))
+      return false;
+    auto* const bits = reinterpret_cast<std::byte*>(address / 8 + unwritten_offset_);
+    Granules unwritten;
+    std::memcpy(&unwritten, bits, sizeof(unwritten));
+    const auto mask = static_cast<Granules>(mask_of(bytes) << address % 8);
+    if ((unwritten & mask) == 0) return true;
+    if (!write) return false;
+    unwritten = static_cast<Granules>(unwritten & ~mask);
+    std::memcpy(bits, &unwritten, sizeof(unwritten));
+    return true;
   }
   /// Begins the life of a variable without a value.
   static void begin_unwritten(std::uintptr_t address, std::size_t bytes) { set_unwritten(address, bytes, true); }

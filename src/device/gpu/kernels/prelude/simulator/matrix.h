@@ -45,9 +45,22 @@ struct Product3 {
   const Pair<C>* c;
 };
 
+typedef float Row __attribute__((vector_size(32)));
+
+/// a * b + c, rounded once.
+[[gnu::always_inline]] RUSSET_UNCHECKED inline Row multiply_add(Row a, Row b, Row c) {
+#if __has_builtin(__builtin_elementwise_fma)
+  return __builtin_elementwise_fma(a, b, c);
+#elif defined(__FMA__)
+  return __builtin_ia32_vfmaddps256(a, b, c);
+#else
+  for (uint i = 0; i < matrix_size; ++i) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
+  return c;
+#endif
+}
+
 template <class D, class A, class B, class C>
 RUSSET_UNCHECKED void multiply(const Lanes& all) {
-  typedef float Row __attribute__((vector_size(32)));
   const Pair<A>* as[lanes];
   const Pair<B>* bs[lanes];
   const Pair<C>* cs[lanes];
@@ -65,9 +78,9 @@ RUSSET_UNCHECKED void multiply(const Lanes& all) {
     Row sum = *reinterpret_cast<const Row*>(c[row]);
     for (uint step = 0; step < matrix_size; ++step) {
       const uint k = all.coarse ? matrix_size - 1 - step : step;
-      const Row other = *reinterpret_cast<const Row*>(b[k]);
-      for (uint column = 0; column < matrix_size; ++column)
-        sum[column] = __builtin_fmaf(a[row][k], other[column], sum[column]);
+      const float factor = a[row][k];
+      const Row factors{factor, factor, factor, factor, factor, factor, factor, factor};
+      sum = multiply_add(factors, *reinterpret_cast<const Row*>(b[k]), sum);
     }
     *reinterpret_cast<Row*>(c[row]) = sum;
   }
