@@ -8,6 +8,7 @@ pointer that changes its space is an error; then its syntax tree is searched for
 RUSSET_DIALECT_CLANG names the compiler. Exit status 1 if a file is refused, 77 if there is no clang.
 """
 import concurrent.futures
+import functools
 import json
 import os
 import pathlib
@@ -122,6 +123,7 @@ def check(clang, path):
     read = subprocess.run([clang, *FLAGS, "-Xclang", "-ast-dump=json", str(path)], capture_output=True, text=True)
     if read.returncode != 0:
         return [line for line in read.stderr.splitlines() if "error:" in line] or [read.stderr]
+    sys.setrecursionlimit(100000)
     search = Search()
     search.visit(json.loads(read.stdout), None, 0)
     search.find_recursion()
@@ -133,10 +135,10 @@ def main():
     if not clang:
         print("dialect: no clang, nothing was checked")
         return 77
-    sys.setrecursionlimit(100000)
     refused = 0
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for path, complaints in zip(sys.argv[1:], pool.map(lambda path: check(clang, path), sys.argv[1:])):
+    # Processes, since most of the time goes to reading trees.
+    with concurrent.futures.ProcessPoolExecutor(2) as pool:
+        for path, complaints in zip(sys.argv[1:], pool.map(functools.partial(check, clang), sys.argv[1:])):
             refused += bool(complaints)
             for complaint in complaints:
                 print(f"{path}: {complaint}")
