@@ -10,7 +10,8 @@ function(russet_target name)
     # Calls inside the library need no detour through its own dynamic symbols (clang assumes this already).
     target_compile_options(${name} PRIVATE -fno-semantic-interposition)
     # The compiler's memory is not searched for what is free before there is this much of it (KiB), which with a
-    # precompiled header would be at once: a tenth to a quarter of its time, for a fifth more memory.
+    # precompiled header would be at once. Of six tests' files four took 12 to 30 % less time and two as much as before,
+    # with 10 to 17 % more memory.
     target_compile_options(${name} PRIVATE --param=ggc-min-heapsize=2000000)
   endif()
   if(RUSSET_SANITIZE)
