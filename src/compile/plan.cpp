@@ -143,11 +143,11 @@ void run(std::span<const Pass> passes, Program& program, const Target& target) {
   }
 }
 
-/// Kernels and memory for a program of steps.
-Plan finish(Program program, const Target& target) {
+/// Kernels and memory for a program of steps. `bytes_apart`: see Target.
+Plan finish(Program program, const Target& target, std::size_t bytes_apart) {
   Plan plan;
   if (const std::shared_ptr<Program> preparation = std::move(program.preparation)) {
-    plan.preparation = std::make_shared<const Plan>(finish(std::move(*preparation), target));
+    plan.preparation = std::make_shared<const Plan>(finish(std::move(*preparation), target, bytes_apart));
     plan.prepared_arguments = arguments_of(plan.preparation->program.steps);
   }
   plan.kernels.reserve(program.steps.size());
@@ -162,7 +162,7 @@ Plan finish(Program program, const Target& target) {
     plan.moved_bytes += plan.step_bytes.back();
   }
   target.share_code(plan.kernels);
-  passes::arena(program, target);
+  passes::arena(program, target, bytes_apart);
   for (const Slot& slot : program.slots) {
     if (slot.kind == Slot::Kind::output && program.outputs[static_cast<std::size_t>(slot.index)].donor < 0) {
       plan.output_bytes += slot.bytes;
@@ -191,7 +191,7 @@ Plan fit(Plan plan, const Program& lowered, std::span<const Pass> passes, const 
     Program smaller = lowered;
     smaller.room = temporaries;
     run(passes, smaller, target);
-    Plan next = finish(std::move(smaller), target);
+    Plan next = finish(std::move(smaller), target, 0);
     const std::size_t excess = next.total_bytes - std::min(room, next.total_bytes);
     if (next.total_bytes < plan.total_bytes) plan = std::move(next);
     if (excess >= temporaries) break;
@@ -209,11 +209,11 @@ Plan make_plan(Program program, const Target& target, std::optional<std::size_t>
   run(passes.first(lowered), program, target);
   if (!room) {
     run(passes.subspan(lowered), program, target);
-    return finish(std::move(program), target);
+    return finish(std::move(program), target, target.bytes_apart());
   }
   Program first = program;
   run(passes.subspan(lowered), first, target);
-  Plan plan = fit(finish(std::move(first), target), program, passes.subspan(lowered), target, *room);
+  Plan plan = fit(finish(std::move(first), target, 0), program, passes.subspan(lowered), target, *room);
   plan.room = room;
   return plan;
 }

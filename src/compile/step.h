@@ -233,6 +233,9 @@ class Target {
   virtual std::optional<Strides> required_strides(const Primitive& /*contraction*/, int /*operand*/) const {
     return std::nullopt;
   }
+  /// Up to how many bytes temporaries of steps that do not need each other lie apart, with what these need to run, so
+  /// that the device may run such steps at once; beyond that, memory is used again as soon as it is free.
+  virtual std::size_t bytes_apart() const { return 0; }
   /// Part of the plan's key: thread count, versions of kernel tables.
   virtual std::uint64_t key() const { return 0; }
 };

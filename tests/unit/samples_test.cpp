@@ -455,7 +455,7 @@ TEST_F(Samples, TakeNoMemoryOfLeavesThatTheyRead) {
     two.add_to(result, leaf, leaf);
     if (together) two.program.steps = {Bundle{std::move(two.program.steps), samples}};
     two.program.scratch = {0};
-    compile::passes::arena(two.program, ByTheSecond());
+    compile::passes::arena(two.program, ByTheSecond(), 0);
     EXPECT_EQ(two.program.outputs[0].donor, together ? -1 : 0);
   }
 }

@@ -37,6 +37,7 @@ void hoist(Program& program, const Target& target);
 void indices(Program& program, const Target& target);
 void samples(Program& program, const Target& target);
 void bundle(Program& program, const Target& target);
-void arena(Program& program, const Target& target);
+/// `bytes_apart`: see Target.
+void arena(Program& program, const Target& target, std::size_t bytes_apart);
 
 }  // namespace russet::compile::passes

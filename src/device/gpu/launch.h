@@ -93,6 +93,7 @@ struct Properties {
   double longest_launch = 0.05;  // seconds
   /// Bytes that a step may move which shares a launch with others: for more, a kernel of its own is worth it.
   std::size_t most_shared_bytes = std::numeric_limits<std::size_t>::max();
+  std::size_t bytes_apart = 0;  // see compile::Target
   /// Whether tables say at which addresses memory lies, rather than at which places of blocks that are bound.
   bool tables_hold_addresses = false;
   /// What an operation costs beside a byte that memory moves; see compile::Target.

@@ -307,6 +307,8 @@ class Target final : public compile::Target {
     return {.members = 1024, .codes = most_pieces, .waiting = 24, .window = 1024, .held_bytes = std::size_t{64} << 20};
   }
 
+  std::size_t bytes_apart() const override { return context().properties.bytes_apart; }
+
   std::optional<compile::SampleTimes> sample_times(const Step& step, std::int64_t samples) const override {
     if (!context().properties.runs_samples || samples < fewest_samples) return std::nullopt;
     const compile::SampleTimes times = modelled_sample_times(step, samples, context().properties);
