@@ -143,11 +143,22 @@ void run(std::span<const Pass> passes, Program& program, const Target& target) {
   }
 }
 
-/// Kernels and memory for a program of steps. `bytes_apart`: see Target.
-Plan finish(Program program, const Target& target, std::size_t bytes_apart) {
+/// Bytes up to which the program's temporaries may lie apart (see Target) so that all of it still has room, should
+/// every output need memory of its own.
+std::size_t bytes_apart_in(const Program& program, const Target& target, std::optional<std::size_t> room) {
+  if (!room) return target.bytes_apart();
+  std::size_t kept = 0;
+  for (const Slot& slot : program.slots) {
+    if (slot.kind == Slot::Kind::output || slot.kind == Slot::Kind::prepared) kept += slot.bytes;
+  }
+  return std::min(target.bytes_apart(), *room - std::min(*room, kept));
+}
+
+/// Kernels and memory for a program of steps. `room`: bytes for what it takes, if something limits them.
+Plan finish(Program program, const Target& target, std::optional<std::size_t> room) {
   Plan plan;
   if (const std::shared_ptr<Program> preparation = std::move(program.preparation)) {
-    plan.preparation = std::make_shared<const Plan>(finish(std::move(*preparation), target, bytes_apart));
+    plan.preparation = std::make_shared<const Plan>(finish(std::move(*preparation), target, 0));
     plan.prepared_arguments = arguments_of(plan.preparation->program.steps);
   }
   plan.kernels.reserve(program.steps.size());
@@ -162,7 +173,7 @@ Plan finish(Program program, const Target& target, std::size_t bytes_apart) {
     plan.moved_bytes += plan.step_bytes.back();
   }
   target.share_code(plan.kernels);
-  passes::arena(program, target, bytes_apart);
+  passes::arena(program, target, bytes_apart_in(program, target, room));
   for (const Slot& slot : program.slots) {
     if (slot.kind == Slot::Kind::output && program.outputs[static_cast<std::size_t>(slot.index)].donor < 0) {
       plan.output_bytes += slot.bytes;
@@ -191,7 +202,7 @@ Plan fit(Plan plan, const Program& lowered, std::span<const Pass> passes, const 
     Program smaller = lowered;
     smaller.room = temporaries;
     run(passes, smaller, target);
-    Plan next = finish(std::move(smaller), target, 0);
+    Plan next = finish(std::move(smaller), target, room);
     const std::size_t excess = next.total_bytes - std::min(room, next.total_bytes);
     if (next.total_bytes < plan.total_bytes) plan = std::move(next);
     if (excess >= temporaries) break;
@@ -209,11 +220,11 @@ Plan make_plan(Program program, const Target& target, std::optional<std::size_t>
   run(passes.first(lowered), program, target);
   if (!room) {
     run(passes.subspan(lowered), program, target);
-    return finish(std::move(program), target, target.bytes_apart());
+    return finish(std::move(program), target, room);
   }
   Program first = program;
   run(passes.subspan(lowered), first, target);
-  Plan plan = fit(finish(std::move(first), target, 0), program, passes.subspan(lowered), target, *room);
+  Plan plan = fit(finish(std::move(first), target, room), program, passes.subspan(lowered), target, *room);
   plan.room = room;
   return plan;
 }

@@ -112,6 +112,7 @@ TEST(Arena, UsesMemoryAgainWhereAPlanHasToFit) {
   EXPECT_EQ(compile::make_plan(program, Apart()).program.arena_bytes, 2 * placed_bytes);
   const std::size_t room = 2 * slot_bytes + placed_bytes;
   EXPECT_EQ(compile::make_plan(program, Apart(), room).total_bytes, room);
+  EXPECT_EQ(compile::make_plan(program, Apart(), room + placed_bytes).total_bytes, room + placed_bytes);
 }
 
 TEST(StepOrder, KnowsWhoReadsWritesAndOverwrites) {
