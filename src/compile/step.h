@@ -133,6 +133,9 @@ struct BundleLimits {
   std::size_t codes = 1;    // of a bundle's members
   std::size_t waiting = 8;  // bundles that wait for members at once, at most 32
   std::size_t window = 0;   // steps ahead from which members come early
+  /// Likewise in a program whose temporaries lie apart (Target::bytes_apart): there a step that comes early makes the
+  /// bundle wait for what it needs, while by itself it would run beside others.
+  std::size_t window_apart = 0;
   /// Bytes of temporaries that live longer because steps which read more than a few KiB wait for others. They do so
   /// only where the plan's peak lies elsewhere.
   std::size_t held_bytes = 0;

@@ -130,6 +130,44 @@ TEST(Passes, BundlesHoldTemporariesWhereThePeakIsNot) {
   EXPECT_EQ(together.program.arena_bytes, alone.program.arena_bytes);
 }
 
+/// Likewise, but temporaries of steps that do not need each other lie apart up to a size, and then few come early.
+class ApartTogether final : public PlansAlone {
+ public:
+  explicit ApartTogether(std::size_t bytes_apart) : bytes_apart_(bytes_apart) {}
+  compile::Sharing sharing(const compile::Step& step) const override { return AllTogether(64).sharing(step); }
+  compile::BundleLimits bundle_limits() const override {
+    compile::BundleLimits limits = AllTogether(64).bundle_limits();
+    limits.window_apart = 1;
+    return limits;
+  }
+  std::size_t bytes_apart() const override { return bytes_apart_; }
+
+ private:
+  std::size_t bytes_apart_;
+};
+
+TEST(Passes, BundlesWaitForFewStepsWhereTheseRunAtOnce) {
+  compile::Program program;
+  const auto add = [&](ops::Op op, const Shape& shape, compile::ValueId input) {
+    const ops::Attributes attributes = op == ops::Op::leaf ? ops::Attributes{} : ops::Attributes{ops::Axes{1}};
+    program.values.push_back(
+        {{{DType::float32, shape}, op, attributes}, {input, -1, -1}, -1, -1, contiguous_strides(shape)});
+    return static_cast<compile::ValueId>(program.values.size() - 1);
+  };
+  for (std::int32_t i = 0; i < 4; ++i) {
+    const compile::ValueId leaf = add(ops::Op::leaf, {1000, 16}, -1);
+    program.values.back().leaf = i;
+    program.leaves.push_back({leaf, false, false});
+    program.outputs.push_back({add(ops::Op::cumsum, {16}, add(ops::Op::sum, {16}, leaf)), -1});
+  }
+  const auto steps = [&](const compile::Target& target) {
+    return compile::make_plan(program, target).program.steps.size();
+  };
+  EXPECT_EQ(steps(AllTogether(1)), 8U);
+  EXPECT_EQ(steps(ApartTogether(1)), 5U);  // all sums at once: their results take more than a byte
+  EXPECT_EQ(steps(ApartTogether(1 << 20)), 8U);
+}
+
 /// A device on which running sums may share a step, and sums of columns another one, but one bundle waits at a time.
 class OneWaits final : public PlansAlone {
  public:

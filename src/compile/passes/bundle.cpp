@@ -27,7 +27,9 @@ class Bundler {
         taken_(program.steps.size(), false),
         sharing_(program.steps.size()),
         passed_(program.slots.size()),
-        waiting_(limits_.waiting) {}
+        waiting_(limits_.waiting) {
+    if (lives_.peak < target.bytes_apart()) limits_.window = limits_.window_apart;
+  }
 
   void run() {
     for (now_ = 0; now_ < program_.steps.size(); ++now_) {

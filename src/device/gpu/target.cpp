@@ -304,7 +304,15 @@ class Target final : public compile::Target {
   }
 
   compile::BundleLimits bundle_limits() const override {
-    return {.members = 1024, .codes = most_pieces, .waiting = 24, .window = 1024, .held_bytes = std::size_t{64} << 20};
+    compile::BundleLimits limits;
+    limits.members = 1024;
+    limits.codes = most_pieces;
+    limits.waiting = 24;
+    limits.window = 1024;
+    // Measured on an H200: resnet18_cifar trains 1 % faster in bfloat16 than with 1024, mlp as fast (with 0 slower).
+    limits.window_apart = 8;
+    limits.held_bytes = std::size_t{64} << 20;
+    return limits;
   }
 
   std::size_t bytes_apart() const override { return context().properties.bytes_apart; }
