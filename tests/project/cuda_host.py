@@ -47,7 +47,7 @@ def calls_of_a_step(machine):
     train = ("train", "lenet5", "--data", "shapes", "--device", "cuda", "--batch", 16, "--out")
     shorter = machine.calls_of(*train, machine.folder / "a", "--steps", STEPS)
     longer = machine.calls_of(*train, machine.folder / "b", "--steps", 2 * STEPS)
-    return {name: (longer[name] - shorter[name]) / STEPS for name in shorter}
+    return {name: (longer[name] - shorter[name]) / STEPS for name in MOST_OF_A_STEP}
 
 
 def check_steps(machine):
@@ -76,6 +76,15 @@ def check_graphs(machine):
     if made > of_half:
         wrong.append(f"{made} graphs were made of three epochs, and {of_half} with half of the batches")
     return wrong
+
+
+def check_chain(machine):
+    """Of mlp's launches few wait for each other: two layers forward, three back, what casts and adds up, and updates."""
+    most = 8
+    calls = machine.calls_of("bench", "mlp", "--device", "cuda", "--batch", 1024, "--phase", "train", "--precision", "bf16",
+                             "--seconds", 0)
+    in_a_row = calls["launches_in_a_row"]
+    return [f"{in_a_row} launches of a step of mlp wait for each other, at most {most} are allowed"] if in_a_row > most else []
 
 
 def check_devices(machine):
@@ -108,7 +117,8 @@ def main():
     program, libraries = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         machine = Machine(program, libraries, folder)
-        wrong = (check_devices(machine) + check_steps(machine) + check_graphs(machine) + check_missing(machine, libraries, folder) +
+        wrong = (check_devices(machine) + check_steps(machine) + check_graphs(machine) + check_chain(machine) +
+                 check_missing(machine, libraries, folder) +
                  check_fault(machine))
     print("\n".join(wrong) or f"a step of training: {MOST_OF_A_STEP}")
     sys.exit(1 if wrong else 0)

@@ -1,8 +1,10 @@
 // A libcuda.so.1 without a GPU: memory is the host's, copies copy, and kernels do nothing. What russet does around the
 // kernels runs and can be counted and timed. At the end of the process the calls that were made are written to the file
-// that CUDA_STAND_IN_CALLS names, a line "cuGraphLaunch 12" for each function.
+// that CUDA_STAND_IN_CALLS names, a line "cuGraphLaunch 12" for each function, and how many kernels of a graph wait for
+// each other at most, one after the other: "launches_in_a_row 9".
 #include <cuda.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -24,6 +26,7 @@ constexpr const char* names[calls] = {"cuStreamSynchronize", "cuGraphLaunch",   
                                       "cuLaunchKernel",      "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync",
                                       "cuMemAlloc"};
 std::atomic<long> counts[calls];
+std::atomic<std::size_t> launches_in_a_row;
 std::atomic<std::size_t> allocated;
 
 constexpr std::size_t memory_bytes = std::size_t{8} << 30;
@@ -34,6 +37,7 @@ struct WriteCounts {
     std::FILE* const file = path == nullptr ? nullptr : std::fopen(path, "w");
     if (file == nullptr) return;
     for (int call = 0; call < calls; ++call) std::fprintf(file, "%s %ld\n", names[call], counts[call].load());
+    std::fprintf(file, "launches_in_a_row %zu\n", launches_in_a_row.load());
     std::fclose(file);
   }
 } write_counts;
@@ -177,9 +181,15 @@ CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsi
 
 CUresult cuGraphCreate(CUgraph* graph, unsigned) { return make(graph); }
 CUresult cuGraphDestroy(CUgraph graph) { return drop(graph); }
-CUresult cuGraphAddKernelNode(CUgraphNode* node, CUgraph graph, const CUgraphNode*, std::size_t,
+/// A node's handle is its place in the longest chain that leads to it, from 1 on.
+CUresult cuGraphAddKernelNode(CUgraphNode* node, CUgraph, const CUgraphNode* before, std::size_t count,
                               const CUDA_KERNEL_NODE_PARAMS*) {
-  *node = reinterpret_cast<CUgraphNode>(graph);
+  std::size_t place = 1;
+  for (std::size_t i = 0; i < count; ++i) place = std::max(place, reinterpret_cast<std::size_t>(before[i]) + 1);
+  std::size_t longest = launches_in_a_row;
+  while (longest < place && !launches_in_a_row.compare_exchange_weak(longest, place)) {
+  }
+  *node = reinterpret_cast<CUgraphNode>(place);
   return CUDA_SUCCESS;
 }
 CUresult cuGraphAddChildGraphNode(CUgraphNode*, CUgraph, const CUgraphNode*, std::size_t, CUgraph) {
