@@ -160,7 +160,7 @@ class ColumnEmitter {
     // Past the end it reads its first row again: another thread may be writing its own.
     const std::string read = whole ? "row_now" : fmt::format("row_now < {} ? row_now : row", stop);
     kernel.line("const uint row_ahead = {};", read);
-    text.define_places(0, group_.split, "row_ahead", true);
+    text.places().define(0, group_.split, "row_ahead", true);
     text.load_ahead(phases_.list[0]);
     kernel.line("}");
     kernel.line("#pragma unroll");
@@ -176,7 +176,7 @@ class ColumnEmitter {
 
   void add_row(KernelText& kernel, GroupText& text, const std::vector<Reduction>& reductions, std::string_view row,
                std::string_view is_first) const {
-    text.define_places(0, group_.split, row, true);
+    text.places().define(0, group_.split, row, true);
     text.run_full(phases_.list[0], [&] {
       for (const Reduction& reduction : reductions) {
         const std::string value = reduction.element(text.value(text.at(reduction.position()).inputs[0]));
@@ -225,7 +225,7 @@ class ColumnEmitter {
 
   void open_column(GroupText& text) const {
     const std::string item = walk_.width > 1 ? fmt::format("(column / {}u)", walk_.width) : "column";
-    text.define_places(group_.split, group_.space.rank(), item, false);
+    text.places().define(group_.split, group_.space.rank(), item, false);
   }
 
   /// Combines the accumulators of the rows that a threadgroup takes side by side: group memory holds all of them, and
@@ -297,7 +297,7 @@ class ColumnEmitter {
   void finish_column(KernelText& kernel, GroupText& text, const std::vector<Reduction>& reductions,
                      const Phases& phases, std::string_view column = "column", std::string_view suffix = "") const {
     for (const Reduction& reduction : reductions) reduction.define_result(kernel, suffix);
-    text.define_places(group_.split, group_.space.rank(), column, false);
+    text.places().define(group_.split, group_.space.rank(), column, false);
     for (const Phase& phase : phases.list) text.run_reduced(phase.reduced);
     for (const int store : phases.reduced_stores) text.store_reduced(store);
   }
@@ -356,7 +356,7 @@ class ColumnEmitter {
     if (loads.empty()) return;
     text.declare_reduced(loads);
     kernel.line("if (thread_id < {}u && live) {{", lanes_);
-    text.define_places(group_.split, group_.space.rank(), "column", false);
+    text.places().define(group_.split, group_.space.rank(), "column", false);
     text.assign_reduced(loads);
     kernel.line("}");
   }

@@ -85,8 +85,8 @@ void write_item(const Group& group, const Walk& walk, KernelText& kernel) {
   const std::string count =
       walk.wide ? kernel.values().add_ulong("items", items) : kernel.values().add_uint("items", items);
   kernel.line("if (item >= {}) return;", count);
-  text.define_bases();
-  text.define_places(0, group.space.rank(), "item", true);
+  text.places().define_bases();
+  text.places().define(0, group.space.rank(), "item", true);
   text.run_full(phases.list[0], [] {});
 }
 

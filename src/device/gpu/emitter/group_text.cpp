@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "device/gpu/emitter/divisor.h"
 #include "device/gpu/emitter/expressions.h"
 #include "ops/table.h"
 
@@ -22,53 +21,44 @@ constexpr std::size_t index_of(int position) { return static_cast<std::size_t>(p
 
 constexpr std::array<char, 4> component{'x', 'y', 'z', 'w'};
 
-/// Elements between the first and the last that the access reaches.
-std::int64_t reach(const Access& access, const Shape& space) {
-  std::int64_t total = 0;
-  for (int axis = 0; axis < space.rank(); ++axis) total += std::abs(access.strides[axis]) * (space[axis] - 1);
-  return total;
-}
-
 bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
 
+/// Of an epilogue: whether this reads the contraction's result, which the text calls "sum" (an array of a vector's).
+bool is_contraction(const Group& group, const Instruction& in) {
+  return in.kind == Kind::load && group.accesses[index_of(in.access)].slot < 0;
+}
+
+/// Which accesses a part of the group touches.
+std::vector<bool> used_accesses(const Group& group, const Phases& phases, GroupPart part) {
+  std::vector<bool> used(group.accesses.size(), false);
+  const auto use = [&](const std::vector<int>& instructions) {
+    for (const int position : instructions) {
+      const Instruction& in = group.code[index_of(position)];
+      if (in.access >= 0 && !is_contraction(group, in)) used[index_of(in.access)] = true;
+    }
+  };
+  for (const Phase& phase : phases.list) {
+    if (part != GroupPart::results) {
+      use(phase.full);
+      use(phase.stores);
+    }
+    if (part != GroupPart::elements || phases.elements_read_reduced) use(phase.reduced);
+  }
+  if (part != GroupPart::elements) use(phases.reduced_stores);
+  return used;
+}
+
 }  // namespace
-
-bool is_aligned(const Access& access, int inner, int width) {
-  if (access.strides[inner] != 1 || access.offset_argument >= 0 || size_of(access.dtype) > 4) return false;
-  if (access.offset % width != 0) return false;
-  for (int axis = 0; axis < access.strides.rank(); ++axis) {
-    if (axis != inner && access.strides[axis] % width != 0) return false;
-  }
-  return true;
-}
-
-bool needs_wide_index(const Group& group) {
-  constexpr std::int64_t limit = std::int64_t{1} << 31;
-  if (numel(group.space) >= limit) return true;
-  return std::any_of(group.accesses.begin(), group.accesses.end(),
-                     [&](const Access& access) { return access.slot >= 0 && reach(access, group.space) >= limit; });
-}
-
-int vector_width(const Group& group, int inner, int widest) {
-  if (inner < 0 || group.space[inner] % widest != 0) return 1;
-  bool any = false;
-  for (const Access& access : group.accesses) {
-    if (access.slot < 0 || access.strides[inner] == 0) continue;
-    if (!is_aligned(access, inner, widest)) return 1;
-    any = true;
-  }
-  return any ? widest : 1;
-}
 
 GroupText::GroupText(const Group& group, const Phases& phases, const Walk& walk, KernelText& kernel, GroupPart part)
     : group_(group),
       phases_(phases),
       walk_(walk),
       kernel_(kernel),
+      places_(group, walk, kernel, used_accesses(group, phases, part)),
       names_(group.code.size()),
       rounded_by_stores_(group.code.size(), false),
       is_common_(group.code.size(), false) {
-  find_offsets(part);
   const std::vector<bool> used = used_uniforms(part);
   for (std::size_t i = 0; i < group.code.size(); ++i) {
     const Instruction& in = group.code[i];
@@ -88,10 +78,6 @@ bool GroupText::is_full(const Instruction& in) const {
   return group_.kind == Group::Kind::elementwise || in.extent == Extent::full;
 }
 
-bool GroupText::is_contraction(const Instruction& in) const {
-  return in.kind == Kind::load && group_.accesses[index_of(in.access)].slot < 0;
-}
-
 void GroupText::leave_rounding_to_stores() {
   for (std::size_t i = 0; i < group_.code.size(); ++i) {
     const Instruction& in = group_.code[i];
@@ -101,25 +87,6 @@ void GroupText::leave_rounding_to_stores() {
       if (input >= 0 && in.kind != Kind::store) rounded_by_stores_[index_of(input)] = false;
     }
   }
-}
-
-std::vector<bool> GroupText::used_accesses(GroupPart part) const {
-  std::vector<bool> used(group_.accesses.size(), false);
-  const auto use = [&](const std::vector<int>& instructions) {
-    for (const int position : instructions) {
-      const int access = at(position).access;
-      if (access >= 0 && !is_contraction(at(position))) used[index_of(access)] = true;
-    }
-  };
-  for (const Phase& phase : phases_.list) {
-    if (part != GroupPart::results) {
-      use(phase.full);
-      use(phase.stores);
-    }
-    if (part != GroupPart::elements || phases_.elements_read_reduced) use(phase.reduced);
-  }
-  if (part != GroupPart::elements) use(phases_.reduced_stores);
-  return used;
 }
 
 /// Those that only follow the reductions are not read where elements are: such scalars may change from run to run, and
@@ -135,53 +102,6 @@ std::vector<bool> GroupText::used_uniforms(GroupPart part) const {
     }
   }
   return used;
-}
-
-void GroupText::find_offsets(GroupPart part) {
-  const std::vector<bool> written = compile::written_accesses(group_);
-  const std::vector<bool> used = used_accesses(part);
-  for (std::size_t i = 0; i < group_.accesses.size(); ++i) {
-    const Access& access = group_.accesses[i];
-    if (!used[i]) {
-      pointers_.emplace_back();
-      offset_of_access_.push_back(-1);
-      continue;
-    }
-    Offset place;
-    place.strides = access.strides;
-    if (access.slot >= 0) {
-      const Placed placed = gpu::place(access, group_.space, written[i]);
-      pointers_.push_back(kernel_.bind(stored_type(access.dtype), placed.region));
-      place.first = placed.first;
-      place.written = written[i];
-    } else {
-      pointers_.emplace_back();
-      place.position = true;
-      if (access.offset != 0 || access.offset_argument >= 0) {
-        place.base =
-            kernel_.values().add_offset(fmt::format("start{}", offsets_.size()), access.offset, access.offset_argument);
-      }
-    }
-    share_or_add(std::move(place));
-  }
-}
-
-/// Accesses with equal strides and origin share an offset; where the strides are run-time values only results do, which
-/// all lie alike as a rule.
-void GroupText::share_or_add(Offset place) {
-  const bool any_layout = walk_.width == 1;
-  const auto same = std::find_if(offsets_.begin(), offsets_.end(), [&](const Offset& other) {
-    return !place.position && !other.position && other.first == place.first && other.strides == place.strides &&
-           (!any_layout || (place.written && other.written));
-  });
-  offset_of_access_.push_back(static_cast<int>(same - offsets_.begin()));
-  if (same != offsets_.end()) return;
-  if (!place.position && (any_layout || place.first != 0)) {
-    const std::string name = fmt::format("first{}", offsets_.size());
-    place.base =
-        walk_.wide ? kernel_.values().add_long(name, place.first) : kernel_.values().add_int(name, place.first);
-  }
-  offsets_.push_back(std::move(place));
 }
 
 void GroupText::bind_uniform(int position) {
@@ -221,154 +141,6 @@ void GroupText::bind_uniform(int position) {
   }
 }
 
-void GroupText::define_indices(int first, int last, std::string_view item) {
-  std::string rest(item);
-  for (int axis = last - 1; axis >= first; --axis) {
-    const bool inner = axis == walk_.inner && walk_.width > 1;
-    const std::string scale = inner ? fmt::format(" * {}u", walk_.width) : "";
-    if (axis == first) {
-      kernel_.line("const {} i{} = {}{};", item_type(), axis, rest, scale);
-      return;
-    }
-    const auto size =
-        static_cast<std::uint64_t>(std::max<std::int64_t>(group_.space[axis] / (inner ? walk_.width : 1), 1));
-    const std::string quotient = fmt::format("q{}", axis);
-    const std::string name = fmt::format("size{}", axis);
-    const std::string member =
-        walk_.wide ? kernel_.values().add_ulong(name, size) : kernel_.values().add_uint(name, size);
-    if (walk_.wide) {
-      kernel_.line("const ulong {} = {} / {};", quotient, rest, member);
-    } else {
-      const Divisor divisor(size);
-      kernel_.line("const uint {} = divide({}, {}, {});", quotient, rest,
-                   kernel_.values().add_uint(fmt::format("multiplier{}", axis), divisor.multiplier),
-                   kernel_.values().add_uint(fmt::format("shift{}", axis), divisor.shift));
-    }
-    kernel_.line("const {} i{} = ({} - {} * {}){};", item_type(), axis, rest, quotient, member, scale);
-    rest = quotient;
-  }
-}
-
-std::string GroupText::stride_member(std::size_t number, int axis) {
-  Offset& place = offsets_[number];
-  std::string& member = place.members[index_of(axis)];
-  if (member.empty()) {
-    const std::string name = fmt::format("stride{}_{}", number, axis);
-    member = place.position || walk_.wide ? kernel_.values().add_long(name, place.strides[axis])
-                                          : kernel_.values().add_int(name, place.strides[axis]);
-  }
-  return member;
-}
-
-void GroupText::define_bases() {
-  for (std::size_t i = 0; i < offsets_.size(); ++i) {
-    kernel_.line("const {} b{} = {};", type_of(offsets_[i]), i, offsets_[i].base.empty() ? "0" : offsets_[i].base);
-  }
-}
-
-void GroupText::define_places(int first, int last, std::string_view item, bool inner) {
-  if (walk_.width > 1 && first <= walk_.inner && walk_.inner < last) {
-    define_indices(first, last, item);
-    define_offsets(first, last, inner);
-  } else if (last - first <= 1) {
-    define_line(first, last, item, inner);
-  } else {
-    define_axes(first, last, item, inner);
-  }
-}
-
-/// Along these very axes.
-void GroupText::define_offsets(int first, int last, bool inner) {
-  for (std::size_t i = 0; i < offsets_.size(); ++i) {
-    Offset& place = offsets_[i];
-    const std::string_view type = type_of(place);
-    std::string sum = inner ? fmt::format("b{}", i) : place.base;
-    for (int axis = first; axis < last; ++axis) {
-      if (place.strides[axis] == 0) continue;
-      if (!sum.empty()) sum += " + ";
-      // Whether memory is contiguous is part of the text; the distance between rows is a run-time value, so that plans
-      // of other sizes share the kernel.
-      sum += axis == walk_.inner && place.strides[axis] == 1
-                 ? fmt::format("{}(i{})", type, axis)
-                 : fmt::format("{}(i{}) * {}", type, axis, stride_member(i, axis));
-    }
-    kernel_.line("const {} {}{} = {};", type, inner ? 'o' : 'b', i, sum.empty() ? "0" : sum);
-  }
-}
-
-/// Along one axis, or none.
-void GroupText::define_line(int first, int last, std::string_view item, bool inner) {
-  for (std::size_t i = 0; i < offsets_.size(); ++i) {
-    const Offset& place = offsets_[i];
-    const std::string_view type = type_of(place);
-    const std::int64_t stride = first < last ? place.strides[first] : 0;
-    const std::string name = fmt::format("{}_stride{}", inner ? "inner" : "outer", i);
-    const std::string member =
-        type == "long" ? kernel_.values().add_long(name, stride) : kernel_.values().add_int(name, stride);
-    const std::string base = inner ? fmt::format("b{} + ", i) : place.base.empty() ? "" : place.base + " + ";
-    kernel_.line("const {} {}{} = {}{}({}) * {};", type, inner ? 'o' : 'b', i, base, type, item, member);
-  }
-}
-
-/// Along any number of axes: a loop over them, from the last to the first.
-void GroupText::define_axes(int first, int last, std::string_view item, bool inner) {
-  const std::string_view side = inner ? "inner" : "outer";
-  const int rank = last - first;
-  const auto numbers = [&](const auto& number_of) {
-    std::vector<std::int64_t> list(rank <= 4 ? 4 : max_rank, 0);
-    for (int axis = 0; axis < rank; ++axis) {
-      list[index_of(axis)] = static_cast<std::int64_t>(number_of(first + axis));
-    }
-    return list;
-  };
-  ValueList& values = kernel_.values();
-  const auto array = [&](std::string_view type, std::string_view what, const auto& number_of) {
-    return values.add_array(type, fmt::format("{}_{}", side, what), numbers(number_of));
-  };
-  const auto size = [&](int axis) { return static_cast<std::uint64_t>(std::max<std::int64_t>(group_.space[axis], 1)); };
-  const std::string sizes = array(item_type(), "sizes", size);
-  const std::string rank_member = values.add_uint(fmt::format("{}_rank", side), static_cast<std::uint64_t>(rank));
-  std::vector<std::string> strides;
-  for (std::size_t i = 0; i < offsets_.size(); ++i) {
-    const Offset& place = offsets_[i];
-    const auto stride = [&](int axis) { return place.strides[axis]; };
-    strides.push_back(array(type_of(place), fmt::format("strides{}", i), stride));
-    const std::string base = inner ? fmt::format("b{}", i) : place.base.empty() ? "0" : place.base;
-    kernel_.line("{} {}{} = {};", type_of(place), inner ? 'o' : 'b', i, base);
-  }
-  const auto add = [&](std::string_view index, std::string_view axis) {
-    for (std::size_t i = 0; i < offsets_.size(); ++i) {
-      kernel_.line("{}{} += {}({}) * {}[{}];", inner ? 'o' : 'b', i, type_of(offsets_[i]), index, strides[i], axis);
-    }
-  };
-  kernel_.line("{} {}_rest = {};", item_type(), side, item);
-  kernel_.line("for (uint axis = {} - 1u; axis > 0u; --axis) {{", rank_member);
-  if (walk_.wide) {
-    kernel_.line("const ulong quotient = {}_rest / {}[axis];", side, sizes);
-  } else {
-    kernel_.line("const uint quotient = divide({}_rest, {}[axis], {}[axis]);", side,
-                 array("uint", "multipliers", [&](int axis) { return Divisor(size(axis)).multiplier; }),
-                 array("uint", "shifts", [&](int axis) { return Divisor(size(axis)).shift; }));
-  }
-  kernel_.line("const {} index = {}_rest - quotient * {}[axis];", item_type(), side, sizes);
-  add("index", "axis");
-  kernel_.line("{}_rest = quotient;", side);
-  kernel_.line("}");
-  add(fmt::format("{}_rest", side), "0");
-}
-
-std::int64_t GroupText::inner_stride(int access) const {
-  return walk_.inner < 0 ? 0 : group_.accesses[index_of(access)].strides[walk_.inner];
-}
-
-bool GroupText::is_vector(int access) const {
-  return walk_.width > 1 && is_aligned(group_.accesses[index_of(access)], walk_.inner, walk_.width);
-}
-
-std::string GroupText::offset_of(int access, bool inner) const {
-  return fmt::format("{}{}", inner ? 'o' : 'b', offset_of_access_[index_of(access)]);
-}
-
 std::string GroupText::value(int position) const {
   if (phases_.kept[index_of(position)]) {
     return walk_.width > 1 ? fmt::format("k{}[j * {}u + k]", position, walk_.width) : fmt::format("k{}[j]", position);
@@ -383,30 +155,25 @@ void GroupText::declare_kept(int items) {
   }
 }
 
-std::string GroupText::scattered(int access) const {
-  const std::string& stride = offsets_[index_of(offset_of_access_[index_of(access)])].members[index_of(walk_.inner)];
-  return fmt::format("{}[{} + {}(k) * {}]", pointers_[index_of(access)], offset_of(access, true),
-                     walk_.wide ? "long" : "int", stride);
-}
-
 std::string GroupText::load(int position) const {
   const Instruction& in = at(position);
-  if (is_contraction(in)) {
+  if (is_contraction(group_, in)) {
     // Before rounding, as the epilogue may have it; integers wrap.
     const std::string_view sum = walk_.width > 1 ? "sum[k]" : "sum";
     return is_floating(in.dtype) ? std::string(sum)
                                  : rounded(in.dtype, fmt::format("{}({})", register_type(in.dtype), sum));
   }
-  const std::string& pointer = pointers_[index_of(in.access)];
-  const std::string offset = offset_of(in.access, is_full(in) || rows_are_inside_);
+  const std::string& pointer = places_.pointer(in.access);
+  const std::string offset = places_.offset(in.access, is_full(in) || rows_are_inside_);
   const auto element = [&](const std::string& stored) {
     return loaded(in.dtype,
-                  is_packed(in.access) ? fmt::format("({} >> (uint({}) & 3u) & 1u)", stored, offset) : stored);
+                  places_.is_packed(in.access) ? fmt::format("({} >> (uint({}) & 3u) & 1u)", stored, offset) : stored);
   };
-  if (is_full(in) && is_vector(in.access)) return fmt::format("x{}[k]", position);
-  if (is_full(in) && walk_.width > 1 && inner_stride(in.access) != 0) return element(scattered(in.access));
+  if (is_full(in) && places_.is_vector(in.access)) return fmt::format("x{}[k]", position);
+  if (is_full(in) && walk_.width > 1 && places_.inner_stride(in.access) != 0)
+    return element(places_.scattered(in.access));
   if (is_full(in) && loads_ahead_ && walk_.width == 1) return element(fmt::format("l{}[ahead]", position));
-  return element(fmt::format("{}[{}{}]", pointer, offset, is_packed(in.access) ? " >> 2" : ""));
+  return element(fmt::format("{}[{}{}]", pointer, offset, places_.is_packed(in.access) ? " >> 2" : ""));
 }
 
 std::string GroupText::compute(int position) const {
@@ -415,11 +182,7 @@ std::string GroupText::compute(int position) const {
   switch (in.kind) {
     case Kind::load: return load(position);
     case Kind::index: {
-      const auto place = index_of(offset_of_access_[index_of(in.access)]);
-      if (!is_full(in)) return offset_of(in.access, rows_are_inside_);
-      if (walk_.width == 1 || inner_stride(in.access) == 0) return fmt::format("o{}", place);
-      const std::string& member = offsets_[place].members[index_of(walk_.inner)];
-      return fmt::format("o{} + long(k){}", place, member.empty() ? "" : " * " + member);
+      return is_full(in) ? places_.position(in.access) : places_.offset(in.access, rows_are_inside_);
     }
     case Kind::random: {
       const std::string_view draw = in.op == Op::uniform  ? "uniform_at"
@@ -455,7 +218,8 @@ std::vector<int> GroupText::vector_loads(const Phase& phase) const {
   std::vector<int> positions;
   for (const int position : phase.full) {
     const Instruction& in = at(position);
-    if (in.kind == Kind::load && !is_contraction(in) && is_vector(in.access) && !is_common_[index_of(position)])
+    if (in.kind == Kind::load && !is_contraction(group_, in) && places_.is_vector(in.access) &&
+        !is_common_[index_of(position)])
       positions.push_back(position);
   }
   return positions;
@@ -466,23 +230,22 @@ std::vector<int> GroupText::loads_of_items(const Phase& phase) const {
   std::vector<int> positions;
   for (const int position : phase.full) {
     const Instruction& in = at(position);
-    if (in.kind == Kind::load && !is_contraction(in) && is_full(in)) positions.push_back(position);
+    if (in.kind == Kind::load && !is_contraction(group_, in) && is_full(in)) positions.push_back(position);
   }
   return positions;
 }
 
-bool GroupText::is_packed(int access) const { return group_.accesses[index_of(access)].packed; }
-
 std::string GroupText::vector_type(int position) const {
   const std::string_view element = stored_type(at(position).dtype);
-  return walk_.width > 1 && !is_packed(at(position).access) ? fmt::format("{}{}", element, walk_.width)
-                                                            : std::string(element);
+  return walk_.width > 1 && !places_.is_packed(at(position).access) ? fmt::format("{}{}", element, walk_.width)
+                                                                    : std::string(element);
 }
 
 std::string GroupText::vector_at(int position, bool inner) const {
   const int access = at(position).access;
-  return fmt::format("*(device const {}*)({} + {})", vector_type(position), pointers_[index_of(access)],
-                     is_packed(access) ? fmt::format("({} >> 2)", offset_of(access, inner)) : offset_of(access, inner));
+  return fmt::format("*(device const {}*)({} + {})", vector_type(position), places_.pointer(access),
+                     places_.is_packed(access) ? fmt::format("({} >> 2)", places_.offset(access, inner))
+                                               : places_.offset(access, inner));
 }
 
 template <class TextOf>
@@ -494,7 +257,7 @@ std::string GroupText::listed(const TextOf& text_of) const {
 
 void GroupText::define_elements(int position, std::string_view vector) {
   const DType dtype = at(position).dtype;
-  if (is_packed(at(position).access)) {
+  if (places_.is_packed(at(position).access)) {
     kernel_.line("const {0} x{1}[4] = {{{0}({2} & 1u), {0}({2} >> 1 & 1u), {0}({2} >> 2 & 1u), {0}({2} >> 3 & 1u)}};",
                  register_type(dtype), position, vector);
     return;
@@ -606,8 +369,8 @@ void GroupText::open_lanes(const Phase& phase) {
   for (const int position : phase.full) {
     const Instruction& in = at(position);
     if (!draws_vectors(in)) continue;
-    kernel_.line("const uint4 d{0} = philox(values.seed{0}, values.draw{0}, ulong(o{1}) >> 2ul);", position,
-                 offset_of_access_[index_of(at(in.inputs[0]).access)]);
+    kernel_.line("const uint4 d{0} = philox(values.seed{0}, values.draw{0}, ulong({1}) >> 2ul);", position,
+                 places_.offset(at(in.inputs[0]).access, true));
     kernel_.line("const uint w{0}[4] = {{d{0}.x, d{0}.y, d{0}.z, d{0}.w}};", position);
   }
   for (const int position : vector_loads(phase)) {
@@ -640,23 +403,23 @@ void GroupText::close_lanes(const Phase& phase) {
   if (walk_.width > 1) kernel_.line("}");
   for (const int store : phase.stores) {
     const Instruction& in = at(store);
-    const std::string target = fmt::format("{} + {}", pointers_[index_of(in.access)], offset_of(in.access, true));
+    const std::string target = fmt::format("{} + {}", places_.pointer(in.access), places_.offset(in.access, true));
     if (walk_.width == 1) {
       kernel_.line("*({}) = {};", target, stored(in.dtype, value(in.inputs[0])));
       continue;
     }
-    if (!is_vector(in.access) && inner_stride(in.access) != 0) {
-      kernel_.line("for (uint k = 0u; k < {}u; ++k) {} = {};", walk_.width, scattered(in.access),
+    if (!places_.is_vector(in.access) && places_.inner_stride(in.access) != 0) {
+      kernel_.line("for (uint k = 0u; k < {}u; ++k) {} = {};", walk_.width, places_.scattered(in.access),
                    stored(in.dtype, fmt::format("y{}[k]", store)));
       continue;
     }
-    if (!is_vector(in.access)) {  // every element of the item is the same place
+    if (!places_.is_vector(in.access)) {  // every element of the item is the same place
       kernel_.line("*({}) = {};", target, stored(in.dtype, fmt::format("y{}[{}]", store, walk_.width - 1)));
       continue;
     }
-    if (is_packed(in.access)) {
+    if (places_.is_packed(in.access)) {
       kernel_.line("*({0} + ({1} >> 2)) = uchar(y{2}[0] | y{2}[1] << 1 | y{2}[2] << 2 | y{2}[3] << 3);",
-                   pointers_[index_of(in.access)], offset_of(in.access, true), store);
+                   places_.pointer(in.access), places_.offset(in.access, true), store);
       continue;
     }
     const bool rounds = is_half(in.dtype);  // neighbours at once
@@ -690,7 +453,7 @@ void GroupText::assign_reduced(const std::vector<int>& instructions) {
 
 void GroupText::store_reduced(int store) {
   const Instruction& in = at(store);
-  kernel_.line("{}[{}] = {};", pointers_[index_of(in.access)], offset_of(in.access, rows_are_inside_),
+  kernel_.line("{}[{}] = {};", places_.pointer(in.access), places_.offset(in.access, rows_are_inside_),
                stored(in.dtype, value(in.inputs[0])));
 }
 

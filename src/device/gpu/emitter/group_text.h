@@ -1,30 +1,11 @@
 #pragma once
-// GroupText: the parts of a kernel that all groups share: indices, addresses, loads, and an instruction a line. What
-// the three kinds of groups do around them is in elementwise.cpp, row.cpp and column.cpp.
-#include <map>
-#include <optional>
-
+// GroupText: the parts of a kernel that all groups share: loads, and an instruction a line, where Places says. What the
+// three kinds of groups do around them is in elementwise.cpp, row.cpp and column.cpp.
 #include "device/gpu/emitter/kernel_text.h"
 #include "device/gpu/emitter/phases.h"
+#include "device/gpu/emitter/places.h"
 
 namespace russet::gpu {
-
-/// How the index space is walked: `width` neighbours along axis `inner` at a time. With a width of 1 the text says
-/// nothing of how memory lies: sizes, strides (of broadcasts, too) and, beyond one, the number of axes are values, so
-/// that all layouts share it.
-struct Walk {
-  int inner = -1;  // -1: the space has one point
-  int width = 1;
-  bool wide = false;  // positions need 64 bits
-};
-
-/// Whether vectors of `width` neighbours along an axis are aligned, wherever one begins at a multiple of it.
-bool is_aligned(const compile::Access& access, int inner, int width);
-/// Whether positions in every access, and in the space, fit 31 bits.
-bool needs_wide_index(const compile::Group& group);
-/// The width in which a group can be walked along an axis: `widest` (4, or 2) where whatever varies along it is
-/// contiguous and aligned, else 1.
-int vector_width(const compile::Group& group, int inner, int widest = 4);
 
 /// The part of a group that a kernel runs: all of it, everything up to and including the first reductions, or what
 /// follows them.
@@ -39,11 +20,6 @@ class GroupText {
   void leave_rounding_to_stores();
   /// From now on rows are the inner places, within columns: what there is one of for each row lies at those.
   void put_rows_inside() { rows_are_inside_ = true; }
-  /// Defines the base offset of each access, to which define_offsets adds.
-  void define_bases();
-  /// Defines where accesses lie along axes [first, last), whose elements a linear `item` counts; along the inner axis
-  /// an item is `width` elements. What an inner definition gives is added to the outer one.
-  void define_places(int first, int last, std::string_view item, bool inner);
 
   /// Runs instructions on the elements of an item, a lane at a time. `visit` writes what follows them in the lane;
   /// positions of lanes are called "k".
@@ -92,22 +68,9 @@ class GroupText {
   const compile::Group& group() const { return group_; }
   KernelText& kernel() { return kernel_; }
   const Walk& walk() const { return walk_; }
-  std::string_view index_type() const { return walk_.wide ? "long" : "int"; }
-  std::string_view item_type() const { return walk_.wide ? "ulong" : "uint"; }
+  Places& places() { return places_; }
 
  private:
-  /// Accesses with the same strides and origin share their offset.
-  struct Offset {
-    Strides strides;
-    std::int64_t first = 0;
-    bool position = false;  // a value of its own (index), not an address
-    bool written = false;
-    std::string base;  // added first
-    std::array<std::string, max_rank> members{};
-  };
-
-  void find_offsets(GroupPart part);
-  std::vector<bool> used_accesses(GroupPart part) const;
   std::vector<bool> used_uniforms(GroupPart part) const;
   bool draws_vectors(const compile::Instruction& in) const;
   /// The positions of a phase's loads of vectors that come with their item, as opposed to before a loop.
@@ -128,34 +91,14 @@ class GroupText {
   void close_lanes(const Phase& phase);
   void bind_uniform(int position);
   std::string compute(int position) const;
-  std::string offset_of(int access, bool inner) const;
-  /// Element k of an item whose elements lie apart.
-  std::string scattered(int access) const;
   std::string load(int position) const;
   bool is_full(const compile::Instruction& in) const;
-  /// Epilogues: whether this reads the contraction's result, which the text calls "sum" (an array of a vector's).
-  bool is_contraction(const compile::Instruction& in) const;
-  /// The stride of an access along the walk's inner axis.
-  std::int64_t inner_stride(int access) const;
-  bool is_vector(int access) const;
-  bool is_packed(int access) const;
-  std::string stride_member(std::size_t place, int axis);
-  std::string_view type_of(const Offset& place) const {
-    return place.position ? std::string_view("long") : index_type();
-  }
-  void share_or_add(Offset place);
-  void define_indices(int first, int last, std::string_view item);
-  void define_offsets(int first, int last, bool inner);
-  void define_line(int first, int last, std::string_view item, bool inner);
-  void define_axes(int first, int last, std::string_view item, bool inner);
 
   const compile::Group& group_;
   const Phases& phases_;
   Walk walk_;
   KernelText& kernel_;
-  std::vector<Offset> offsets_;
-  std::vector<int> offset_of_access_;    // of each access; -1: not used here
-  std::vector<std::string> pointers_;    // of each access
+  Places places_;
   std::vector<std::string> names_;       // of each instruction
   std::vector<bool> rounded_by_stores_;  // of each instruction
   std::vector<bool> is_common_;          // of each instruction: loaded before a loop

@@ -126,7 +126,7 @@ class RowEmitter {
     const std::string rows = walk_.wide ? kernel.values().add_ulong("rows", static_cast<std::uint64_t>(rows_))
                                         : kernel.values().add_uint("rows", static_cast<std::uint64_t>(rows_));
     kernel.values().add_uint("columns", static_cast<std::uint64_t>(columns_));
-    const std::string_view type = text.item_type();
+    const std::string_view type = text.walk().item_type();
     if (division_.lanes == division_.threads) {
       kernel.line("const {0} row = {0}(group_id.x);", type);
     } else if (division_.lanes == 1) {
@@ -136,7 +136,7 @@ class RowEmitter {
                   division_.threads / division_.lanes, division_.lanes);
     }
     if (division_.lanes != division_.threads) kernel.line("if (row >= {}) return;", rows);
-    text.define_places(0, group_.split, "row", false);
+    text.places().define(0, group_.split, "row", false);
   }
 
   /// A loop over the row's elements that runs a phase.
@@ -212,7 +212,7 @@ class RowEmitter {
 
   void define_item(GroupText& text) const {
     const std::string item = walk_.width > 1 ? fmt::format("(at / {}u)", walk_.width) : "at";
-    text.define_places(group_.split, group_.space.rank(), item, true);
+    text.places().define(group_.split, group_.space.rank(), item, true);
   }
 
   std::string own_lane() const { return division_.lanes == 1 ? "0u" : lane(); }

@@ -86,7 +86,7 @@ class RowsAndColumnsEmitter {
     }
     text.load_uniforms();
     for (const Reduction& sum : sums_) sum.define_array(kernel, width);
-    text.define_places(group_.split, group_.space.rank(), fmt::format("(at / {}u)", width), false);
+    text.places().define(group_.split, group_.space.rank(), fmt::format("(at / {}u)", width), false);
     for (const Phase& phase : phases_.list) text.load_common(phase, 0, group_.split);
   }
 
@@ -94,7 +94,7 @@ class RowsAndColumnsEmitter {
     const auto count = static_cast<std::uint64_t>(rows_);
     const std::string rows =
         walk_.wide ? kernel.values().add_ulong("rows", count) : kernel.values().add_uint("rows", count);
-    const std::string_view type = text.item_type();
+    const std::string_view type = text.walk().item_type();
     for (const Phase& phase : phases_.list) text.declare_ahead(phase, 2);
     load_next(kernel, text, fmt::format("{}(group_id.x)", type));
     kernel.line("for ({0} row = group_id.x; row < {1}; row += group_count.x) {{", type, rows);
@@ -102,7 +102,7 @@ class RowsAndColumnsEmitter {
     load_next(kernel, text, fmt::format("(row + group_count.x < {} ? row + group_count.x : row)", rows));
     kernel.line("const uint ahead = 0u;");
     kernel.line("const uint j = 0u;");
-    text.define_places(0, group_.split, "row", true);
+    text.places().define(0, group_.split, "row", true);
     run_row(kernel, text);
     kernel.line("}");
     text.end_ahead();
@@ -111,8 +111,8 @@ class RowsAndColumnsEmitter {
   void load_next(KernelText& kernel, GroupText& text, std::string_view row) const {
     kernel.line("{");
     kernel.line("const uint ahead = 1u;");
-    kernel.line("const {} next = {};", text.item_type(), row);
-    text.define_places(0, group_.split, "next", true);
+    kernel.line("const {} next = {};", text.walk().item_type(), row);
+    text.places().define(0, group_.split, "next", true);
     for (const Phase& phase : phases_.list) text.load_ahead(phase);
     kernel.line("}");
   }

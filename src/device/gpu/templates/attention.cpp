@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "device/gpu/emitter/emit.h"
-#include "device/gpu/emitter/group_text.h"
+#include "device/gpu/emitter/walk.h"
 #include "device/gpu/templates/templates.h"
 #include "device/gpu/templates/text.h"
 

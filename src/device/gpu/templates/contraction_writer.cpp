@@ -2,6 +2,7 @@
 #include "device/gpu/templates/contraction_writer.h"
 
 #include "device/gpu/emitter/emit.h"
+#include "device/gpu/emitter/walk.h"
 #include "device/gpu/templates/text.h"
 
 namespace russet::gpu {

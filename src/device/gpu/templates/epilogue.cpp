@@ -198,8 +198,8 @@ VisitorText epilogue_visitor(const Primitive& primitive, std::size_t first, cons
   const Walk walk{group.space.rank() - 1, 1, needs_wide_index(group)};
   const Phases phases = make_phases(group, false);
   GroupText text(group, phases, walk, kernel, sums != nullptr ? GroupPart::elements : GroupPart::all);
-  text.define_bases();
-  text.define_places(0, group.space.rank(), "item", true);
+  text.places().define_bases();
+  text.places().define(0, group.space.rank(), "item", true);
   text.run_full(phases.list[0], [&] {
     if (sums == nullptr) return;
     for (const Reduction& reduction : sums->reductions) {
@@ -218,7 +218,7 @@ VisitorText epilogue_visitor(const Primitive& primitive, std::size_t first, cons
   VisitorText visitor = visitor_of(kernel, first);
   const PointerText pointers = pointer_text(kernel, first, operands);
   const std::string members = pointer_text(kernel, first, kernel.bindings()).members;
-  const std::string_view item = text.item_type();
+  const std::string_view item = text.walk().item_type();
   const std::string_view sum = sum_type(primitive.inputs[0].access.dtype);
   const VisitedElement place = visited_element(primitive, item);
   visitor.declarations = fmt::format(
@@ -257,18 +257,18 @@ void write_strip(GroupText& text, const Phase& phase, int count) {
   const bool has_channels = text.walk().inner == 1;
   text.load_uniforms();
   if (has_channels) {
-    text.define_places(1, 2, "(channel / 2u)", false);
+    text.places().define(1, 2, "(channel / 2u)", false);
     text.load_common(phase, 0, 1);
   } else {
-    text.define_bases();
+    text.places().define_bases();
   }
   kernel.line("#pragma unroll");
   kernel.line("for (int j = 0; j < {}; ++j) {{", count);
   kernel.line("if (j >= live) continue;");
   kernel.line("const float sum[2] = {sums[j].x, sums[j].y};");
-  const std::string row = fmt::format("{}(row + uint(j))", text.item_type());
-  text.define_places(0, 1, has_channels ? row : fmt::format("(({} * values.product.batches + channel) / 2u)", row),
-                     true);
+  const std::string row = fmt::format("{}(row + uint(j))", text.walk().item_type());
+  text.places().define(0, 1, has_channels ? row : fmt::format("(({} * values.product.batches + channel) / 2u)", row),
+                       true);
   text.run_full(phase, [] {});
   kernel.line("}");
 }
@@ -328,7 +328,7 @@ class RowsText {
       define_columns();
       text_.take_common_from("columns", phase_, 0, 1);
     } else {
-      text_.define_bases();
+      text_.places().define_bases();
     }
     text_.declare_ahead(phase_, count);
     for_each_row(count, [&] {
@@ -351,13 +351,13 @@ class RowsText {
 
  private:
   KernelText& kernel() { return text_.kernel(); }
-  void define_columns() { text_.define_places(1, 2, fmt::format("(column / {}u)", text_.walk().width), false); }
+  void define_columns() { text_.places().define(1, 2, fmt::format("(column / {}u)", text_.walk().width), false); }
   void define_places(std::string_view number) {
-    kernel().line("const {} own_line = line + {} * step;", text_.item_type(), number);
-    if (has_columns_) return text_.define_places(0, 1, "own_line", true);
-    kernel().line("const {0} item = (own_line * {0}(values.product.columns) + {0}(column)) / {1}u;", text_.item_type(),
-                  text_.walk().width);
-    text_.define_places(0, text_.group().space.rank(), "item", true);
+    kernel().line("const {} own_line = line + {} * step;", text_.walk().item_type(), number);
+    if (has_columns_) return text_.places().define(0, 1, "own_line", true);
+    kernel().line("const {0} item = (own_line * {0}(values.product.columns) + {0}(column)) / {1}u;",
+                  text_.walk().item_type(), text_.walk().width);
+    text_.places().define(0, text_.group().space.rank(), "item", true);
   }
   template <class Write>
   void for_each_row(int count, const Write& write) {
@@ -404,7 +404,7 @@ RowsVisitor rows_epilogue_visitor(const Primitive& primitive, std::size_t first,
     methods = row_sums->methods(partials);
   }
   const PointerText pointers = pointer_text(kernel, first, operands);
-  const VisitedElement place = visited_element(primitive, text.item_type());
+  const VisitedElement place = visited_element(primitive, text.walk().item_type());
   rows.text = visitor_of(kernel, first);
   rows.text.declarations = fmt::format(
       R"(struct Values_@ {{ {values} product; {members}}};
@@ -425,7 +425,7 @@ struct Visitor_@ {{
 {methods}}};
 )",
       fmt::arg("values", place.values), fmt::arg("members", kernel.values().members()),
-      fmt::arg("item", text.item_type()),
+      fmt::arg("item", text.walk().item_type()),
       fmt::arg("parameters", pointers.parameters + (row_sums ? row_sums->parameters() : "")), fmt::arg("body", body),
       fmt::arg("column_members", column_members), fmt::arg("column_body", column_body),
       fmt::arg("operands", pointers.parameters), fmt::arg("operand_arguments", pointers.arguments),

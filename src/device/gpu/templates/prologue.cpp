@@ -31,8 +31,8 @@ SourceText prologue_source(std::string_view name, const Group& prologue, std::st
   // The element is returned, and stored only if others read it.
   if (prologue.accesses[static_cast<std::size_t>(prologue.code.back().access)].slot < 0) stores.pop_back();
   GroupText text(prologue, phases, walk, kernel, GroupPart::all);
-  text.define_bases();
-  text.define_places(0, prologue.space.rank(), "item", true);
+  text.places().define_bases();
+  text.places().define(0, prologue.space.rank(), "item", true);
   text.run_full(phases.list[0], [&] {
     if (!stores.empty()) kernel.line("if (stores) {{");
   });
@@ -67,7 +67,7 @@ struct {name}_source_@ {{
   float key({offset} offset) const {{ return at(offset); }}
 }};
 )",
-      fmt::arg("name", name), fmt::arg("values", kernel.values().members()), fmt::arg("item", text.item_type()),
+      fmt::arg("name", name), fmt::arg("values", kernel.values().members()), fmt::arg("item", text.walk().item_type()),
       fmt::arg("parameters", pointers.parameters), fmt::arg("body", kernel.body()),
       fmt::arg("members", pointers.members), fmt::arg("offset", offset_type), fmt::arg("arguments", pointers.arguments),
       fmt::arg("flag", flag), fmt::arg("stores", stores.empty() ? "" : "bool stores, "),

@@ -2,7 +2,7 @@
 #include <array>
 
 #include "device/gpu/emitter/emit.h"
-#include "device/gpu/emitter/group_text.h"
+#include "device/gpu/emitter/walk.h"
 #include "device/gpu/templates/epilogue.h"
 #include "device/gpu/templates/prologue.h"
 #include "device/gpu/templates/templates.h"
