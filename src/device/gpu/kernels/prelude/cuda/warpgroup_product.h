@@ -53,9 +53,6 @@ inline ulong whole_descriptor(uint lower) {
 /// A number that all lanes of a warp have, where the compiler can't tell.
 inline uint same_in_warp(uint number) { return __shfl_sync(0xffffffffu, number, 0); }
 
-#define RUSSET_EIGHT(i)                                                                                         \
-  "+f"(sums[i]), "+f"(sums[i + 1]), "+f"(sums[i + 2]), "+f"(sums[i + 3]), "+f"(sums[i + 4]), "+f"(sums[i + 5]), \
-      "+f"(sums[i + 6]), "+f"(sums[i + 7])
 #define RUSSET_MULTIPLY_TILE(type)                                                                              \
   asm volatile("{ .reg .pred adds; setp.ne.b32 adds, %66, 0; wgmma.mma_async.sync.aligned.m64n128k16.f32." type \
                "." type                                                                                         \

@@ -29,6 +29,7 @@ inline ulong matrix_descriptor(const float* matrix) {
   return ulong(shared_address(matrix) >> 4 & 0x3fff) | 1ul << 16 | 64ul << 32 | 1ul << 62;
 }
 
+// Eight of a thread's sums as operands; for warpgroup_product.h, too, which ends it.
 #define RUSSET_EIGHT(i)                                                                                         \
   "+f"(sums[i]), "+f"(sums[i + 1]), "+f"(sums[i + 2]), "+f"(sums[i + 3]), "+f"(sums[i + 4]), "+f"(sums[i + 5]), \
       "+f"(sums[i + 6]), "+f"(sums[i + 7])
@@ -56,7 +57,6 @@ inline void multiply_warpgroup(float (&sums)[64], const uint* left, ulong right,
                : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right), "r"(adds));
 }
 // clang-format on
-#undef RUSSET_EIGHT
 
 /// `high` is rounded to eleven bits. Of `low`, which is exact, tensor cores drop what they cannot take.
 inline void split(uint x, uint& high, uint& low, float& magnitudes) {
