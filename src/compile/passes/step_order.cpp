@@ -1,6 +1,5 @@
 #include "compile/passes/step_order.h"
 
-#include <algorithm>
 #include <optional>
 
 namespace russet::compile::passes {
@@ -12,36 +11,24 @@ struct Uses {
   std::vector<std::size_t> readers;
 };
 
-/// By slot: the first slot of the same memory. An output that takes a leaf's memory lies in the leaf's slot.
-std::vector<std::int32_t> memory_of_slots(const Program& program) {
-  std::vector<std::int32_t> slot_of_leaf(program.leaves.size(), -1);
-  for (std::size_t slot = 0; slot < program.slots.size(); ++slot) {
-    const Slot& place = program.slots[slot];
-    if (place.kind == Slot::Kind::leaf)
-      slot_of_leaf[static_cast<std::size_t>(place.index)] = static_cast<std::int32_t>(slot);
-  }
-  std::vector<std::int32_t> memory;
-  for (std::size_t slot = 0; slot < program.slots.size(); ++slot) {
-    const Slot& place = program.slots[slot];
-    const std::int32_t donor =
-        place.kind == Slot::Kind::output ? program.outputs[static_cast<std::size_t>(place.index)].donor : -1;
-    const std::int32_t lent = donor < 0 ? -1 : slot_of_leaf[static_cast<std::size_t>(donor)];
-    memory.push_back(lent < 0 ? static_cast<std::int32_t>(slot) : lent);
-  }
-  return memory;
+/// The slot whose memory a slot has: the leaf's that an output takes over (leaves have the first slots), or its own.
+std::size_t memory_of(const Program& program, std::int32_t slot) {
+  const Slot& place = program.slots[static_cast<std::size_t>(slot)];
+  const std::int32_t donor =
+      place.kind == Slot::Kind::output ? program.outputs[static_cast<std::size_t>(place.index)].donor : -1;
+  return static_cast<std::size_t>(donor < 0 ? slot : donor);
 }
 
 }  // namespace
 
 StepOrder::StepOrder(const Program& program) {
-  const std::vector<std::int32_t> memory = memory_of_slots(program);
   std::vector<Uses> uses(program.slots.size());
   for (std::size_t step = 0; step < program.steps.size(); ++step) {
     waits_for_.emplace_back(step);
     const auto each = [&](bool writing) {
       for_each_access(program.steps[step], [&](std::int32_t slot, bool writes) {
         if (writes != writing) return;
-        Uses& use = uses[static_cast<std::size_t>(memory[static_cast<std::size_t>(slot)])];
+        Uses& use = uses[memory_of(program, slot)];
         if (use.writer && *use.writer != step) wait(step, *use.writer);
         if (!writes) {
           use.readers.push_back(step);

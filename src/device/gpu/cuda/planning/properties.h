@@ -12,7 +12,7 @@ inline constexpr std::size_t most_shared_bytes = std::size_t{1} << 20;
 
 /// Measured on an H200, with temporaries apart at any size: mlp trains 20 % faster in bfloat16 (6.6 MB instead of 5.3)
 /// and resnet18_cifar 8 % (364 MB instead of 333; in float32 4 %, 945 MB instead of 691); efficientnet_b0, resnet50 and
-/// vgg16 (2 to 6 GB) within 1 %, vit_b_16 (4.6 GB) 3 % slower and bert_base (3.3 GB) 11 %: their products fill the GPU.
+/// vgg16 (2 to 6 GB) within 1 %, vit_b_16 (4.6 GB) 3 % slower and bert_base (3.3 GB) 11 %.
 inline constexpr std::size_t bytes_apart = std::size_t{1} << 30;
 
 /// Of a GPU of the chip; `max_threads` and `group_memory` of a threadgroup as all these GPUs grant them.
