@@ -6,14 +6,15 @@
 // split, infinities, NaN and lines of nothing but tiny numbers, is noticed; then a simdgroup computes its rows by fused
 // multiply-add.
 //
-// Of a threadgroup's simdgroups eight bring slices of the factors to threadgroup memory, eight multiply 16 rows each. A
-// threadgroup computes one tile after the other: while those that multiply store what they have, the next one's slices
+// Of a threadgroup's simdgroups four bring slices of the factors to threadgroup memory, the last eight multiply 16 rows
+// each. A threadgroup computes one tile after the other: while those that multiply store what they have, the next one's slices
 // come. Both factors are read in vectors of four elements, along the depth or along the lines. A prelude may multiply slices in
 // its own way (prelude/cuda/warpgroups.h). Other GPUs have no use for this: here it is what the simulated GPU runs.
 
 enum : uint {
   split_rows = 128,
-  split_bringing = 256,
+  split_bringing = 128,
+  split_multiplying = 256,
   split_threads = 512,
   split_strip_line = 36,
   split_strip = 16 * split_strip_line
@@ -39,17 +40,16 @@ struct SplitLoader {
     stride = ALONG ? 32 + split_line_gap : LINES + GAP,
     floats = ALONG ? LINES * stride : 32 * stride,
     vectors = LINES * 8 / split_bringing,  // that a thread brings of a slice
-    across = ALONG ? 8 : LINES / 4         // vectors of a line, or of a step
+    across = ALONG ? 8 : split_bringing / 32,  // threads that bring a line, or the lines of a step
+    line_gap = split_bringing / 8  // lines from one of a thread's vectors to the next
   };
-  typename Side::Line own_lines[ALONG ? vectors : 1];
+  typename Side::Line own_lines[vectors];
 
   static uint place(uint line, uint step) { return ALONG ? line * stride + step : step * stride + line; }
   static uint line_of(uint i, uint thread_id) {
-    return ALONG ? thread_id / across + i * (bringing / across) : thread_id % across * 4u;
+    return (ALONG ? thread_id / across : thread_id % across * 4u) + i * line_gap;
   }
-  static uint step_of(uint i, uint thread_id) {
-    return ALONG ? thread_id % across * 4u : thread_id / across + i * (bringing / across);
-  }
+  static uint step_of(uint thread_id) { return ALONG ? thread_id % across * 4u : thread_id / across; }
   /// Whether TF32 has parts of numbers whose magnitudes add up to this: none is 2^127 or more, and they are not all below
   /// 2^-113.
   static bool can_split(float magnitudes) {
@@ -59,7 +59,7 @@ struct SplitLoader {
 
   /// Nobody asks what comes of lines beyond the last: they are the last ones again, so that all are there.
   void start(thread const Side& side, uint first_line, uint thread_id) {
-    UNROLL for (uint i = 0; i < (ALONG ? vectors : 1u); ++i) {
+    UNROLL for (uint i = 0; i < vectors; ++i) {
       side.line(own_lines[i], min(first_line + line_of(i, thread_id), side.lines - (ALONG ? 1u : 4u)));
       own_lines[i].inside = true;
     }
@@ -68,12 +68,12 @@ struct SplitLoader {
   void bring(thread const Side& side, threadgroup float* memory, uint first, uint first_step, uint end,
              uint thread_id) const {
     typename Side::Step step;
-    const uint own = first + place(line_of(0u, thread_id), step_of(0u, thread_id));
+    side.step(step, first_step + step_of(thread_id), end);
+    const uint own = first + place(line_of(0u, thread_id), step_of(thread_id));
     UNROLL for (uint i = 0; i < vectors; ++i) {
-      if (i == 0 || !ALONG) side.step(step, first_step + step_of(i, thread_id), end);
       typename Side::Distance offset;
-      const bool is_there = side.locate(offset, own_lines[ALONG ? i : 0u], step);
-      copy_vector(memory, own + i * (bringing / across * stride), side.source->data + offset, is_there);
+      const bool is_there = side.locate(offset, own_lines[i], step);
+      copy_vector(memory, own + i * place(line_gap, 0u), side.source->data + offset, is_there);
     }
   }
 };
@@ -175,7 +175,7 @@ struct SplitWork {
 inline float high_part(float x) { return as_type<float>((as_type<uint>(x) + 0x1000u) & 0xffffe000u); }
 inline float low_part(float x) { return as_type<float>(as_type<uint>(x - high_part(x)) & 0xffffe000u); }
 
-/// Computes the work's tiles: thread split_bringing + t has the fragments of the rows from t / 32 * 16 on.
+/// Computes the work's tiles: of those that multiply, thread t has the fragments of the rows from t / 32 * 16 on.
 template <uint BYTES, class LeftLoader, class RightLoader, class Work>
 void multiply_slices(thread const Work& work, threadgroup float* memory, uint thread_id) {
   typename Work::FromLeft left_source;
@@ -188,7 +188,9 @@ void multiply_slices(thread const Work& work, threadgroup float* memory, uint th
   RightLoader right = {};
   threadgroup float* const right_memory = memory + LeftLoader::floats;
   const bool brings = thread_id < split_bringing;
-  const uint own_row = (thread_id - split_bringing) / 32u * 16u;
+  const uint first_multiplying = split_threads - split_multiplying;
+  const bool multiplies = thread_id >= first_multiplying;
+  const uint own_row = (thread_id - first_multiplying) / 32u * 16u;
   for (uint number = work.first; number < work.count(); number += work.step) {
     work.find(tile, number);
     work.start(left_source, right_source, tile.batch);
@@ -206,7 +208,7 @@ void multiply_slices(thread const Work& work, threadgroup float* memory, uint th
         right.bring(right_side, right_memory, 0u, slice, tile.end, thread_id);
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      if (brings) continue;
+      if (!multiplies) continue;
       for (uint i = 0; i < RightLoader::lines / 2u; ++i) {
         const uint row = own_row + fragment_row(thread_id % 32u, i % 4u);
         const uint column = i / 4u * 8u + fragment_column(thread_id % 32u, i % 4u);
@@ -228,7 +230,7 @@ void multiply_slices(thread const Work& work, threadgroup float* memory, uint th
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const bool is_split = simd_max(splits ? 0u : 1u) == 0u;
-    if (brings) continue;
+    if (!multiplies) continue;
     work.finish(tile, sums, is_split, memory + own_row / 16u * split_strip, tile.first_row + own_row, thread_id % 32u);
   }
 }

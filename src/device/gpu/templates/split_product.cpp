@@ -17,7 +17,6 @@ using compile::Primitive;
 constexpr std::int64_t tile_rows = 128;
 constexpr std::int64_t slice = 32;
 constexpr std::uint32_t threads = 512;
-constexpr std::int64_t stages = 4;
 constexpr std::int64_t line_gap = 4, left_gap = 8, right_gap = 4;
 
 /// Measured on an H100 and an H200, which do 100 to 110 TFLOP/s in large products.
@@ -105,6 +104,7 @@ std::vector<Contraction> arranged(const Primitive& primitive) {
 std::uint32_t memory_of(std::int64_t columns, bool left_along, bool right_along) {
   constexpr std::int64_t flags = 16, strips = 8 * 16 * 36;
   const std::int64_t left = left_along ? tile_rows * (slice + line_gap) : slice * (tile_rows + left_gap);
+  const std::int64_t stages = columns == 64 ? 6 : 4;
   const std::int64_t right = right_along ? columns * (slice + line_gap) : slice * (columns + right_gap);
   return static_cast<std::uint32_t>((stages * (left + right) + 4 * columns * slice + flags + strips) * 4);
 }

@@ -65,27 +65,30 @@ inline void split(uint x, uint& high, uint& low, float& magnitudes) {
   magnitudes += fabsf(__uint_as_float(x));
 }
 
-/// Slices of tiles, one tile after the other: four in shared memory as they lie in memory, and two of the right factor
-/// split and swizzled. Two warpgroups bring and split, two multiply 64 rows each. Barriers: `full` of a slice's two
-/// numbers and of each multiplying warpgroup, `empty` of a slice's number, and one among the bringing threads.
+/// Slices of tiles, one tile after the other: several in shared memory as they lie in memory, and two of the right
+/// factor split and swizzled. One warpgroup brings them, one splits, two multiply 64 rows each. Barriers: `arrived` of
+/// a slice that is there as it lies, `full` of a split one's two numbers and of each multiplying warpgroup,
+/// `empty_split` of the latter and `empty` of the former when it was multiplied. Those of four numbers are met up to
+/// three slices apart.
 template <class Left, class Right>
 struct SplitSlices {
   enum : uint {
     bringing = Left::bringing,  // threads
+    splitting = 128,
     multiplying = 256,
-    all = bringing + multiplying,
     depth = Left::depth,
     columns = Right::lines,
-    stages = 4,
-    ahead = stages - 2,  // slices whose copies are under way
+    stages = Right::lines == 64 ? 6 : 4,  // as many as there is room for
+    ahead = stages - 2,                   // slices whose copies are under way
     matrix = columns * depth,
     pair = 2 * matrix,                                           // high and low parts
-    flags = 2 * pair + stages * (Left::floats + Right::floats),  // one a bringing warp, of two tiles
+    flags = 2 * pair + stages * (Left::floats + Right::floats),  // one a splitting warp, of two tiles
     strips = flags + 16,                                         // of the warps that multiply
     floats = strips + multiplying / 32 * Left::strip,
     full = 1,
-    empty = 5,
-    among_bringing = 7,
+    arrived = 5,
+    empty = 9,
+    empty_split = 13,
   };
   float* memory;
 
@@ -107,30 +110,31 @@ struct SplitSlices {
   }
 
   /// Of the lines that a thread always has, one after the other, the sums of magnitudes.
-  enum : uint { own_lines = Right::along ? columns * 8 / bringing : 4 };
+  enum : uint { own_lines = columns * 8 / splitting };
   void split_slice(uint slice, float* magnitudes, uint thread_id) const {
     const float* const stage = memory + right_stage(slice);
     float* const to = split_right(slice);
     if constexpr (Right::along) {
       UNROLL for (uint i = 0; i < own_lines; ++i) {
-        const uint line = i * (bringing / 8) + thread_id / 8;
+        const uint line = i * (splitting / 8) + thread_id / 8;
         const uint piece = thread_id % 8;
         store_split(to, line, piece, *reinterpret_cast<const uint4*>(stage + Right::place(line, piece * 4)),
                     magnitudes[i]);
       }
     } else {
-      // Blocks of four by four: as many as there are threads, or half of them.
-      if (columns * 2 >= bringing || thread_id < columns * 2) {
-        const uint line = (thread_id % 4 + thread_id / 32 * 4) * 4;
+      // Blocks of four by four.
+      UNROLL for (uint first = 0; first < own_lines; first += 4) {
+        const uint line = first * (splitting / 8) + (thread_id % 4 + thread_id / 32 * 4) * 4;
         const uint piece = thread_id / 4 % 8;
         uint4 x[4];
         UNROLL for (uint i = 0; i < 4; ++i) {
           x[i] = *reinterpret_cast<const uint4*>(stage + Right::place(line, piece * 4 + i));
         }
-        store_split(to, line, piece, uint4{x[0].x, x[1].x, x[2].x, x[3].x}, magnitudes[0]);
-        store_split(to, line + 1, piece, uint4{x[0].y, x[1].y, x[2].y, x[3].y}, magnitudes[1]);
-        store_split(to, line + 2, piece, uint4{x[0].z, x[1].z, x[2].z, x[3].z}, magnitudes[2]);
-        store_split(to, line + 3, piece, uint4{x[0].w, x[1].w, x[2].w, x[3].w}, magnitudes[3]);
+        float* const own = magnitudes + first;
+        store_split(to, line, piece, uint4{x[0].x, x[1].x, x[2].x, x[3].x}, own[0]);
+        store_split(to, line + 1, piece, uint4{x[0].y, x[1].y, x[2].y, x[3].y}, own[1]);
+        store_split(to, line + 2, piece, uint4{x[0].z, x[1].z, x[2].z, x[3].z}, own[2]);
+        store_split(to, line + 3, piece, uint4{x[0].w, x[1].w, x[2].w, x[3].w}, own[3]);
       }
     }
   }
@@ -140,7 +144,18 @@ struct SplitSlices {
     return max((tile.end - tile.begin + depth - 1) / depth, 1u);
   }
 
-  /// With a tile's last slice comes, by warps, whether its lines of the right factor could be split.
+  /// Calls `run` for each slice of the work, with its number, and whether it is its tile's last one.
+  template <class Work, class Run>
+  static uint for_each_slice(const Work& work, const Run& run) {
+    typename Work::Tile tile;
+    uint slice = 0;
+    for (uint number = work.first; number < work.count(); number += work.step) {
+      work.find(tile, number);
+      for (uint rest = slices_of(tile); rest > 0; --rest) run(slice++, rest == 1);
+    }
+    return slice;
+  }
+
   template <class Work>
   void bring(const Work& work, uint thread_id) const {
     typename Work::FromLeft left_source;
@@ -150,56 +165,60 @@ struct SplitSlices {
     set_sides(left_side, right_side, left_source, right_source, *work.values);
     Left left;
     Right right;
-    typename Work::Tile requested;
-    uint requested_number = work.first;
-    uint step = 0;  // of the requested tile's depth
+    typename Work::Tile tile;
+    uint number = work.first;
+    uint step = 0;  // of the tile's depth
     bool is_new = true;
     const auto request = [&](uint slice) {
-      if (requested_number < work.count()) {
+      if (number < work.count()) {
         if (is_new) {
-          work.find(requested, requested_number);
-          work.start(left_source, right_source, requested.batch);
-          left.start(left_side, requested.first_row, thread_id);
-          right.start(right_side, requested.first_column, thread_id);
-          step = requested.begin;
+          work.find(tile, number);
+          work.start(left_source, right_source, tile.batch);
+          left.start(left_side, tile.first_row, thread_id);
+          right.start(right_side, tile.first_column, thread_id);
+          step = tile.begin;
         }
-        left.bring(left_side, memory, left_stage(slice), step, requested.end, thread_id);
-        right.bring(right_side, memory, right_stage(slice), step, requested.end, thread_id);
+        left.bring(left_side, memory, left_stage(slice), step, tile.end, thread_id);
+        right.bring(right_side, memory, right_stage(slice), step, tile.end, thread_id);
         step += depth;
-        is_new = step >= requested.end;
-        if (is_new) requested_number += work.step;
+        is_new = step >= tile.end;
+        if (is_new) number += work.step;
       }
       end_copies();
     };
-    typename Work::Tile tile;
-    work.find(tile, work.first);
-    uint number = work.first;
-    uint rest = slices_of(tile);
-    float magnitudes[own_lines] = {};
     for (uint slice = 0; slice < ahead; ++slice) request(slice);
-    uint slice = 0;
-    for (; number < work.count(); ++slice) {
-      if (slice >= 2) meet(empty + slice % 2, all);
+    const uint count = for_each_slice(work, [&](uint slice, bool) {
       wait_for_copies<ahead - 1>();
-      meet(among_bringing, bringing);
+      come_to(arrived + slice % 4, bringing + splitting);
+      if (slice >= 2) meet(empty + (slice - 2) % 4, bringing + multiplying);
+      request(slice + ahead);
+    });
+    for (uint last = count < 2 ? 0 : count - 2; last < count; ++last) meet(empty + last % 4, bringing + multiplying);
+  }
+
+  /// With a tile's last slice comes, by warps, whether its lines of the right factor could be split.
+  template <class Work>
+  void split_slices(const Work& work, uint thread_id) const {
+    float magnitudes[own_lines] = {};
+    const uint count = for_each_slice(work, [&](uint slice, bool is_last) {
+      meet(arrived + slice % 4, bringing + splitting);
+      if (slice >= 2) meet(empty_split + slice % 2, splitting + multiplying);
       split_slice(slice, magnitudes, thread_id);
-      if (--rest == 0) {
+      if (is_last) {
         bool splits = true;
         UNROLL for (uint i = 0; i < own_lines; ++i) {
           splits = splits && Left::can_split(magnitudes[i]);
           magnitudes[i] = 0.0f;
         }
         memory[flags + slice % 2 * 8 + thread_id / 32] = __all_sync(all_lanes, splits) ? 0.0f : 1.0f;
-        number += work.step;
-        work.find(tile, number);
-        rest = slices_of(tile);
       }
       asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-      come_to(full + slice % 2 * 2, bringing + multiplying / 2);
-      come_to(full + slice % 2 * 2 + 1, bringing + multiplying / 2);
-      request(slice + ahead);
+      come_to(full + slice % 2 * 2, splitting + multiplying / 2);
+      come_to(full + slice % 2 * 2 + 1, splitting + multiplying / 2);
+    });
+    for (uint last = count < 2 ? 0 : count - 2; last < count; ++last) {
+      meet(empty_split + last % 2, splitting + multiplying);
     }
-    for (uint last = slice < 2 ? 0 : slice - 2; last < slice; ++last) meet(empty + last % 2, all);
   }
 
   /// A lane's elements of 16 rows, eight of the depth, as of mma.m16n8k8.
@@ -237,7 +256,8 @@ struct SplitSlices {
     UNROLL for (uint k = 0; k < depth / 8; ++k) multiply_warpgroup(parts, high[k], right_high + k * 2, 1);
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-    come_to(empty + slice % 2, all);
+    come_to(empty_split + slice % 2, splitting + multiplying);
+    come_to(empty + slice % 4, bringing + multiplying);
     // Nobody reads the parts before the wait.
     UNROLL for (uint i = 0; i < columns / 2; ++i) asm volatile("" : "+f"(parts[i]));
     UNROLL for (uint i = 0; i < columns / 2; ++i) sums[i] += parts[i];
@@ -254,9 +274,10 @@ struct SplitSlices {
       float magnitudes[2] = {};
       bool is_split = true;
       for (uint rest = slices_of(tile); rest > 0; --rest, ++slice) {
-        meet(full + slice % 2 * 2 + thread_id / 128, bringing + multiplying / 2);
+        meet(full + slice % 2 * 2 + thread_id / 128, splitting + multiplying / 2);
         if (rest == 1) {
-          UNROLL for (uint i = 0; i < 8; ++i) is_split = is_split && memory[flags + slice % 2 * 8 + i] == 0.0f;
+          UNROLL for (uint i = 0; i < splitting / 32; ++i) is_split =
+              is_split && memory[flags + slice % 2 * 8 + i] == 0.0f;
         }
         multiply_slice(sums, magnitudes, slice, thread_id);
       }
@@ -277,11 +298,14 @@ inline void multiply_slices(const Work& work, float* memory, uint thread_id) {
   static_assert(Slices::floats * sizeof(float) == BYTES, "the launch asks for the memory of the slices");
   const Slices slices{memory};
   if (thread_id < Slices::bringing) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 72;");
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 88;");
     slices.bring(work, thread_id);
+  } else if (thread_id < Slices::bringing + Slices::splitting) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
+    slices.split_slices(work, thread_id - Slices::bringing);
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 184;");
-    slices.multiply(work, thread_id - Slices::bringing);
+    slices.multiply(work, thread_id - Slices::bringing - Slices::splitting);
   }
 }
 #endif
