@@ -85,6 +85,14 @@ TEST_F(Launches, ThatOnlyReadOrTouchNothingWaitForNothing) {
   EXPECT_EQ(dependencies_of(list), (Dependencies{{}, {}}));
 }
 
+TEST_F(Launches, ThatNeedNoneRunFourAtATime) {
+  LaunchList list;
+  for (std::size_t i = 0; i < 6; ++i) add(list, {part(10 * i, 10, true)});
+  add(list, {part(0, 10, false), part(40, 10, false)});  // 6: reads what 0 and 4 wrote, which waited for 0
+  add(list, {part(70, 10, true)});                       // 7: waits for the fourth last of those, not for 6
+  EXPECT_EQ(dependencies_of(list), (Dependencies{{}, {}, {}, {}, {0}, {1}, {4}, {2}}));
+}
+
 TEST_F(Launches, DoNotWaitForOtherPartsOfTheirOwn) {
   LaunchList list;
   const std::vector<gpu::Binding> parts{part(0, 10, false), part(10, 10, true)};

@@ -2,7 +2,7 @@
 // kernels runs and can be counted and timed. At the end of the process the calls that were made are written to the file
 // that CUDA_STAND_IN_CALLS names, a line "cuGraphLaunch 12" for each function, and how many kernels of a graph wait for
 // each other at most, one after the other: "launches_in_a_row 9". Of the graphs that were made "large_graphs" have more
-// than 100 kernels.
+// than 100 kernels. "launches_at_the_start" of them wait for no node at all.
 #include <cuda.h>
 
 #include <algorithm>
@@ -21,14 +21,16 @@ enum Call {
   copy_to_device,
   copy_to_host,
   allocate,
+  record_event,
   calls
 };
 constexpr const char* names[calls] = {"cuStreamSynchronize", "cuGraphLaunch",     "cuGraphInstantiate",
                                       "cuLaunchKernel",      "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync",
-                                      "cuMemAlloc"};
+                                      "cuMemAlloc",          "cuEventRecord"};
 std::atomic<long> counts[calls];
 std::atomic<std::size_t> launches_in_a_row;
 std::atomic<long> large_graphs;
+std::atomic<long> launches_at_the_start;
 std::atomic<std::size_t> allocated;
 
 constexpr std::size_t memory_bytes = std::size_t{8} << 30;
@@ -40,6 +42,7 @@ struct WriteCounts {
     if (file == nullptr) return;
     for (int call = 0; call < calls; ++call) std::fprintf(file, "%s %ld\n", names[call], counts[call].load());
     std::fprintf(file, "large_graphs %ld\n", large_graphs.load());
+    std::fprintf(file, "launches_at_the_start %ld\n", launches_at_the_start.load());
     std::fprintf(file, "launches_in_a_row %zu\n", launches_in_a_row.load());
     std::fclose(file);
   }
@@ -155,7 +158,10 @@ CUresult cuStreamEndCapture(CUstream, CUgraph*) { return CUDA_ERROR_NOT_SUPPORTE
 
 CUresult cuEventCreate(CUevent* event, unsigned) { return make(event); }
 CUresult cuEventDestroy(CUevent event) { return drop(event); }
-CUresult cuEventRecord(CUevent, CUstream) { return CUDA_SUCCESS; }
+CUresult cuEventRecord(CUevent, CUstream) {
+  ++counts[record_event];
+  return CUDA_SUCCESS;
+}
 CUresult cuEventQuery(CUevent) { return CUDA_SUCCESS; }
 CUresult cuEventSynchronize(CUevent) {
   ++counts[synchronize];
@@ -188,10 +194,15 @@ CUresult cuGraphCreate(CUgraph* graph, unsigned) {
   return CUDA_SUCCESS;
 }
 CUresult cuGraphDestroy(CUgraph graph) { return drop(graph); }
-/// A node's handle is its place in the longest chain that leads to it, from 1 on.
+CUresult cuGraphAddEmptyNode(CUgraphNode* node, CUgraph, const CUgraphNode*, std::size_t) {
+  *node = nullptr;  // no kernel
+  return CUDA_SUCCESS;
+}
+/// A node's handle is its place in the longest chain of kernels that leads to it, from 1 on.
 CUresult cuGraphAddKernelNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* before, std::size_t count,
                               const CUDA_KERNEL_NODE_PARAMS*) {
   ++*reinterpret_cast<long*>(graph);
+  if (count == 0) ++launches_at_the_start;
   std::size_t place = 1;
   for (std::size_t i = 0; i < count; ++i) place = std::max(place, reinterpret_cast<std::size_t>(before[i]) + 1);
   std::size_t longest = launches_in_a_row;

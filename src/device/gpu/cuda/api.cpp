@@ -53,6 +53,7 @@ Api load_api() {
   library.load(api.launch_kernel, "cuLaunchKernel");
   library.load(api.graph_create, "cuGraphCreate");
   library.load(api.graph_destroy, "cuGraphDestroy");
+  library.load(api.graph_add_empty_node, "cuGraphAddEmptyNode");
   library.load(api.graph_add_kernel_node, "cuGraphAddKernelNode_v2");
   library.load(api.graph_add_child_graph_node, "cuGraphAddChildGraphNode");
   library.load(api.graph_instantiate, "cuGraphInstantiateWithFlags");

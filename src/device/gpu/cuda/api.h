@@ -44,6 +44,7 @@ struct Api {
   decltype(&::cuLaunchKernel) launch_kernel;
   decltype(&::cuGraphCreate) graph_create;
   decltype(&::cuGraphDestroy) graph_destroy;
+  decltype(&::cuGraphAddEmptyNode) graph_add_empty_node;
   decltype(&::cuGraphAddKernelNode) graph_add_kernel_node;
   decltype(&::cuGraphAddChildGraphNode) graph_add_child_graph_node;
   decltype(&::cuGraphInstantiate) graph_instantiate;

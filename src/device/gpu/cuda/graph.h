@@ -39,7 +39,8 @@ class Graph {
   CUgraphExec executable_ = nullptr;
 };
 
-/// For each launch of the list the earlier ones that it waits for itself: not those that these wait for already.
+/// For each launch of the list the earlier ones that it waits for itself: not those that these wait for already. Of
+/// those that need none four run side by side, others wait for one of them.
 std::vector<std::vector<std::size_t>> dependencies_of(const LaunchList& launches);
 
 }  // namespace russet::cuda
