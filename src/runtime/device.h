@@ -78,6 +78,8 @@ class DeviceDriver {
   /// Starts what a flush's kernels have encoded; does not wait.
   virtual void commit() {}
   virtual void synchronize() {}
+  /// Whether busy_seconds() is to count what is started from now on: some devices are slower while they measure.
+  virtual void keep_times(bool /*keeps*/) {}
   /// Seconds that a device of its own pace has worked so far, as far as it has been waited for; 0 from the host's.
   virtual double busy_seconds() const { return 0; }
   /// The host wrote these bytes without upload(), after waiting for whoever used them.

@@ -28,6 +28,18 @@ double now_us() {
   return duration<double, std::micro>(steady_clock::now().time_since_epoch()).count();
 }
 
+/// Has a driver keep times for as long as it lives.
+class KeptTimes {
+ public:
+  explicit KeptTimes(DeviceDriver& driver) : driver_(driver) { driver_.keep_times(true); }
+  ~KeptTimes() { driver_.keep_times(false); }
+  KeptTimes(const KeptTimes&) = delete;
+  KeptTimes& operator=(const KeptTimes&) = delete;
+
+ private:
+  DeviceDriver& driver_;
+};
+
 }  // namespace
 
 std::shared_ptr<Profiler> Profiler::active() {
@@ -47,6 +59,7 @@ std::vector<StepTiming> Profiler::records() const {
 
 void Profiler::step(const compile::Plan& plan, std::size_t index, DeviceDriver& driver,
                     const std::function<void()>& run) {
+  const KeptTimes kept(driver);
   const double busy = driver.busy_seconds();
   const double start = now_us();
   run();

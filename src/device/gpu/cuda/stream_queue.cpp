@@ -14,9 +14,9 @@ namespace {
 /// Of memory for uploads that are under way: pinned memory is the host's, which other programs want too.
 constexpr std::size_t most_staged = std::size_t{256} << 20;
 
-CUevent make_event() {
+CUevent make_event(bool keeps_time) {
   CUevent event = nullptr;
-  check(api().event_create(&event, CU_EVENT_DEFAULT), "making an event");
+  check(api().event_create(&event, keeps_time ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING), "making an event");
   return event;
 }
 
@@ -27,7 +27,7 @@ gpu::Chunks::Source pinned_memory(const Context& context) {
           [&context](std::byte* memory, std::size_t) { release_pinned(context, memory); }};
 }
 
-/// What lies between two events of a stream.
+/// What lies before an event of a stream, and after another one if its time is kept.
 class Work final : public gpu::Submission {
  public:
   Work(const Context& context, CUevent start, CUevent end, std::string failure)
@@ -35,7 +35,7 @@ class Work final : public gpu::Submission {
   ~Work() override {
     for (auto& [chunks, tables] : tables_) chunks->give_back(tables);
     if (!context_.try_enter()) return;
-    api().event_destroy(start_);
+    if (start_ != nullptr) api().event_destroy(start_);
     api().event_destroy(end_);
   }
 
@@ -53,6 +53,7 @@ class Work final : public gpu::Submission {
     if (failure_.empty()) api().event_synchronize(end_);
   }
   double seconds() const override {
+    if (start_ == nullptr) return 0;
     float milliseconds = 0;
     check(api().event_elapsed_time(&milliseconds, start_, end_), "timing the GPU");
     return milliseconds * 1e-3;
@@ -65,7 +66,7 @@ class Work final : public gpu::Submission {
 
  private:
   const Context& context_;
-  CUevent start_;
+  CUevent start_;  // nullptr: its time is not kept
   CUevent end_;
   std::string failure_;  // of encoding
   std::vector<std::pair<gpu::Chunks*, std::vector<gpu::Chunk>>> tables_;
@@ -148,11 +149,11 @@ void StreamQueue::drop() {
 
 std::unique_ptr<gpu::Submission> StreamQueue::submit() {
   context_.enter();
-  const CUevent began = make_event();
-  const CUevent ended = make_event();
+  const CUevent began = keeps_times_ ? make_event(true) : nullptr;
+  const CUevent ended = make_event(keeps_times_);
   std::vector<gpu::Chunk> pinned;
   std::vector<gpu::Chunk> memory;
-  note(api().event_record(began, stream_));
+  if (began != nullptr) note(api().event_record(began, stream_));
   for (const Upload& upload : uploads_) copy(upload);
   if (failure_.empty()) start(pinned, memory);
   note(api().event_record(ended, stream_));

@@ -128,6 +128,11 @@ class BackendDriver final : public Driver {
     timeline_->end_borrowing(lender);
   }
 
+  void keep_times(bool keeps) override {
+    const std::lock_guard lock(mutex_);
+    timeline_->keep_times(keeps);
+  }
+
   double busy_seconds() const override {
     const std::lock_guard lock(mutex_);
     return timeline_->gpu_seconds();
@@ -201,6 +206,7 @@ class BackendDriver final : public Driver {
     const std::lock_guard lock(mutex_);
     timeline_->finish();
     const std::unique_ptr<Timeline> timed = make_timeline();
+    timed->keep_times(true);
     for (const Launch& launch : launches) {
       timed->launch(launch);
       timed->barrier();

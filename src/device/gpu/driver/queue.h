@@ -16,7 +16,7 @@ class Submission {
   virtual ~Submission() = default;
   virtual bool is_done() const = 0;
   virtual void wait() const = 0;
-  /// Of work that is done: the seconds that it took on the GPU.
+  /// Of work that is done: the seconds that it took on the GPU; 0 if nobody asked (Queue::keep_times).
   virtual double seconds() const = 0;
   /// Of work that is done: why it failed; empty if it did not.
   virtual std::string failure() const = 0;
@@ -41,6 +41,9 @@ class Queue {
   virtual void begin() = 0;
   virtual void encode(const Launch& launch) = 0;
   virtual void barrier() = 0;
+  /// Whether the seconds of later submissions will be asked for. A queue to which they are nothing extra always has
+  /// them.
+  virtual void keep_times(bool /*keeps*/) {}
   /// Whether it can encode launches again.
   virtual bool keeps_launches() const { return false; }
   /// The launches that were encoded since begin(), of a queue that keeps them.

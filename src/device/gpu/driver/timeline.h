@@ -78,7 +78,9 @@ class Timeline {
   /// The host wrote the range, or its memory starts a new life.
   void forget(base::ByteRange range);
 
-  /// GPU time of all work that has completed.
+  /// See Queue::keep_times.
+  void keep_times(bool keeps) { queue_->keep_times(keeps); }
+  /// GPU time of all work that has completed, as far as times were kept.
   double gpu_seconds() const { return seconds_; }
 
  private:
