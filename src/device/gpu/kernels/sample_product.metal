@@ -49,6 +49,7 @@ struct SampleWork {
     items = HEIGHT * ((WIDTH + DOWN - 1) / DOWN) * ((COLUMNS + LANES - 1) / LANES) * SHARES,
     part = (CHANNELS * uint(Window::taps_y) + SHARES - 1) / SHARES,
     padded = (COLUMNS + LANES - 1) / LANES * LANES,
+    rounds = (HEIGHT * WIDTH * COLUMNS + sample_threads - 1) / sample_threads,
   };
 };
 
@@ -293,11 +294,19 @@ void sample_tiles(thread LeftSource& left_source, thread RightSource& right_sour
       }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint i = thread_id; i < Work::rows * Work::columns; i += sample_threads) {
-      float sum = memory[i];
-      UNROLL for (uint share = 1; share < Work::shares; ++share) sum += memory[share * (Work::padded * Work::rows) + i];
-      const uint column = i / Work::rows;
-      visitor.visit(first_row + i - column * Work::rows, column, sum);
+    // Neighbouring threads store neighbours; what a thread's results need is asked for together.
+    const bool are_columns_neighbours = values.column.strides[2] == 1;
+    UNROLL for (uint round = 0; round < Work::rounds; ++round) {
+      const uint i = round * sample_threads + thread_id;
+      if (i >= Work::rows * Work::columns) continue;
+      const uint column = are_columns_neighbours ? i % Work::columns : i / Work::rows;
+      const uint row = are_columns_neighbours ? i / Work::columns : i % Work::rows;
+      threadgroup const float* const sums_of_it = memory + column * Work::rows + row;
+      float sum = *sums_of_it;
+      UNROLL for (uint share = 1; share < Work::shares; ++share) {
+        sum += sums_of_it[share * (Work::padded * Work::rows)];
+      }
+      visitor.visit(first_row + row, column, sum);
     }
   }
 }
