@@ -7,9 +7,10 @@
 // multiply-add.
 //
 // Of a threadgroup's simdgroups four bring slices of the factors to threadgroup memory, the last eight multiply 16 rows
-// each. A threadgroup computes one tile after the other: while those that multiply store what they have, the next one's slices
-// come. Both factors are read in vectors of four elements, along the depth or along the lines. A prelude may multiply slices in
-// its own way (prelude/cuda/warpgroups.h). Other GPUs have no use for this: here it is what the simulated GPU runs.
+// each; a prelude that multiplies slices in its own way has the others split what was brought
+// (prelude/cuda/warpgroups.h). A threadgroup computes one tile after the other: while those that multiply store what
+// they have, the next one's slices come. Both factors are read in vectors of four elements, along the depth or along the
+// lines. GPUs without such a prelude have no use for this: here it is what the simulated GPU runs.
 
 enum : uint {
   split_rows = 128,
@@ -39,15 +40,15 @@ struct SplitLoader {
     along = ALONG,
     stride = ALONG ? 32 + split_line_gap : LINES + GAP,
     floats = ALONG ? LINES * stride : 32 * stride,
-    vectors = LINES * 8 / split_bringing,  // that a thread brings of a slice
+    vectors = LINES * 8 / split_bringing,      // that a thread brings of a slice, all of one step
     across = ALONG ? 8 : split_bringing / 32,  // threads that bring a line, or the lines of a step
-    line_gap = split_bringing / 8  // lines from one of a thread's vectors to the next
+    apart = split_bringing / 8                 // lines from one of a thread's vectors to the next
   };
   typename Side::Line own_lines[vectors];
 
   static uint place(uint line, uint step) { return ALONG ? line * stride + step : step * stride + line; }
   static uint line_of(uint i, uint thread_id) {
-    return (ALONG ? thread_id / across : thread_id % across * 4u) + i * line_gap;
+    return (ALONG ? thread_id / across : thread_id % across * 4u) + i * apart;
   }
   static uint step_of(uint thread_id) { return ALONG ? thread_id % across * 4u : thread_id / across; }
   /// Whether TF32 has parts of numbers whose magnitudes add up to this: none is 2^127 or more, and they are not all below
@@ -73,7 +74,7 @@ struct SplitLoader {
     UNROLL for (uint i = 0; i < vectors; ++i) {
       typename Side::Distance offset;
       const bool is_there = side.locate(offset, own_lines[i], step);
-      copy_vector(memory, own + i * place(line_gap, 0u), side.source->data + offset, is_there);
+      copy_vector(memory, own + i * place(apart, 0u), side.source->data + offset, is_there);
     }
   }
 };

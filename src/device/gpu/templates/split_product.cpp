@@ -104,8 +104,8 @@ std::vector<Contraction> arranged(const Primitive& primitive) {
 std::uint32_t memory_of(std::int64_t columns, bool left_along, bool right_along) {
   constexpr std::int64_t flags = 16, strips = 8 * 16 * 36;
   const std::int64_t left = left_along ? tile_rows * (slice + line_gap) : slice * (tile_rows + left_gap);
-  const std::int64_t stages = columns == 64 ? 6 : 4;
   const std::int64_t right = right_along ? columns * (slice + line_gap) : slice * (columns + right_gap);
+  const std::int64_t stages = columns == 64 ? 6 : 4;
   return static_cast<std::uint32_t>((stages * (left + right) + 4 * columns * slice + flags + strips) * 4);
 }
 
