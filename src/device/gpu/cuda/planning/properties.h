@@ -10,9 +10,9 @@ inline constexpr double longest_launch = 0.5;
 /// slower with 4), with 16 resnet18_cifar takes 4 % longer. A launch less saves what moving this much takes.
 inline constexpr std::size_t most_shared_bytes = std::size_t{1} << 20;
 
-/// Measured on an H200, with temporaries apart at any size: mlp trains 20 % faster in bfloat16 (6.6 MB instead of 5.3)
-/// and resnet18_cifar 8 % (364 MB instead of 333; in float32 4 %, 945 MB instead of 691); efficientnet_b0, resnet50 and
-/// vgg16 (2 to 6 GB) within 1 %, vit_b_16 (4.6 GB) 3 % slower and bert_base (3.3 GB) 11 %.
+/// Measured on H200s, with temporaries apart at any size: mlp trains 20 % faster in bfloat16 (6.6 MB instead of 5.3)
+/// and resnet18_cifar 8 % (364 MB instead of 333; in float32 4 %, 945 MB instead of 691); bert_base, efficientnet_b0 and
+/// resnet50 (2 to 6 GB) 1 to 2 %, vit_b_16 (4.6 GB) 1 % slower, vgg16 as fast in 70 % more memory.
 inline constexpr std::size_t bytes_apart = std::size_t{1} << 30;
 
 /// Of a GPU of the chip; `max_threads` and `group_memory` of a threadgroup as all these GPUs grant them.
