@@ -11,8 +11,8 @@ inline constexpr double longest_launch = 0.5;
 inline constexpr std::size_t most_shared_bytes = std::size_t{1} << 20;
 
 /// Measured on H200s, with temporaries apart at any size: mlp trains 20 % faster in bfloat16 (6.6 MB instead of 5.3)
-/// and resnet18_cifar 8 % (364 MB instead of 333; in float32 4 %, 945 MB instead of 691); bert_base, efficientnet_b0 and
-/// resnet50 (2 to 6 GB) 1 to 2 %, vit_b_16 (4.6 GB) 1 % slower, vgg16 as fast in 70 % more memory.
+/// and resnet18_cifar 8 % (364 MB instead of 333; in float32 4 %, 945 MB instead of 691); bert_base, efficientnet_b0
+/// and resnet50 (2 to 6 GB) 1 to 2 %, vit_b_16 (4.6 GB) 1 % slower, vgg16 as fast in 70 % more memory.
 inline constexpr std::size_t bytes_apart = std::size_t{1} << 30;
 
 /// Of a GPU of the chip; `max_threads` and `group_memory` of a threadgroup as all these GPUs grant them.
