@@ -89,6 +89,14 @@ def check_chain(machine):
     return told
 
 
+def check_profile(machine):
+    """A profile asks for the GPU's own times, which are a quarter of a millisecond a submission here."""
+    trace = machine.folder / "trace.json"
+    machine.run("profile", "mlp", "--device", "cuda", "--batch", 16, "--steps", 1, "--trace", trace)
+    times = {round(event["dur"], 3) for event in json.loads(trace.read_text())["traceEvents"]}
+    return [] if times == {250} else [f"a profile's times are {sorted(times)[:5]}, each should be 250"]
+
+
 def check_devices(machine):
     lines = [json.loads(line) for line in machine.run("devices", "--json").splitlines()]
     device = next(line for line in lines if line["device"] == "cuda")
@@ -120,7 +128,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         machine = Machine(program, libraries, folder)
         wrong = (check_devices(machine) + check_steps(machine) + check_graphs(machine) + check_chain(machine) +
-                 check_missing(machine, libraries, folder) + check_fault(machine))
+                 check_profile(machine) + check_missing(machine, libraries, folder) + check_fault(machine))
     print("\n".join(wrong) or f"a step of training: {MOST_OF_A_STEP}")
     sys.exit(1 if wrong else 0)
 

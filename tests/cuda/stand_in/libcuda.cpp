@@ -169,7 +169,7 @@ CUresult cuEventSynchronize(CUevent) {
 }
 #undef cuEventElapsedTime  // whose newer version takes the same
 CUresult cuEventElapsedTime(float* milliseconds, CUevent, CUevent) {
-  *milliseconds = 0;
+  *milliseconds = 0.25F;
   return CUDA_SUCCESS;
 }
 
