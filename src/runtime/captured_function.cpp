@@ -47,9 +47,10 @@ struct Signature {
 Signature signature_of(const std::vector<Tensor>& inputs) {
   Signature signature;
   for (const Tensor& input : inputs) {
+    const DType dtype = input.dtype();  // says so if there is no tensor
     const graph::TensorState& state = *input.state();
     signature.inputs.push_back(
-        {input.dtype(), input.device(), state.geometry, state.cell->value()->shape, input.requires_grad()});
+        {dtype, input.device(), state.geometry, state.cell->value()->shape, input.requires_grad()});
   }
   return signature;
 }

@@ -90,6 +90,13 @@ class SmallDevice final : public runtime::DeviceDriver {
 
 /// y = x . (w in bfloat16), with a steady w.
 class Evaluation : public ::testing::Test {
+ public:
+  Evaluation() = default;
+  /// An engine of a program lives as long as that does, and gives back nothing when it ends.
+  ~Evaluation() override { engine_.memory().drop_free(); }
+  Evaluation(const Evaluation&) = delete;
+  Evaluation& operator=(const Evaluation&) = delete;
+
  protected:
   NodeRef leaf(DType dtype, bool persistent) {
     graph::NodeInfo info;
