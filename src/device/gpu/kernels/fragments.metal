@@ -69,7 +69,8 @@ inline float first_of_pair(bfloat, uint bits) { return float(as_type<bfloat2>(bi
 inline float second_of_pair(bfloat, uint bits) { return float(as_type<bfloat2>(bits).y); }
 
 // Fragments of a matrix whose elements lie at memory[Layout::place(row, column)], from (row, column) on: multiples of 8.
-// Eight neighbours of a row lie side by side, at a multiple of 16 bytes.
+// Eight neighbours of a row lie side by side, at a multiple of 16 bytes. A layout that is `linear`, whose places are a
+// multiple of the row and one of the column added up, says so.
 
 /// The matrix's rows are the factor's.
 template <class Layout, class T>

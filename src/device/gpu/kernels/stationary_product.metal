@@ -32,6 +32,7 @@ struct StationaryShape {
 
 template <uint LINE>
 struct StationaryLayout {
+  enum : uint { linear = 1 };
   static uint place(uint row, uint column) { return row * LINE + column; }
 };
 

@@ -46,6 +46,7 @@ enum : uint {
 /// Elements of a matrix in threadgroup memory by row and column.
 template <int LINE>
 struct StemLayout {
+  enum : uint { linear = 1 };
   static uint place(uint row, uint column) { return row * LINE + column; }
 };
 
@@ -131,19 +132,18 @@ uint stem_pair(threadgroup const T* memory, uint at) {
   }
 }
 
-/// A slice of the depth of sixteen pixels, whose windows begin at `windows`: those of this lane's rows.
+/// A slice of the depth of sixteen pixels. `windows`: where those of this lane's rows begin, at its column.
 template <class Shape, class T>
-void load_pixels(thread LeftFragment& left, threadgroup const T* lines, thread const uint* windows, uint slice,
-                 uint lane_id) {
+void load_pixels(thread LeftFragment& left, threadgroup const T* thread const* windows, uint slice, uint lane_id) {
   const uint column = lane_id % 4u * 2u;
   const uint mask = (column < uint(Shape::last) ? 0xffffu : 0u) | (column + 1u < uint(Shape::last) ? 0xffff0000u : 0u);
   UNROLL for (uint half_slice = 0; half_slice < 2u; ++half_slice) {
     const uint block = slice * 2u + half_slice;
     const uint in_run = block % Shape::blocks;
-    const uint at = block / Shape::blocks * Shape::line + in_run * 8u + column;
+    const uint at = block / Shape::blocks * Shape::line + in_run * 8u;
     UNROLL for (uint i = 0; i < 2u; ++i) {
       uint pair = 0u;
-      if (block < uint(Shape::taps_y * Shape::blocks)) pair = stem_pair<Shape>(lines, windows[i] + at);
+      if (block < uint(Shape::taps_y * Shape::blocks)) pair = stem_pair<Shape>(windows[i], at);
       left.pairs[half_slice * 2u + i] = in_run + 1u == uint(Shape::blocks) ? pair & mask : pair;
     }
   }
@@ -185,13 +185,14 @@ void stem_convolution(thread const ImageSource& image, thread const WeightSource
     for (uint first = self.simdgroup_id * 16u; first < tile.pixels; first += stem_simdgroups * 16u) {
       SumFragment products[sums];
       UNROLL for (uint i = 0; i < sums; ++i) clear_fragment(products[i]);
-      uint windows[2];
+      threadgroup const T* windows[2];
       UNROLL for (uint i = 0; i < 2u; ++i) {
-        windows[i] = memory.windows[min(first + fragment_row(lane_id, i * 2u), tile.pixels - 1u)];
+        const uint window = memory.windows[min(first + fragment_row(lane_id, i * 2u), tile.pixels - 1u)];
+        windows[i] = memory.lines + (window + lane_id % 4u * 2u);
       }
       UNROLL for (uint slice = 0; slice < uint(Shape::slices); ++slice) {
         LeftFragment left;
-        load_pixels<Shape>(left, memory.lines, windows, slice, lane_id);
+        load_pixels<Shape>(left, windows, slice, lane_id);
         UNROLL for (uint i = 0; i < sums; i += 2u) {
           RightFragments right;
           load_right_columns<Layout>(right, memory.other, i * 8u, slice * 16u, lane_id);
@@ -206,8 +207,13 @@ void stem_convolution(thread const ImageSource& image, thread const WeightSource
         const uint end_column = min(column + 32u, values.columns);
         LaneColumns<WIDTH, Visitor> columns = {};
         columns.read(own, column, end_column, lane_id);
-        show_strip<WIDTH, false>(own, columns, floats, tile.first + first, tile.first + tile.pixels, column, end_column,
-                                 lane_id);
+        const uint row = tile.first + first;
+        const uint end_row = tile.first + tile.pixels;
+        if (row + 16u <= end_row && column + 32u <= values.columns) {
+          show_strip<WIDTH, true>(own, columns, floats, row, end_row, column, end_column, lane_id);
+        } else {
+          show_strip<WIDTH, false>(own, columns, floats, row, end_row, column, end_column, lane_id);
+        }
         simdgroup_barrier(mem_flags::mem_threadgroup);
       }
     }

@@ -16,6 +16,17 @@ inline uint element_address(const T* memory, uint element) {
   return shared_address(memory) + element * uint(sizeof(T));
 }
 
+/// Of the element at (row, column) beyond a lane's own, likewise where the layout is linear: then what lanes add is a
+/// sum of its own.
+template <class Layout, class T>
+inline uint place_address(const T* memory, uint row, uint own_row, uint column, uint own_column) {
+  if constexpr (requires { Layout::linear; }) {
+    return element_address(memory, Layout::place(own_row, own_column)) + Layout::place(row, column) * uint(sizeof(T));
+  } else {
+    return element_address(memory, Layout::place(row + own_row, column + own_column));
+  }
+}
+
 /// Four matrices of 8 x 8, the rows of which eight lanes each point to.
 inline void load_matrices(uint* pairs, uint row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -61,26 +72,25 @@ inline void start(bfloat, float* product, const uint* left, const uint* right) {
 
 template <class Layout, class Left, class T>
 inline void load_left(Left& left, const T* memory, uint row, uint column, uint lane_id) {
-  russet_cuda::load_matrices(left.pairs, russet_cuda::element_address(
-                                             memory, Layout::place(row + lane_id % 16u, column + lane_id / 16u * 8u)));
+  russet_cuda::load_matrices(
+      left.pairs, russet_cuda::place_address<Layout>(memory, row, lane_id % 16u, column, lane_id / 16u * 8u));
 }
 template <class Layout, class Left, class T>
 inline void load_left_columns(Left& left, const T* memory, uint row, uint column, uint lane_id) {
   russet_cuda::load_transposed_matrices(
-      left.pairs, russet_cuda::element_address(
-                      memory, Layout::place(row + lane_id / 16u * 8u + lane_id % 8u, column + lane_id / 8u % 2u * 8u)));
+      left.pairs, russet_cuda::place_address<Layout>(memory, row, lane_id / 16u * 8u + lane_id % 8u, column,
+                                                     lane_id / 8u % 2u * 8u));
 }
 template <class Layout, class Right, class T>
 inline void load_right_columns(Right& right, const T* memory, uint row, uint column, uint lane_id) {
   russet_cuda::load_matrices(right.pairs,
-                             russet_cuda::element_address(memory, Layout::place(row + lane_id / 16u * 8u + lane_id % 8u,
-                                                                                column + lane_id / 8u % 2u * 8u)));
+                             russet_cuda::place_address<Layout>(memory, row, lane_id / 16u * 8u + lane_id % 8u, column,
+                                                                lane_id / 8u % 2u * 8u));
 }
 template <class Layout, class Right, class T>
 inline void load_right_rows(Right& right, const T* memory, uint row, uint column, uint lane_id) {
   russet_cuda::load_transposed_matrices(
-      right.pairs,
-      russet_cuda::element_address(memory, Layout::place(row + lane_id % 16u, column + lane_id / 16u * 8u)));
+      right.pairs, russet_cuda::place_address<Layout>(memory, row, lane_id % 16u, column, lane_id / 16u * 8u));
 }
 template <class T, uint WHICH, class Sum, class Left, class Right>
 inline void multiply_fragments(Sum& sum, const Left& left, const Right& right, uint) {
