@@ -327,6 +327,43 @@ TEST(Elementwise, PutsPlanesSideBySide) {
   }
 }
 
+/// What is passed on as it is may be rounded where it is stored; what is compared or computed with is rounded before.
+TEST(Elementwise, RoundsOnceWhatIsPassedOnToAStore) {
+  constexpr std::int64_t count = 512;
+  MachineDriver driver;
+  const auto rounds = [&](const auto& compute) {
+    Builder b(Group::Kind::elementwise, {count}, 1);
+    for (int slot = 0; slot < 3; ++slot) b.memory.add(static_cast<std::size_t>(count) * 2);
+    for (int slot = 0; slot < 2; ++slot) {
+      std::vector<bfloat16> numbers;
+      for (int i = 0; i < count; ++i) numbers.emplace_back(static_cast<float>((i * (slot + 5)) % 101 - 50) * 0.37F);
+      write(b.memory, slot, numbers);
+    }
+    const auto x = b.load(0, DType::bfloat16, {1});
+    const auto y = b.load(1, DType::bfloat16, {1});
+    b.store(compute(b, b.compute(Op::add, DType::bfloat16, x, y), y), 2, {1});
+    Memory wanted = b.memory;
+    run_reference(b.group, wanted, {});
+    const auto kernel = driver.target().compile(b.group);
+    run_on(driver, *kernel, b.memory, {});
+    EXPECT_TRUE(b.memory == wanted) << to_string(b.group);
+    return functions_of(*kernel)[0]->source().text.find("rounded_bfloat") != std::string::npos;
+  };
+  const DType type = DType::bfloat16;
+  EXPECT_FALSE(rounds([&](Builder& b, auto sum, auto y) { return b.compute(Op::maximum, type, sum, y); }));
+  EXPECT_FALSE(rounds([&](Builder& b, auto sum, auto y) {
+    return b.compute(Op::neg, type, b.compute(Op::minimum, type, b.compute(Op::abs, type, sum), y));
+  }));
+  EXPECT_FALSE(rounds([&](Builder& b, auto sum, auto y) {
+    return b.compute(Op::where, type, b.compute(Op::lt, DType::boolean, y, y), sum, y);
+  }));
+  EXPECT_TRUE(rounds([&](Builder& b, auto sum, auto y) {
+    return b.compute(Op::where, type, b.compute(Op::lt, DType::boolean, sum, y), sum, y);
+  }));
+  EXPECT_TRUE(rounds(
+      [&](Builder& b, auto sum, auto y) { return b.compute(Op::maximum, type, b.compute(Op::mul, type, sum, y), y); }));
+}
+
 /// Which groups are worth it: of long planes that are few, behind what lies along them, with whole elements as results.
 TEST(Elementwise, TakesVectorsOfPlanesOnlyWhereThatIsQuick) {
   MachineDriver driver;

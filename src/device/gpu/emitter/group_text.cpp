@@ -48,6 +48,19 @@ std::vector<bool> used_accesses(const Group& group, const Phases& phases, GroupP
   return used;
 }
 
+/// Whether an operation gives the same, rounded afterwards, if an input is not rounded before: it passes on one of its
+/// inputs as it is, or without its sign, and would pass on the same one.
+bool rounds_alike(const Instruction& in, std::size_t input) {
+  switch (in.op) {
+    case Op::maximum:
+    case Op::minimum:
+    case Op::neg:
+    case Op::abs: return true;
+    case Op::where: return input > 0;
+    default: return false;
+  }
+}
+
 }  // namespace
 
 GroupText::GroupText(const Group& group, const Phases& phases, const Walk& walk, KernelText& kernel, GroupPart part)
@@ -79,12 +92,15 @@ bool GroupText::is_full(const Instruction& in) const {
 }
 
 void GroupText::leave_rounding_to_stores() {
-  for (std::size_t i = 0; i < group_.code.size(); ++i) {
+  std::vector<bool> may(group_.code.size(), true);  // as far as those that read it are concerned
+  for (std::size_t i = group_.code.size(); i-- > 0;) {
     const Instruction& in = group_.code[i];
     const bool is_kept = i < phases_.kept.size() && phases_.kept[i];
-    rounded_by_stores_[i] = in.kind == Kind::compute && is_half(in.dtype) && !is_kept;
-    for (const std::int16_t input : in.inputs) {
-      if (input >= 0 && in.kind != Kind::store) rounded_by_stores_[index_of(input)] = false;
+    rounded_by_stores_[i] = in.kind == Kind::compute && is_half(in.dtype) && !is_kept && may[i];
+    for (std::size_t input = 0; input < in.inputs.size(); ++input) {
+      if (in.inputs[input] < 0) continue;
+      const bool is_same = rounded_by_stores_[i] && rounds_alike(in, input);
+      if (in.kind != Kind::store && !is_same) may[index_of(in.inputs[input])] = false;
     }
   }
 }

@@ -198,6 +198,7 @@ VisitorText epilogue_visitor(const Primitive& primitive, std::size_t first, cons
   const Walk walk{group.space.rank() - 1, 1, needs_wide_index(group)};
   const Phases phases = make_phases(group, false);
   GroupText text(group, phases, walk, kernel, sums != nullptr ? GroupPart::elements : GroupPart::all);
+  text.leave_rounding_to_stores();
   text.places().define_bases();
   text.places().define(0, group.space.rank(), "item", true);
   text.run_full(phases.list[0], [&] {
@@ -283,6 +284,7 @@ std::optional<VisitorText> strip_epilogue_visitor(const Primitive& primitive, st
   KernelText kernel = spliced_kernel("epilogue", first);
   const Phases phases = make_phases(group, false);
   GroupText text(group, phases, {rank - 1, 2, needs_wide_index(group)}, kernel, GroupPart::all);
+  text.leave_rounding_to_stores();
   write_strip(text, phases.list[0], count);
   const PointerText pointers = pointer_text(kernel, first, kernel.bindings());
   VisitorText visitor = visitor_of(kernel, first);
@@ -386,6 +388,7 @@ RowsVisitor rows_epilogue_visitor(const Primitive& primitive, std::size_t first,
       sums != nullptr ? std::optional<RowSums>(std::in_place, *sums, rows.width) : std::nullopt;
   GroupText text(group, phases, {inner, rows.width, needs_wide_index(group)}, kernel,
                  sums != nullptr ? GroupPart::elements : GroupPart::all);
+  text.leave_rounding_to_stores();
   RowsText rows_text(text, phases.list[0], columns);
   const std::string column_members = rows_text.members();
   const std::string column_body = rows_text.columns();
