@@ -169,6 +169,7 @@ class Writer {
     const Operand& chosen = primitive_.inputs[1];
     const Bound small{{type_of(output()), "small", true}, output_region()};
     const bool last = is_channels_last(output());
+    const bool reads_channels_last = is_channels_last(first());  // threads go so, since they read more than they write
     if (first() == chosen && primitive_.prologues[0] == primitive_.prologues[1]) {
       const int lanes = searched_lanes({&first(), &output()});
       std::vector<Bound> results{small};
@@ -177,14 +178,14 @@ class Writer {
       }
       const bool stores_taps = results.size() > 1;
       return sourced_call(
-          {first(), output(), chosen}, {last, last && stores_taps}, lanes,
+          {first(), output(), chosen}, {reads_channels_last, last && stores_taps}, lanes,
           {source_of(primitive_, 0, "large", offset(), 0)}, results,
           fmt::format("{}<{}, {}, {}>(large_source, small{}", stores_taps ? "max_pool_and_taps" : "max_pool", window(),
                       lanes, offset(), stores_taps ? ", taps" : ""));
     }
     std::vector<SourceText> sources{source_of(primitive_, 0, "large", offset(), 0)};
     sources.push_back(source_of(primitive_, 1, "chosen", offset(), sources[0].regions.size()));
-    return sourced_call({first(), output(), chosen}, {last, false}, 1, sources, {small},
+    return sourced_call({first(), output(), chosen}, {reads_channels_last, false}, 1, sources, {small},
                         fmt::format("max_pool_chosen<{}, {}>(large_source, chosen_source, small", window(), offset()));
   }
 
