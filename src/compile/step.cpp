@@ -93,7 +93,10 @@ void rename_slots(Step& step, SlotPlace place) {
   if (auto* group = std::get_if<Group>(&step)) return rename_group(*group, place);
   if (auto* primitive = std::get_if<Primitive>(&step)) return rename_primitive(*primitive, place);
   if (auto* stage = std::get_if<Stage>(&step)) return rename_stage(*stage, place);
-  for (Step& member : std::get<Bundle>(step).members) rename_slots(member, place);
+  auto& bundle = std::get<Bundle>(step);
+  for (Step& member : bundle.members) rename_slots(member, place);
+  for (HandedOn& memory : bundle.handed_on) rename_slot(memory.slot, place);
+  for (std::int32_t& slot : bundle.shared) rename_slot(slot, place);
 }
 
 void for_each_member(const Step& step, base::FunctionRef<void(const Step&)> visit) {

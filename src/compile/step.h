@@ -71,6 +71,13 @@ struct Stage {
 
 struct Step;
 
+/// Memory that one step alone touches: what its members hand on to each other.
+struct HandedOn {
+  std::int32_t slot = -1;
+  std::size_t bytes = 0;
+  bool operator==(const HandedOn&) const = default;
+};
+
 /// Steps, other than bundles, that one step runs.
 struct Bundle {
   std::vector<Step> members;
@@ -78,6 +85,10 @@ struct Bundle {
   /// one after the other for each sample of a batch of so many: what members write lies sample by sample, and of that
   /// they read their own sample alone. See the pass `samples`.
   std::int64_t samples = 0;
+  /// Of members that go sample by sample: what they hand on, which need not be stored where others would find it.
+  std::vector<HandedOn> handed_on{};
+  /// Slots that they do not write and of which they read the same for each sample, such as weights.
+  std::vector<std::int32_t> shared{};
   friend bool operator==(const Bundle& a, const Bundle& b);
 };
 
@@ -85,7 +96,9 @@ struct Step : std::variant<Group, Primitive, Stage, Bundle> {
   using variant::variant;
 };
 
-inline bool operator==(const Bundle& a, const Bundle& b) { return a.samples == b.samples && a.members == b.members; }
+inline bool operator==(const Bundle& a, const Bundle& b) {
+  return a.samples == b.samples && a.handed_on == b.handed_on && a.shared == b.shared && a.members == b.members;
+}
 
 /// Of each access of a group, whether an instruction stores there.
 std::vector<bool> written_accesses(const Group& group);

@@ -78,13 +78,17 @@ class Network {
   explicit Network(std::int64_t samples) : samples_(samples) {}
 
   int input(const Shape& sizes) { return works_.slot(numel(sizes), true); }
+  int weight(const Shape& sizes) {
+    weights_.push_back(input(sizes));
+    return weights_.back();
+  }
   int convolve(int x, const Shape& sizes, std::int64_t outputs, std::int32_t kernel, std::int32_t padding) {
     Primitive p;
     p.op = Op::convolution;
     p.attributes = ops::Window{.padding = {padding, padding}, .padding_after = {padding, padding}};
-    const Shape weight{outputs, sizes[1], kernel, kernel};
+    const Shape sizes_of_weight{outputs, sizes[1], kernel, kernel};
     const Shape result{sizes[0], outputs, sizes[2] + 2 * padding - kernel + 1, sizes[3] + 2 * padding - kernel + 1};
-    p.inputs = {operand(x, sizes), operand(input(weight), weight)};
+    p.inputs = {operand(x, sizes), operand(weight(sizes_of_weight), sizes_of_weight)};
     return finish(std::move(p), result);
   }
   int pool(int x, const Shape& sizes) {
@@ -98,9 +102,9 @@ class Network {
   int multiply(int x, std::int64_t inputs, std::int64_t outputs, bool turned) {
     Primitive p;
     p.op = Op::matmul;
-    Operand weight = operand(input({inputs, outputs}), {inputs, outputs});
-    if (turned) weight.access.strides = {1, inputs};
-    p.inputs = {operand(x, {samples_, inputs}), weight};
+    Operand right = operand(weight({inputs, outputs}), {inputs, outputs});
+    if (turned) right.access.strides = {1, inputs};
+    p.inputs = {operand(x, {samples_, inputs}), right};
     return finish(std::move(p), {samples_, outputs});
   }
   /// tanh(x * run-time argument 0)
@@ -118,22 +122,32 @@ class Network {
     return finish(b, b.compute(Op::sub, DType::float32, value, largest), width);
   }
 
-  /// Runs all one by one, and sample by sample: returns the launches that this took.
-  int run() {
+  /// Runs all one by one, and sample by sample with so many bytes of threadgroup memory for what is handed on and, if
+  /// the GPU brings that by itself, what all samples read: returns the launches that this took.
+  int run(std::uint32_t sample_memory = 0, bool brings = false) {
     MachineDriver driver;
-    driver.adjust = [](gpu::Properties& properties) { properties.runs_samples = true; };
+    driver.adjust = [&](gpu::Properties& properties) {
+      properties.runs_samples = true;
+      properties.group_memory -= sample_memory;  // of which the machine has no more
+      properties.sample_memory = sample_memory;
+      properties.has_warpgroups = brings;
+    };
     const std::vector<std::uint64_t> arguments{std::bit_cast<std::uint64_t>(0.25)};
     Memory alone = works_.memory;
     for (const compile::Step& step : works_.list) {
       run_on(driver, *driver.target().compile(step), alone, arguments);
     }
     Memory together = works_.memory;
-    const auto kernel = driver.target().compile(compile::Bundle{works_.list, samples_});
+    const auto kernel = driver.target().compile(
+        compile::Bundle{.members = works_.list, .samples = samples_, .handed_on = handed_on(), .shared = weights_});
     const int before = driver.launches;
     run_on(driver, *kernel, together, arguments);
     const int launches = driver.launches - before;
+    stored_ = 0;
     for (const int result : results_) {
       const auto count = static_cast<std::size_t>(together.bytes(result)) / sizeof(float);
+      if (read<float>(together, result, count) == read<float>(works_.memory, result, count)) continue;
+      ++stored_;
       const auto wanted = read<float>(alone, result, count);
       const auto found = read<float>(together, result, count);
       for (std::size_t i = 0; i < count; ++i) {
@@ -142,8 +156,18 @@ class Network {
     }
     return launches;
   }
+  /// Results that the last run stored in memory.
+  int stored() const { return stored_; }
 
  private:
+  /// All results but the last.
+  std::vector<compile::HandedOn> handed_on() const {
+    std::vector<compile::HandedOn> memory;
+    for (std::size_t i = 0; i + 1 < results_.size(); ++i) {
+      memory.push_back({results_[i], static_cast<std::size_t>(works_.memory.bytes(results_[i]))});
+    }
+    return memory;
+  }
   static Operand operand(int slot, const Shape& sizes) {
     return {{slot, DType::float32, 0, -1, contiguous_strides(sizes)}, sizes};
   }
@@ -163,6 +187,8 @@ class Network {
   std::int64_t samples_;
   Works works_;
   std::vector<int> results_;
+  std::vector<std::int32_t> weights_;
+  int stored_ = 0;
 };
 
 TEST(StepsBySamples, OfASmallNetworkAreOneLaunch) {
@@ -173,7 +199,18 @@ TEST(StepsBySamples, OfASmallNetworkAreOneLaunch) {
   const int second = network.squash(network.convolve(pooled, {5, 6, 6, 6}, 8, 3, 0), 8 * 4 * 4);
   const int hidden = network.squash(network.multiply(second, 128, 20, true), 20);
   network.subtract_largest(network.multiply(hidden, 20, 12, false), 12);
+  constexpr int results = 9;
+  constexpr std::uint32_t all = 16384;
+  constexpr std::uint32_t some = 4096;  // the first convolution's, or what is smaller
   EXPECT_EQ(network.run(), 1);
+  EXPECT_EQ(network.stored(), results);
+  EXPECT_EQ(network.run(some), 1);
+  EXPECT_GT(network.stored(), 1);
+  EXPECT_LT(network.stored(), results);
+  for (const bool brings : {false, true}) {
+    EXPECT_EQ(network.run(all, brings), 1);
+    EXPECT_EQ(network.stored(), 1);
+  }
 }
 
 TEST(StepsBySamples, AreAskedForInLargeBatchesAlone) {

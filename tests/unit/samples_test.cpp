@@ -460,6 +460,37 @@ TEST_F(Samples, TakeNoMemoryOfLeavesThatTheyRead) {
   }
 }
 
+/// Of a bundle's slots, those that no other step touches are its own, and those that no member writes are read by all
+/// samples alike unless each has a part of its own.
+TEST_F(Samples, KnowWhatTheyHandOnAndShare) {
+  const int other_weight = steps.weight();
+  const int bias = steps.slot(Slot::Kind::leaf, width);
+  const int result = steps.slot(Slot::Kind::output);
+  steps.program.slots[static_cast<std::size_t>(weight)].kind = Slot::Kind::leaf;
+  steps.program.slots[static_cast<std::size_t>(other_weight)].kind = Slot::Kind::leaf;
+  const int a = steps.multiply(x, weight);
+  const int b = steps.add(a, bias, {width, 1}, {0, 1});
+  const int c = steps.multiply(b, other_weight);
+  steps.add_to(result, c, x);
+  const int sums = steps.add_up(b);
+  EXPECT_EQ(steps.order(), bundle({a, b, c, result}) + " " + text({sums}));
+  const auto& members = std::get<Bundle>(steps.program.steps[0]);
+  const std::vector<compile::HandedOn> handed_on{{a, samples * width * 4}, {c, samples * width * 4}};
+  EXPECT_EQ(members.handed_on, handed_on);
+  EXPECT_EQ(members.shared, (std::vector<std::int32_t>{weight, other_weight, bias}));
+}
+
+TEST_F(Samples, KeepWhatIsTheirsWhenSlotsAreRenamed) {
+  const int a = steps.multiply(x, weight);
+  steps.multiply(a, weight);
+  steps.order();
+  compile::rename_slots(steps.program.steps[0], [](std::int32_t slot) { return slot + 100; });
+  const auto& members = std::get<Bundle>(steps.program.steps[0]);
+  ASSERT_EQ(members.handed_on.size(), 2U);
+  EXPECT_EQ(members.handed_on[0].slot, a + 100);
+  EXPECT_EQ(members.shared, std::vector<std::int32_t>{weight + 100});
+}
+
 /// The pass is one of those that a plan is made by.
 TEST_F(Samples, ArePartOfPlans) {
   compile::Program program;

@@ -111,7 +111,9 @@ class Finder {
           (role == Role::member ? members : done).push_back(std::move(item.step));
         }
       }
-      done.emplace_back(Bundle{std::move(members), samples_});
+      Bundle bundle{.members = std::move(members), .samples = samples_};
+      bundle.shared = shared_by(bundle.members);
+      done.emplace_back(std::move(bundle));
       std::ranges::move(std::views::reverse(after), std::back_inserter(rest_));
     }
     program_.steps = std::move(done);
@@ -182,6 +184,23 @@ class Finder {
   bool writes_samples(const Step& step) const {
     bool all = true;
     return visit_samples(step, [&](const Touch& touch) { all &= !touch.writes || is_apart(touch); }) && all;
+  }
+
+  /// Slots that members read, each sample the same, and none of them writes.
+  std::vector<std::int32_t> shared_by(const std::vector<Step>& members) const {
+    std::map<std::int32_t, bool> is_shared;  // of slots, in their order
+    for (const Step& member : members) {
+      visit_samples(member, [&](const Touch& touch) {
+        const bool same = touch.whole || touch.access.strides[0] == 0;
+        const auto [entry, is_new] = is_shared.try_emplace(touch.access.slot, !touch.writes && same);
+        if (!is_new) entry->second &= !touch.writes && same;
+      });
+    }
+    std::vector<std::int32_t> shared;
+    for (const auto& [slot, is] : is_shared) {
+      if (is) shared.push_back(slot);
+    }
+    return shared;
   }
 
   /// Whether the part of sample i is the i-th part of the slot. It is if such parts are as far from each other as they
@@ -266,11 +285,35 @@ std::int64_t batch_of(const Program& program) {
   return most == counts.end() ? 0 : most->first;
 }
 
+/// Finds the temporaries that members of a bundle write and no other step touches.
+void find_handed_on(Program& program) {
+  constexpr std::int32_t nobody = -1;
+  constexpr std::int32_t several = -2;
+  std::vector<std::int32_t> users(program.slots.size(), nobody);
+  std::vector<bool> written(program.slots.size(), false);
+  for (std::size_t step = 0; step < program.steps.size(); ++step) {
+    const auto self = static_cast<std::int32_t>(step);
+    for_each_access(program.steps[step], [&](std::int32_t slot, bool writes) {
+      const auto at = static_cast<std::size_t>(slot);
+      users[at] = users[at] == nobody || users[at] == self ? self : several;
+      if (writes) written[at] = true;
+    });
+  }
+  for (std::size_t slot = 0; slot < users.size(); ++slot) {
+    if (users[slot] < 0 || !written[slot] || program.slots[slot].kind != Slot::Kind::temporary) continue;
+    auto* bundle = std::get_if<Bundle>(&program.steps[static_cast<std::size_t>(users[slot])]);
+    if (bundle == nullptr || bundle->samples == 0) continue;
+    bundle->handed_on.push_back({static_cast<std::int32_t>(slot), program.slots[slot].bytes});
+  }
+}
+
 }  // namespace
 
 void samples(Program& program, const Target& target) {
   const std::int64_t batch = batch_of(program);
-  if (batch > 1) Finder(program, target, batch).run();
+  if (batch < 2) return;
+  Finder(program, target, batch).run();
+  find_handed_on(program);
 }
 
 }  // namespace russet::compile::passes

@@ -106,10 +106,14 @@ struct Properties {
   bool packs_masks = false;
   /// Whether steps of little work run sample by sample in one launch (samples.h).
   bool runs_samples = false;
+  /// Bytes of threadgroup memory, beside `group_memory`, in which they may keep what they hand on, and what they all
+  /// read: of a GPU whose pointers to memory may point there.
+  std::uint32_t sample_memory = 0;
   /// Whether fragments of matrices (kernels/fragments.metal) are multiplied by tensor cores.
   bool has_fragments = false;
-  /// Whether groups of four simdgroups multiply what lies in threadgroup memory by tensor cores, and threadgroups may
-  /// have nearly all memory of a core (kernels/split_product.metal, kernels/warpgroup_product.metal).
+  /// Whether groups of four simdgroups multiply what lies in threadgroup memory by tensor cores, threadgroups may have
+  /// nearly all memory of a core (kernels/split_product.metal, kernels/warpgroup_product.metal), and memory is copied
+  /// there without them (kernels/samples.metal).
   bool has_warpgroups = false;
   /// Elements of a row that a thread takes in registers, and values of them that it keeps from one sweep to the next.
   int row_elements = 16;

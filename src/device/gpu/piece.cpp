@@ -250,18 +250,88 @@ std::string sample_text(const Piece& piece, const SamplePart& part, std::string_
       call(fmt::format("make_uint3(unit / {}u, 0u, 0u), {}, {}", in_a_group, count, self)));
 }
 
+/// Arguments that are bound and brought to threadgroup memory at a kernel's start: a group for each part, of those
+/// which it is the first to use.
+class Brought {
+ public:
+  Brought(const std::vector<SamplePart>& parts, const std::vector<SampleArgument>& arguments) : arguments_(arguments) {
+    std::vector<bool> seen(arguments.size(), false);
+    for (const SamplePart& part : parts) {
+      groups_.emplace_back();
+      for (const std::size_t i : part.arguments) {
+        if (!seen[i] && arguments[i].is_held && !arguments[i].binding.empty()) groups_.back().push_back(i);
+        seen[i] = true;
+      }
+    }
+  }
+
+  std::string start_text() const {
+    const std::size_t count = number_of(groups_.size());
+    if (count == 0) return {};
+    std::string text = array_text({"ulong", "arrivals", std::to_string(count)});
+    text += fmt::format("  if (brings_for_samples(thread_id)) {{\n    start_arrivals<{}>(arrivals);\n", count);
+    for (std::size_t part = 0; part < groups_.size(); ++part) {
+      if (groups_[part].empty()) continue;
+      const std::size_t number = number_of(part);
+      std::size_t vectors = 0;
+      for (const std::size_t i : groups_[part]) vectors += (arguments_[i].bytes + 15) / 16;
+      text += fmt::format("    expect_arrivals<{}>(arrivals + {});\n", vectors, number);
+      for (const std::size_t i : groups_[part]) {
+        text += fmt::format("    bring_for_samples<{}>(held + {}, b{}, arrivals + {}, thread_id);\n",
+                            arguments_[i].bytes, arguments_[i].at, i, number);
+      }
+      text += "    end_fragment_copies();\n";
+    }
+    return text + "  }\n";
+  }
+
+  /// What stands before a part.
+  std::string barrier_text(std::size_t part) const {
+    if (groups_[part].empty()) {
+      return part == 0 ? "" : "  threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup);\n";
+    }
+    const std::size_t number = number_of(part);
+    return fmt::format("  wait_for_arrivals<{}>(arrivals + {});\n", number_of(groups_.size()) - number - 1, number);
+  }
+
+ private:
+  /// Of a part's group: how many come before it.
+  std::size_t number_of(std::size_t part) const {
+    return static_cast<std::size_t>(
+        std::count_if(groups_.begin(), groups_.begin() + static_cast<std::ptrdiff_t>(part),
+                      [](const std::vector<std::size_t>& group) { return !group.empty(); }));
+  }
+
+  const std::vector<SampleArgument>& arguments_;
+  std::vector<std::vector<std::size_t>> groups_;
+};
+
 }  // namespace
 
 Source source_of_samples(const std::vector<Piece>& pieces, const std::vector<SamplePart>& parts,
-                         const std::vector<std::string_view>& arguments, std::uint32_t threads) {
+                         const std::vector<SampleArgument>& arguments, std::uint32_t threads, std::uint32_t held) {
   Source source;
   source.stem = "samples";
   source.files = files_of(pieces);
   source.threads = threads;
+  source.large_memory = held;
+  if (held > 0) source.files.emplace_back("samples.metal");
   std::string bound;
-  for (std::size_t i = 0; i < arguments.size(); ++i) bound += fmt::format("{}(char, a{}, {}), ", arguments[i], i, i);
-  std::vector<std::vector<std::string>> array_names;
   std::string body;
+  int bindings = 0;
+  if (held > 0) body += array_text({"char", "held", std::to_string(held), held});
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const SampleArgument& argument = arguments[i];
+    const std::string_view name = argument.is_held ? "b" : "a";
+    if (!argument.binding.empty()) bound += fmt::format("{}(char, {}{}, {}), ", argument.binding, name, i, bindings++);
+    if (argument.is_held) {
+      body += fmt::format("  device char* const a{} = DEVICE_POINTER(held) + ({}l - long(group_id.x) * {}l);\n", i,
+                          argument.at, argument.sample_bytes);
+    }
+  }
+  const Brought brought(parts, arguments);
+  body += brought.start_text();
+  std::vector<std::vector<std::string>> array_names;
   for (const Piece::Array& array : arrays_of(pieces, array_names)) body += array_text(array);
   std::string known;
   std::string members;
@@ -276,11 +346,10 @@ Source source_of_samples(const std::vector<Piece>& pieces, const std::vector<Sam
       known += fmt::format("constant ulong values_@_{}[] = {{{:#x}ul}};\n", i, fmt::join(part.values, "ul, "));
       values = fmt::format("*(constant {}*)values_@_{}", type, i);
     }
-    if (i > 0) body += "  threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup);\n";
+    body += brought.barrier_text(i);
     body += sample_text(piece, part, values, threads, array_names[part.piece]);
   }
-  const std::string changing =
-      members.empty() ? "" : fmt::format("CHANGING_VALUES(Values_@, values, {})", arguments.size());
+  const std::string changing = members.empty() ? "" : fmt::format("CHANGING_VALUES(Values_@, values, {})", bindings);
   if (members.empty()) bound.resize(bound.size() - 2);  // ", "
   if (!members.empty()) known += fmt::format("struct Values_@ {{ {}}};\n", members);
   source.text =

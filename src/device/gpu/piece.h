@@ -77,10 +77,20 @@ struct SamplePart {
   std::vector<std::uint64_t> values{};
 };
 
+/// An argument of such a kernel: memory that is bound, as IN, IN_APART or OUT, and memory of the threadgroup.
+struct SampleArgument {
+  std::string_view binding;  // empty: of the threadgroup alone
+  bool is_held = false;      // in the threadgroup's memory; what is bound as well is brought there at the start
+  std::int64_t at = 0;       // bytes from its begin
+  /// From sample to sample, as the pieces count them: each lies where the one before did.
+  std::int64_t sample_bytes = 0;
+  std::size_t bytes = 0;  // that are brought
+};
+
 /// Several pieces as one kernel with a threadgroup of `threads` for each sample, which runs its part of one piece after
-/// the other. `arguments`: how each of the kernel's is bound, IN, IN_APART or OUT.
+/// the other. `held`: bytes of threadgroup memory for arguments.
 Source source_of_samples(const std::vector<Piece>& pieces, const std::vector<SamplePart>& parts,
-                         const std::vector<std::string_view>& arguments, std::uint32_t threads);
+                         const std::vector<SampleArgument>& arguments, std::uint32_t threads, std::uint32_t held);
 
 /// The most pieces of a kernel.
 inline constexpr std::size_t most_pieces = 16;

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <utility>
 
 #include "compile/plan.h"
+#include "device/gpu/emitter/emit.h"
 #include "device/gpu/templates/contraction.h"
 
 namespace russet::gpu {
@@ -74,17 +76,67 @@ class Regions {
   std::vector<Region> list;
 };
 
-/// How a kernel binds the regions: those of slots that it does not write lie apart from what it writes, since no output
+/// How a kernel binds a region: those of slots that it does not write lie apart from what it writes, since no output
 /// takes the memory of a leaf that the same step reads (passes/arena).
-std::vector<std::string_view> arguments_of(const std::vector<Region>& regions) {
-  std::vector<std::string_view> arguments;
-  for (const Region& region : regions) {
-    const bool is_written =
-        std::ranges::any_of(regions, [&](const Region& other) { return other.writes && other.slot == region.slot; });
-    arguments.emplace_back(region.writes ? "OUT" : is_written ? "IN" : "IN_APART");
-  }
-  return arguments;
+std::string_view binding_of(const Region& region, const std::vector<Region>& regions) {
+  if (region.writes) return "OUT";
+  const bool is_written =
+      std::ranges::any_of(regions, [&](const Region& other) { return other.writes && other.slot == region.slot; });
+  return is_written ? "IN" : "IN_APART";
 }
+
+/// What lies in threadgroup memory of a bundle's samples, as much as there is room for: first what members hand on,
+/// then what they all read, if threads need not bring it themselves (which takes as long as it saves).
+class HeldMemory {
+ public:
+  HeldMemory(const compile::Bundle& bundle, const std::vector<Region>& regions, const Properties& properties)
+      : bundle_(bundle), brings_(properties.has_warpgroups), room_(properties.sample_memory) {
+    for (const compile::HandedOn& memory : bundle.handed_on) {
+      const std::int64_t sample_bytes = static_cast<std::int64_t>(memory.bytes) / bundle.samples;
+      if (const auto at = take(sample_bytes)) {
+        slots_[memory.slot] = {.binding = {}, .is_held = true, .at = *at, .sample_bytes = sample_bytes};
+      }
+    }
+    for (const Region& region : regions) arguments_.push_back(argument_of(region, regions));
+  }
+
+  /// How the kernel is given each region.
+  const std::vector<SampleArgument>& arguments() const { return arguments_; }
+  std::uint32_t bytes() const { return static_cast<std::uint32_t>(bytes_); }
+
+ private:
+  static constexpr std::int64_t alignment = 16;
+
+  std::optional<std::int64_t> take(std::int64_t bytes) {
+    const std::int64_t end = divide_up(bytes_ + bytes, alignment) * alignment;
+    if (end > room_) return std::nullopt;
+    return std::exchange(bytes_, end);
+  }
+
+  SampleArgument argument_of(const Region& region, const std::vector<Region>& regions) {
+    if (const auto slot = slots_.find(region.slot); slot != slots_.end()) {
+      SampleArgument argument = slot->second;
+      argument.at += region.offset;
+      return argument;
+    }
+    SampleArgument argument{.binding = binding_of(region, regions)};
+    const bool is_shared = std::ranges::find(bundle_.shared, region.slot) != bundle_.shared.end();
+    if (!brings_ || !is_shared || region.argument >= 0 || region.offset % alignment != 0) return argument;
+    if (const auto at = take(static_cast<std::int64_t>(region.bytes))) {
+      argument.is_held = true;
+      argument.at = *at;
+      argument.bytes = region.bytes;
+    }
+    return argument;
+  }
+
+  const compile::Bundle& bundle_;
+  bool brings_;
+  std::int64_t room_;
+  std::int64_t bytes_ = 0;
+  std::map<std::int32_t, SampleArgument> slots_;  // that are handed on
+  std::vector<SampleArgument> arguments_;
+};
 
 std::vector<std::uint64_t> words_of(const Values& values) {
   std::vector<std::uint64_t> words((values.bytes.size() + 7) / 8);
@@ -94,7 +146,9 @@ std::vector<std::uint64_t> words_of(const Values& values) {
 
 }  // namespace
 
-std::optional<Call> sample_call(const std::vector<Call>& calls, std::int64_t samples, const GpuContext& context) {
+std::optional<Call> sample_call(const std::vector<Call>& calls, const compile::Bundle& bundle,
+                                const GpuContext& context) {
+  const std::int64_t samples = bundle.samples;
   std::map<std::string, std::size_t> numbers;  // of pieces, by the names of their functions
   std::vector<Piece> pieces;
   std::vector<SamplePart> parts;
@@ -119,11 +173,13 @@ std::optional<Call> sample_call(const std::vector<Call>& calls, std::int64_t sam
     parts.push_back(std::move(part));
   }
   all.values.align();
-  if (regions.list.size() > max_sample_buffers || all.values.bytes.size() > max_value_bytes) return std::nullopt;
-  const std::vector<std::string_view> arguments = arguments_of(regions.list);
-  all.function = context.library.add(source_of_samples(pieces, parts, arguments, sample_threads));
+  const HeldMemory held(bundle, regions.list, context.properties);
+  for (std::size_t i = 0; i < regions.list.size(); ++i) {
+    if (!held.arguments()[i].binding.empty()) all.regions.push_back(regions.list[i]);
+  }
+  if (all.regions.size() > max_sample_buffers || all.values.bytes.size() > max_value_bytes) return std::nullopt;
+  all.function = context.library.add(source_of_samples(pieces, parts, held.arguments(), sample_threads, held.bytes()));
   all.groups = {static_cast<std::uint32_t>(samples), 1, 1};
-  all.regions = std::move(regions.list);
   return all;
 }
 

@@ -1,7 +1,8 @@
 #pragma once
 // Bundles that run sample by sample: one launch with a threadgroup for each sample, which runs its part of each member
-// one after the other, a barrier between two. What members hand on lies in device memory. Small networks are such
-// chains: each of their steps takes less time than a launch that waits for the one before.
+// one after the other, a barrier between two. What members hand on lies in threadgroup memory, as far as there is room,
+// else in device memory. Small networks are such chains: each of their steps takes less time than a launch that waits
+// for the one before.
 #include <optional>
 #include <vector>
 
@@ -23,7 +24,9 @@ compile::SampleTimes modelled_sample_times(const compile::Step& step, std::int64
 /// Whether a launch can be divided among the samples: units of it, or a threadgroup for each.
 bool divides_by_samples(const Call& call, std::int64_t samples);
 
-/// Such launches as one, in their order; nullopt if that would have more buffers or values than a launch may.
-std::optional<Call> sample_call(const std::vector<Call>& calls, std::int64_t samples, const GpuContext& context);
+/// The launches of a bundle's members as one, in their order; nullopt if that would have more buffers or values than a
+/// launch may.
+std::optional<Call> sample_call(const std::vector<Call>& calls, const compile::Bundle& bundle,
+                                const GpuContext& context);
 
 }  // namespace russet::gpu

@@ -438,7 +438,7 @@ class Target final : public compile::Target {
       call->seconds = modelled_seconds(member);
       calls.push_back(std::move(*call));
     }
-    if (std::optional<Call> all = sample_call(calls, bundle.samples, context())) calls = {std::move(*all)};
+    if (std::optional<Call> all = sample_call(calls, bundle, context())) calls = {std::move(*all)};
     return std::make_unique<GpuKernel>(context(), "samples", std::move(calls));
   }
 

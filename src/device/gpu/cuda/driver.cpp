@@ -41,6 +41,9 @@ class Cuda final : public gpu::Backend {
     properties.max_threads = static_cast<std::uint32_t>(context_.attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK));
     properties.group_memory =
         static_cast<std::uint32_t>(context_.attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK));
+    properties.sample_memory = sample_memory_of(
+        properties.group_memory,
+        static_cast<std::uint32_t>(context_.attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)));
     properties.name = context_.name();
     properties.system = fmt::format("driver {}, {}", context_.driver_version(), compiler_.name());
     return properties;

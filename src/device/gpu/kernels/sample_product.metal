@@ -5,11 +5,17 @@
 
 enum : uint { sample_threads = 1024 };
 
-/// CHANNELS planes of HEIGHT x WIDTH positions, the first of which stands for (TOP, LEFT) of what windows move over.
-/// Without a window a plane is a number of the row.
-template <uint CHANNELS, uint HEIGHT, uint WIDTH, int TOP, int LEFT>
+/// CHANNELS planes of HEIGHT x WIDTH positions, the first of which stands for (TOP, LEFT) of what windows move over, in
+/// lines PITCH apart. Without a window a plane is a number of the row.
+template <uint CHANNELS, uint HEIGHT, uint WIDTH, uint PITCH, int TOP, int LEFT>
 struct SampleImage {
-  enum : uint { channels = CHANNELS, plane = HEIGHT * WIDTH, count = (CHANNELS * HEIGHT * WIDTH + 3) / 4 * 4 };
+  enum : uint {
+    channels = CHANNELS,
+    positions = HEIGHT * WIDTH,
+    pitch = PITCH,
+    plane = HEIGHT * PITCH,
+    count = (CHANNELS * HEIGHT * PITCH + 3) / 4 * 4,
+  };
   enum : int { width = WIDTH, top = TOP, left = LEFT };
 };
 
@@ -56,7 +62,7 @@ struct SampleWork {
 /// Elements of a factor that threadgroup memory is to hold.
 template <class Image, bool WINDOWED, class Left>
 struct ImageElements {
-  enum : uint { count = Image::channels * Image::plane };
+  enum : uint { count = Image::channels * Image::positions };
   thread const Left* left;
   constant ContractionValues* values;
   uint sample;
@@ -65,8 +71,8 @@ struct ImageElements {
     typename Left::Line line;
     typename Left::Step step;
     if constexpr (WINDOWED) {
-      const uint channel = i / Image::plane;
-      const int position = int(i - channel * Image::plane);
+      const uint channel = i / Image::positions;
+      const int position = int(i - channel * Image::positions);
       line.offset = typename Left::Distance(sample) * typename Left::Distance(left->line_axis->strides[0]);
       line.y = line.x = 0;
       line.inside = true;
@@ -80,7 +86,7 @@ struct ImageElements {
     }
     return left->at(line, step);
   }
-  uint place(uint i) const { return i; }
+  uint place(uint i) const { return i + i / uint(Image::width) * (Image::pitch - uint(Image::width)); }
 };
 
 /// Columns side by side at each step, as many as Work::padded. Taps lie evenly in memory.
@@ -91,15 +97,21 @@ struct ColumnElements {
   thread const Right* right;
 
   float at(uint i) const {
-    const uint column = i / Work::depth;
-    const uint k = i % Work::depth;
-    const uint tap = Window::reversed != 0 ? taps - 1u - k % taps : k % taps;
-    const Distance at = Distance(column) * Distance(right->line_axis->strides[2]) +
-                        Distance(k / taps) * Distance(right->step_axis->strides[2]) +
-                        Distance(tap) * Distance(right->step_axis->strides[1]);
-    return column < Work::columns ? right->source->at(at) : 0.0f;
+    const uint column = i % Work::padded;
+    const uint k = i / Work::padded;
+    const Distance first = Distance(column) * Distance(right->line_axis->strides[2]);
+    return column < Work::columns ? right->source->at(first + distance(k)) : 0.0f;
   }
-  uint place(uint i) const { return i % Work::depth * Work::padded + i / Work::depth; }
+  uint place(uint i) const { return i; }
+
+ private:
+  Distance distance(uint k) const {
+    const Distance of_tap = Distance(right->step_axis->strides[1]);
+    const Distance of_channel = Distance(right->step_axis->strides[2]);
+    if (Window::reversed == 0 && of_channel == of_tap * Distance(taps)) return Distance(k) * of_tap;
+    const uint tap = Window::reversed != 0 ? taps - 1u - k % taps : k % taps;
+    return Distance(k / taps) * of_channel + Distance(tap) * of_tap;
+  }
 };
 
 /// A thread's elements, of which it asks for several before it waits for the first.
@@ -159,6 +171,9 @@ struct MemoryColumns {
   float4 at(uint k, uint four) const { return read_four(data, long(Offset(k) * stride + Offset(four * 4u))); }
 };
 
+inline float4 multiply_add(float4 a, float4 b, float4 sum) {
+  return make_float4(fma(a.x, b.x, sum.x), fma(a.y, b.y, sum.y), fma(a.z, b.z, sum.z), fma(a.w, b.w, sum.w));
+}
 inline float4 multiply_add(float a, float4 b, float4 sum) {
   return make_float4(fma(a, b.x, sum.x), fma(a, b.y, sum.y), fma(a, b.z, sum.z), fma(a, b.w, sum.w));
 }
@@ -175,7 +190,7 @@ void add_lines(thread float4* sums, threadgroup const float* image, thread const
   };
   for (uint line = begin; line < end; ++line) {
     threadgroup const float* const row = image + line / Window::taps_y * Image::plane +
-                                         line % Window::taps_y * (Window::dilation_y * uint(Image::width));
+                                         line % Window::taps_y * (Window::dilation_y * Image::pitch);
     float pixels[seen];
     UNROLL for (uint i = 0; i < seen; ++i) {
       pixels[i] = row[shared != 0 ? i
@@ -248,7 +263,7 @@ void sample_tiles(thread LeftSource& left_source, thread RightSource& right_sour
     const uint first_x = block % Work::blocks_x * Work::down;
     const uint x = min(first_x, Work::width - Work::down);
     threadgroup const float* const first =
-        memory + y * Window::stride_y * uint(Image::width) + x * Window::stride_x;
+        memory + y * Window::stride_y * Image::pitch + x * Window::stride_x;
     UNROLL for (uint i = 0; i < Work::down * Work::fours; ++i) sums[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     if constexpr (STAGED) {
       StagedColumns<Work::padded> columns;
@@ -311,18 +326,18 @@ void sample_tiles(thread LeftSource& left_source, thread RightSource& right_sour
   }
 }
 
-/// The row of a sample, where the right factor's columns lie along the depth, in vectors of four: eight lanes a column.
-/// A short row is read from memory together with the columns, a longer one lies in threadgroup memory.
+/// The row of a sample, where the right factor's columns lie along the depth, in vectors of four: sixteen lanes for two
+/// columns. A short row is read from memory together with the columns, a longer one lies in threadgroup memory.
 template <class T, class Work, class Image, class Left, class Right, class LeftSource, class RightSource, class Visitor>
 void sample_row(thread LeftSource& left_source, thread RightSource& right_source, thread Visitor& visitor,
                 constant ContractionValues& values, threadgroup float* memory, uint sample, uint thread_id) {
   enum : uint {
-    lanes = 8,
-    at_once = sample_threads / 8,
-    fours = (Work::depth / 4 + 7) / 8,
-    most_ahead = sizeof(T) == 2 ? 16 : 8,  // in registers
+    lanes = 16,
+    at_once = sample_threads / 16 * 2,
+    fours = (Work::depth / 4 + 15) / 16,
+    most_ahead = sizeof(T) == 2 ? 8 : 4,  // in registers
     ahead = uint(fours) < uint(most_ahead) ? uint(fours) : uint(most_ahead),
-    is_short = fours <= 4 ? 1 : 0,
+    is_short = fours <= 2 ? 1 : 0,
   };
   Left left;
   Right right;
@@ -338,15 +353,20 @@ void sample_row(thread LeftSource& left_source, thread RightSource& right_source
   }
   const uint lane = thread_id % lanes;
   for (uint first = 0; first < Work::columns; first += at_once) {
-    const uint column = first + thread_id / lanes;
-    float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    const uint column = first + thread_id / lanes * 2u;
     typename Right::Line line;
+    typename Right::Line next;
     right.line(line, min(column, Work::columns - 1u));
+    right.line(next, min(column + 1u, Work::columns - 1u));
+    float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    float4 next_sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     for (uint from = 0; from < fours; from += ahead) {
-      float4 weights[ahead];
+      float4 weights[2 * ahead];
       UNROLL for (uint i = 0; i < ahead; ++i) {
         const uint k = ((from + i) * lanes + lane) * 4u;
-        weights[i] = read_four(right_source.data, long(line.offset) + (k < Work::depth ? long(k) : 0l));
+        const long at = k < Work::depth ? long(k) : 0l;
+        weights[2u * i] = read_four(right_source.data, long(line.offset) + at);
+        weights[2u * i + 1u] = read_four(right_source.data, long(next.offset) + at);
       }
       UNROLL for (uint i = 0; i < ahead; ++i) {
         const uint k = ((from + i) * lanes + lane) * 4u;
@@ -357,12 +377,17 @@ void sample_row(thread LeftSource& left_source, thread RightSource& right_source
         } else {
           four = *(threadgroup const float4*)(memory + k);
         }
-        sum = make_float4(fma(four.x, weights[i].x, sum.x), fma(four.y, weights[i].y, sum.y),
-                          fma(four.z, weights[i].z, sum.z), fma(four.w, weights[i].w, sum.w));
+        sum = multiply_add(four, weights[2u * i], sum);
+        next_sum = multiply_add(four, weights[2u * i + 1u], next_sum);
       }
     }
-    float all = (sum.x + sum.y) + (sum.z + sum.w);
-    UNROLL for (ushort distance = lanes / 2; distance > 0; distance /= 2) all += simd_shuffle_xor(all, distance);
-    if (lane == 0u && column < Work::columns) visitor.visit(sample, column, all);
+    // Of sixteen lanes the first eight keep the one column, the others the next.
+    const bool is_next = lane >= lanes / 2u;
+    const float all = (sum.x + sum.y) + (sum.z + sum.w);
+    const float next_all = (next_sum.x + next_sum.y) + (next_sum.z + next_sum.w);
+    float own = (is_next ? next_all : all) + simd_shuffle_xor(is_next ? all : next_all, ushort(lanes / 2));
+    UNROLL for (ushort distance = lanes / 4; distance > 0; distance /= 2) own += simd_shuffle_xor(own, distance);
+    const uint own_column = column + (is_next ? 1u : 0u);
+    if (lane % (lanes / 2u) == 0u && own_column < Work::columns) visitor.visit(sample, own_column, own);
   }
 }

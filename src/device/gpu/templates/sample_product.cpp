@@ -1,6 +1,9 @@
 // Contractions sample by sample (kernels/sample_product.metal).
 #include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <ranges>
+#include <set>
 
 #include "compile/plan.h"
 #include "device/gpu/emitter/emit.h"
@@ -60,11 +63,13 @@ Window window_of(const Contraction& c) {
 /// A sample's left factor in threadgroup memory: SampleImage.
 struct Image {
   std::int64_t channels = 1;
-  Reach rows, columns;
+  Reach rows{}, columns{};
+  std::int64_t pitch = columns.count;  // from line to line
 
-  std::int64_t floats() const { return divide_up(channels * rows.count * columns.count, 4) * 4; }
+  std::int64_t plane() const { return rows.count * pitch; }
+  std::int64_t floats() const { return divide_up(channels * plane(), 4) * 4; }
   std::string text() const {
-    return fmt::format("SampleImage<{}, {}, {}, {}, {}>", channels, rows.count, columns.count, rows.first,
+    return fmt::format("SampleImage<{}, {}, {}, {}, {}, {}>", channels, rows.count, columns.count, pitch, rows.first,
                        columns.first);
   }
 };
@@ -83,6 +88,7 @@ Image image_of(const Contraction& c) {
 struct Work {
   std::int64_t height = 1, width = 1, columns = 1, channels = 1, depth = 1;
   Window window;
+  Image image;
   std::int64_t down = 1, lanes = 4, shares = 1;
   bool staged = false, spread = false;
 
@@ -91,7 +97,7 @@ struct Work {
   std::int64_t lines() const { return channels * window.taps[0]; }
   std::int64_t items() const { return height * divide_up(width, down) * divide_up(columns, lanes) * shares; }
   std::int64_t sums() const { return shares * rows() * padded(); }
-  std::int64_t floats(const Image& image) const {
+  std::int64_t floats() const {
     const std::int64_t factors = image.floats() + (staged ? depth * padded() : 0);
     return std::max(factors, spread ? sums() : 0);
   }
@@ -100,13 +106,49 @@ struct Work {
                        window.text(), down, lanes, shares, spread);
   }
 
+  /// Where in the image a thread's windows begin.
+  std::int64_t begin_of(std::int64_t item) const {
+    const std::int64_t across_line = divide_up(width, down);
+    const std::int64_t block = item % (height * across_line);
+    const std::int64_t share = item / (height * across_line) / divide_up(columns, lanes);
+    const std::int64_t line = share * divide_up(lines(), shares);
+    const std::int64_t y = block / across_line * window.stride[0] + line % window.taps[0] * window.dilation[0];
+    const std::int64_t x = std::min(block % across_line * down, width - down) * window.stride[1];
+    return line / window.taps[0] * image.plane() + y * image.pitch + x;
+  }
+
+  /// Cycles until threadgroup memory has given each lane of a simdgroup a number of the image: those that lie in one of
+  /// its banks, and are not the same, come one after the other.
+  std::int64_t conflicts() const {
+    constexpr std::int64_t banks = 32;
+    std::array<std::set<std::int64_t>, banks> places;
+    for (std::int64_t lane = 0; lane < std::min<std::int64_t>(items(), 32); ++lane) {
+      const std::int64_t begin = begin_of(lane);
+      places[static_cast<std::size_t>(begin % banks)].insert(begin);
+    }
+    return static_cast<std::int64_t>(std::ranges::max(places | std::views::transform(&std::set<std::int64_t>::size)));
+  }
+
+  /// Moves the image's lines apart where that makes for fewer conflicts.
+  void spread_lines(std::int64_t most_floats) {
+    constexpr std::int64_t most_apart = 31;
+    Work best = *this;
+    for (std::int64_t apart = 1; apart <= most_apart && best.conflicts() > 1; ++apart) {
+      Work work = *this;
+      work.image.pitch += apart;
+      if (work.floats() <= most_floats && work.conflicts() < best.conflicts()) best = work;
+    }
+    *this = best;
+  }
+
   /// Cycles of a core by a rough count: threadgroup memory gives a simdgroup a number for each lane in one, or four of
   /// the same in four; each of its four parts multiplies for one. Few simdgroups wait for memory.
   double cycles() const {
     constexpr double enough = 8;  // simdgroups
     const bool shares_pixels = window.stride[1] == 1 && window.dilation[1] == 1;
     const std::int64_t taps = window.taps[1];
-    const auto loads = static_cast<double>((shares_pixels ? down + taps - 1 : down * taps) + taps * lanes);
+    const std::int64_t pixels = shares_pixels ? down + taps - 1 : down * taps;
+    const auto loads = static_cast<double>(pixels * conflicts() + taps * lanes);
     const double products = static_cast<double>(down * taps * lanes) / 4;
     const auto simdgroups = static_cast<double>(divide_up(items(), 32));
     return std::max(simdgroups, enough) * static_cast<double>(divide_up(lines(), shares)) * std::max(loads, products);
@@ -129,6 +171,7 @@ Work work_of(const Contraction& c, bool staged, std::int64_t most_floats) {
   best.columns = c.columns;
   best.depth = c.depth;
   best.window = window_of(c);
+  best.image = image_of(c);
   best.channels = c.depth / (best.window.taps[0] * best.window.taps[1]);
   best.staged = staged;
   const Work alone = best;
@@ -144,6 +187,7 @@ Work work_of(const Contraction& c, bool staged, std::int64_t most_floats) {
         work.spread = work.items() <= sample_threads && work.sums() <= most_floats;
         if (!staged && lanes > 4) continue;  // of which several are in registers
         if (down > work.width || down * lanes > most_sums || (!work.spread && work.shares > 1)) continue;
+        work.spread_lines(most_floats);
         if (work.cycles() < best.cycles()) best = work;
       }
     }
@@ -154,17 +198,18 @@ Work work_of(const Contraction& c, bool staged, std::int64_t most_floats) {
 class Writer {
  public:
   Writer(const Primitive& primitive, const GpuContext& context)
-      : shared_(primitive, context, contraction_of(primitive)), image_(image_of(c_)) {}
+      : shared_(primitive, context, contraction_of(primitive)) {}
 
   /// Why there is no such kernel; empty if there is one.
   std::string why_not() const {
     if (samples_ == 0 || c_.rows % samples_ != 0 || c_.batches() != 1) return "rows that are not those of samples";
     if (c_.window == WindowSide::none && c_.rows != samples_) return "several rows a sample";
     if (c_.depth == 0 || c_.columns == 0 || c_.rows == 0) return "nothing to multiply";
-    if (is_row()) return image_.floats() <= most_floats(shared_.context()) ? "" : "a row beyond threadgroup memory";
+    if (is_row())
+      return work_.image.floats() <= most_floats(shared_.context()) ? "" : "a row beyond threadgroup memory";
     if (work_.staged && !has_even_taps()) return "taps that do not lie evenly";
     if (!work_.staged && !has_vectors()) return "a right factor that threadgroup memory does not hold";
-    return work_.floats(image_) <= most_floats(shared_.context()) ? "" : "more than threadgroup memory holds";
+    return work_.floats() <= most_floats(shared_.context()) ? "" : "more than threadgroup memory holds";
   }
 
   KernelPtr make() const {
@@ -207,10 +252,10 @@ class Writer {
                                               shared_.product_of(visitor));
     if (is_row()) {
       return fmt::format("  sample_row<{}, {}, {}, {}>({});\n", element_type(shared_.type()), work_.text(),
-                         image_.text(), sides, arguments);
+                         work_.image.text(), sides, arguments);
     }
     return fmt::format("  sample_tiles<{}, {}, {}, {}, {}, {}, {}>({});\n", element_type(shared_.type()), work_.text(),
-                       image_.text(), work_.window.text(), sides, c_.window != WindowSide::none, work_.staged,
+                       work_.image.text(), work_.window.text(), sides, c_.window != WindowSide::none, work_.staged,
                        arguments);
   }
 
@@ -218,7 +263,6 @@ class Writer {
   const Contraction& c_ = shared_.contraction();
   std::int64_t samples_ = shared_.primitive().output.sizes[0];
   std::int64_t rows_ = samples_ == 0 ? 0 : c_.rows / samples_;  // of a sample
-  Image image_;
   Work work_ = work();
 };
 

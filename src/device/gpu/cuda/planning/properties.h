@@ -15,6 +15,13 @@ inline constexpr std::size_t most_shared_bytes = std::size_t{1} << 20;
 /// and resnet50 (2 to 6 GB) 1 to 2 %, vit_b_16 (4.6 GB) 1 % slower, vgg16 as fast in 70 % more memory.
 inline constexpr std::size_t bytes_apart = std::size_t{1} << 30;
 
+/// What a threadgroup is granted beside its arrays, if the launch asks for it: of `most` bytes in all (CUDA C++
+/// Programming Guide, "Compute Capabilities": 227 KiB of capability 9.0, 99 or more of 8.0 and later). Arrays begin at
+/// multiples of up to 1,024.
+constexpr std::uint32_t sample_memory_of(std::uint32_t group_memory, std::uint32_t most) {
+  return most > group_memory ? (most - group_memory) / 1024 * 1024 : 0;
+}
+
 /// Of a GPU of the chip; `max_threads` and `group_memory` of a threadgroup as all these GPUs grant them.
 inline gpu::Properties properties_of(const Chip& chip) {
   gpu::Properties properties;
@@ -32,6 +39,7 @@ inline gpu::Properties properties_of(const Chip& chip) {
   properties.keeps_positions = true;
   properties.packs_masks = true;
   properties.runs_samples = true;
+  properties.sample_memory = sample_memory_of(properties.group_memory, chip.family == "sm_90" ? 232448 : 101376);
   properties.has_fragments = true;
   properties.has_warpgroups = chip.family == "sm_90";
   properties.row_elements = 32;

@@ -19,6 +19,7 @@
 #define TABLE(type, name, index) constant type* name
 #define GROUP_MEMORY(type, name, count) threadgroup type name[count]
 #define LARGE_GROUP_MEMORY(type, name, count, bytes) GROUP_MEMORY(type, name, count)
+#define DEVICE_POINTER(array) ((device char*)0)  // which only GPUs have whose kernels are not Metal's
 #define UNROLL
 
 // Storage alone, as the dialect has it: no arithmetic, no implicit conversion, float(x) and bfloat(x).

@@ -15,6 +15,7 @@
 #include "cuda/matrix.h"
 #include "cuda/tile.h"
 #include "cuda/fragments.h"
+#include "cuda/arrivals.h"
 #include "cuda/warpgroups.h"
 #include "cuda/warpgroup_product.h"
 #include "cuda/atomics.h"

@@ -23,7 +23,7 @@ using namespace metal;
 #define VALUES(type, name, index) constant type& name [[buffer(index)]]
 #define CHANGING_VALUES(type, name, index) VALUES(type, name, index)
 #define TABLE(type, name, index) constant type* name [[buffer(index)]]
-#define GROUP_MEMORY(type, name, count) threadgroup type name[count]
+#define GROUP_MEMORY(type, name, count) alignas(16) threadgroup type name[count]
 #define LARGE_GROUP_MEMORY(type, name, count, bytes) GROUP_MEMORY(type, name, count)
 
 inline float rounded_bfloat(float x) { return float(bfloat(x)); }

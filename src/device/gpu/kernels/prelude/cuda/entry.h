@@ -43,7 +43,9 @@
   static __forceinline__ void entry_name##_body(RUSSET_EACH(RUSSET_PARAMETER, __VA_ARGS__) uint3 group_id,             \
                                                 uint3 group_count, uint thread_id, uint lane_id, uint simdgroup_id)
 
-#define GROUP_MEMORY(type, name, count) __shared__ type name[count]
+// Pointers tell threadgroup memory from the rest by their value, and code that is inlined by where they come from.
+#define DEVICE_POINTER(array) (&(array)[0])
+#define GROUP_MEMORY(type, name, count) __shared__ __align__(16) type name[count]
 // What a launch asks for has no size here. It begins where tiles of wgmma may begin.
 #define LARGE_GROUP_MEMORY(type, name, count, bytes)                                                   \
   static_assert(sizeof(type[count]) <= (bytes), "the launch asks for less memory than the array has"); \

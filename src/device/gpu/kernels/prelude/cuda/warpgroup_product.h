@@ -12,24 +12,6 @@ struct alignas(64) TensorMap {
 
 namespace russet_cuda {
 
-// Barriers in shared memory (PTX ISA 9.7.13.15, mbarrier): a phase ends when so many threads have arrived and the bytes
-// that they expect are there.
-inline void make_barrier(uint barrier, uint arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
-}
-inline void arrive(uint barrier) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory"); }
-inline void arrive_expecting(uint barrier, uint bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-}
-/// Until the phase of this parity has ended, which is the current one or the one before.
-inline void wait_for_phase(uint barrier, uint parity) {
-  asm volatile(
-      "{ .reg .pred ends; AGAIN: mbarrier.try_wait.parity.shared::cta.b64 ends, [%0], %1; @ends bra DONE; bra AGAIN; "
-      "DONE: }" ::"r"(barrier),
-      "r"(parity)
-      : "memory");
-}
-
 /// Has a box of a matrix brought that begins at a step of its lines and a line; the barrier's phase waits for its
 /// bytes.
 inline void bring_box(uint to, const TensorMap* map, uint step, uint line, uint barrier) {
@@ -124,7 +106,7 @@ struct TilesOfWarpgroups {
       make_barrier(full(i), 1);
       make_barrier(empty(i), pair / 128);
     }
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    show_barriers();
   }
 
   void bring(const Work& work, uint slices) const {

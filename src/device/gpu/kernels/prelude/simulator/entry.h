@@ -105,6 +105,7 @@ constexpr bool in_order(const Argument (&arguments)[count]) {
       [[maybe_unused]] uint thread_id, [[maybe_unused]] uint lane_id, [[maybe_unused]] uint simdgroup_id,             \
       [[maybe_unused]] russet_simulator::GroupMemory russet_group_memory)
 
+#define DEVICE_POINTER(array) (&(array)[0])
 #define GROUP_MEMORY(type, name, count) \
   type(&name)[count] = *static_cast<type(*)[count]>(russet_group_memory.take(sizeof(type[count]), #name))
 #define LARGE_GROUP_MEMORY(type, name, count, bytes) GROUP_MEMORY(type, name, count)
