@@ -18,8 +18,6 @@ using ops::Window;
 
 // As in stem.metal.
 constexpr std::uint32_t threads = 128;
-// Threadgroups of a core, of the convolution and of the gradient.
-constexpr std::uint32_t resident = 5, resident_of_gradient = 3;
 constexpr std::int64_t strips = 4 * 16 * 40, chunk = 64;
 
 bool is_gradient(const Primitive& primitive) { return primitive.op == Op::convolution_weight; }
@@ -44,9 +42,14 @@ class StemShape {
   }
 
   std::string text() const {
-    return fmt::format("StemShape<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}>", weight_[1], weight_[2], weight_[3],
+    return fmt::format("StemShape<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}>", weight_[1], weight_[2], weight_[3],
                        window_.stride[0], window_.stride[1], window_.padding[0], window_.padding[1], rows_, line(),
-                       columns());
+                       columns(), keeps_weight());
+  }
+  /// Threadgroups that a core holds at once.
+  std::uint32_t resident() const {
+    if (gradient_) return 3;
+    return keeps_weight() && fragments() > most_kept / 2 ? 4 : 5;
   }
   std::int64_t tiles() const { return result_[0] * divide_up(result_[2], rows_); }
   /// Elements of the lines that threadgroup memory holds.
@@ -54,7 +57,7 @@ class StemShape {
   /// Of the weight, or of what comes of a gradient.
   std::int64_t other() const {
     if (gradient_) return 2 * chunk * (columns() + 8);
-    return columns() * (divide_up(weight_[2] * divide_up(run(), 8), 2) * 16 + 8);
+    return columns() * (slices() * 16 + 8);
   }
   std::int64_t windows() const { return rows_ * result_[3]; }
   /// Of strips of results, or sums that simdgroups add up.
@@ -69,7 +72,14 @@ class StemShape {
   static constexpr std::int64_t most_pixels = 1024;
   static constexpr std::int64_t usual_bytes = std::int64_t{40} << 10;
 
+  static constexpr std::int64_t most_kept = 12;  // fragments, of four registers each
+
   std::int64_t run() const { return weight_[3] * weight_[1]; }
+  std::int64_t slices() const { return divide_up(weight_[2] * divide_up(run(), 8), 2); }
+  /// Of the weight, sixteen columns each.
+  std::int64_t fragments() const { return slices() * columns() / 16; }
+  /// Whether simdgroups have all of it in their registers.
+  bool keeps_weight() const { return !gradient_ && fragments() <= most_kept; }
   std::int64_t columns() const { return weight_[0] > 32 ? 64 : 32; }
   /// The last window's last block may reach beyond its run.
   std::int64_t line() const {
@@ -102,7 +112,7 @@ class Writer {
         "self);\n",
         shape_.text(), visitor.width, type, shared_.product_of(visitor.text));
     const std::int64_t groups =
-        std::min<std::int64_t>(shape_.tiles(), resident * shared_.context().properties.chip.cores);
+        std::min<std::int64_t>(shape_.tiles(), shape_.resident() * shared_.context().properties.chip.cores);
     std::vector<Call> calls{call(body, visitor.text, division, groups)};
     return std::make_unique<GpuKernel>(shared_.context(), "stem", std::move(calls));
   }
@@ -145,7 +155,7 @@ class Writer {
           array("uint", "windows", shape_.windows()), array("float4", "sums", divide_up(shape_.sums(), 4))},
          groups,
          "stem.metal",
-         is_gradient(shared_.primitive()) ? resident_of_gradient : resident},
+         shape_.resident()},
         visitor, division);
     call.piece = nullptr;  // launches that share their threadgroups' memory would all have as much
     return call;
