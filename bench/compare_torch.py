@@ -1,17 +1,17 @@
 """russet and PyTorch side by side: alternating processes, medians of the ratios, raw pairs kept.
 
 Usage: compare_torch.py [MODEL...] [--device cpu|cuda] [--phase train|eval] [--precision fp32|bf16] [--pairs 7]
-                        [--seconds 3] [--compile-ahead N] [--out FILE]
+                        [--seconds 3] [--modes MODE,...] [--together N] [--out FILE]
 Each case: PyTorch runs once in each of its modes (eager, compiled, on a GPU compiled to graphs as well); the fastest,
 and what is within 15 % of it, then run against `russet bench` in pairs, the order swapped from pair to pair, with a
 probe of the machine before each pair. They are processes of their own, which start side by side, one at work at a
 time afterwards; PyTorch's wait between pairs, compiled and warm, russet's start anew.
-With --compile-ahead N PyTorch compiles everything first, N processes at a time, which fills its caches.
+With --together N the processes of N cases start side by side, before the first of these is measured: all of them need
+room in memory. With --modes PyTorch runs in the modes that are named alone, such as graph.
 A ratio is PyTorch's time over russet's: above 1 russet is the faster one. Measure on an otherwise idle machine.
 """
 
 import argparse
-import concurrent.futures
 import json
 import pathlib
 import statistics
@@ -63,7 +63,8 @@ class Peer:
 
 
 class Case:
-    def __init__(self, model, phase, precision, arguments):
+    def __init__(self, model, phase, precision, arguments, probe):
+        self.probe = probe
         self.model, self.phase, self.precision, self.arguments = model, phase, precision, arguments
         self.options = ["--phase", phase, "--precision", precision, "--seconds", str(arguments.seconds),
                         "--device", arguments.device]
@@ -74,29 +75,29 @@ class Case:
         return last_json([self.arguments.russet, "bench", self.model, *self.options, *batch, "--json"])
 
     def modes(self):
+        if self.arguments.modes:
+            return self.arguments.modes.split(",")
         return ("eager", "compile", "graph") if self.arguments.device == "cuda" else ("eager", "compile")
 
     def peer(self, mode):
         batch = ["--batch", self.batch] if self.batch else []
         return Peer(self.arguments.python, self.model, *self.options, *batch, "--mode", mode)
 
-    def compile_ahead(self, mode):
-        peer = self.peer(mode)
-        try:
-            peer.ready()
-        except RuntimeError:
-            pass  # it says so when it is measured
-        peer.end()
+    def start(self):
+        self.started = {mode: self.peer(mode) for mode in self.modes()}
+
+    def wait(self):
+        """Until PyTorch has taken a first step in each of its modes."""
+        self.ready = {}
+        for mode, peer in self.started.items():
+            try:
+                self.ready[mode] = peer.ready()
+            except RuntimeError as error:
+                print(f"  PyTorch, {self.model}, {mode}: {str(error).splitlines()[-1]}", file=sys.stderr)
 
     def peers(self):
         """The fastest of PyTorch's modes, and what is close; and what they took once."""
-        started = {mode: self.peer(mode) for mode in self.modes()}
-        peers, trial = {}, {}
-        for mode, peer in started.items():
-            try:
-                peers[mode] = peer.ready()
-            except RuntimeError as error:
-                print(f"  PyTorch, {mode}: {str(error).splitlines()[-1]}", file=sys.stderr)
+        peers, trial = self.ready, {}
         for mode, peer in peers.items():
             first = peer.measure()
             trial[mode], self.batch = first["ms"], first["batch"]
@@ -107,8 +108,8 @@ class Case:
             peers.pop(mode).end()
         return peers, trial
 
-    def pair(self, probe, peers, torch_first):
-        record = {"probe": probe.measure()}
+    def pair(self, peers, torch_first):
+        record = {"probe": self.probe.measure()}
         for side in ("torch", "russet") if torch_first else ("russet", "torch"):
             if side == "torch":
                 record[side] = {mode: peer.measure() for mode, peer in peers.items()}
@@ -119,15 +120,14 @@ class Case:
         return record
 
     def run(self):
-        probe = Peer(self.arguments.python, "--probe", "--device", self.arguments.device).ready()
         peers, trial = self.peers()
         pairs = []
         for number in range(self.arguments.pairs):
-            pairs.append(self.pair(probe, peers, number % 2 == 0))
+            pairs.append(self.pair(peers, number % 2 == 0))
             now = pairs[-1]
             print(f"  {number + 1}: torch {now['torch_ms']:.3f} ms, russet {now['russet']['ms']:.3f} ms, ratio "
                   f"{now['ratio']:.3f}; machine {now['probe']}", file=sys.stderr, flush=True)
-        for peer in [probe, *peers.values()]:
+        for peer in peers.values():
             peer.end()
         ratios = [pair["ratio"] for pair in pairs]
         return {
@@ -158,7 +158,8 @@ def main():
     parser.add_argument("--batch", type=int)
     parser.add_argument("--pairs", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=3.0)
-    parser.add_argument("--compile-ahead", type=int, default=0, metavar="N")
+    parser.add_argument("--modes", help="eager, compile, graph: those that PyTorch runs in")
+    parser.add_argument("--together", type=int, default=1, metavar="N")
     parser.add_argument("--python", default=ROOT / "build" / "torch-venv" / "bin" / "python")
     parser.add_argument("--russet", default=ROOT / "build" / "bin" / "russet")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "build" / "compare_torch.json")
@@ -166,18 +167,22 @@ def main():
     results = []
     print(f"{'model':<15} {'phase':<6} {'type':<5} {'batch':>5} {'torch ms':>10} {'mode':<14} {'russet ms':>10} "
           f"{'ratio':>7} {'lowest':>7} {'highest':>7}   {'GFLOP/s':>8} {'GB/s':>7}", flush=True)
-    cases = [Case(model, phase, precision, arguments)
+    probe = Peer(arguments.python, "--probe", "--device", arguments.device).ready()
+    cases = [Case(model, phase, precision, arguments, probe)
              for model in arguments.models or MODELS
              for precision in ([arguments.precision] if arguments.precision else ["fp32", "bf16"])
              for phase in ([arguments.phase] if arguments.phase else ["train", "eval"])]
-    if arguments.compile_ahead:
-        with concurrent.futures.ThreadPoolExecutor(arguments.compile_ahead) as pool:
-            list(pool.map(lambda work: work[0].compile_ahead(work[1]),
-                          [(case, mode) for case in cases for mode in case.modes() if mode != "eager"]))
-    for case in cases:
-        results.append(case.run())
-        print_row(results[-1])
-        arguments.out.write_text(json.dumps(results, indent=1) + "\n")
+    for first in range(0, len(cases), arguments.together):
+        group = cases[first:first + arguments.together]
+        for case in group:
+            case.start()
+        for case in group:
+            case.wait()
+        for case in group:
+            results.append(case.run())
+            print_row(results[-1])
+            arguments.out.write_text(json.dumps(results, indent=1) + "\n")
+    probe.end()
     print(f"raw pairs: {arguments.out}")
 
 
