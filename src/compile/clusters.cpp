@@ -165,22 +165,25 @@ void drop_unused(const Program& program, Cluster& cluster) {
   std::erase_if(cluster.members, [&](ValueId member) { return !needed.count(member); });
 }
 
-const Strides* leading_strides(const Program& program, const Cluster& cluster) {
+std::optional<Strides> leading_strides(const Program& program, const Cluster& cluster) {
+  std::optional<Strides> through_view;
   for (const ValueId member : cluster.members) {
     for (const ValueId input : value_at(program, member).inputs) {
       if (input < 0) continue;
       const Value& source = value_at(program, input);
-      if (!is_view(source) && source.shape == cluster.space) return &source.strides;
+      if (source.shape != cluster.space) continue;
+      if (!is_view(source)) return source.strides;
+      const ValueId base = base_of(program, input);
+      if (through_view || base == input || is_free(value_at(program, base))) continue;
+      if (const auto lies = resolve_on(program, input, base)) through_view = lies->strides;
     }
   }
-  return nullptr;
+  return through_view;
 }
 
 Group::Kind kind_of(const Program& program, const Cluster& cluster) {
   if (cluster.reduced == 0) return Group::Kind::elementwise;
-  const Strides order = contiguous_strides(cluster.space);
-  const Strides* leading = leading_strides(program, cluster);
-  const Strides& strides = leading ? *leading : order;
+  const Strides strides = leading_strides(program, cluster).value_or(contiguous_strides(cluster.space));
   int innermost = -1;
   for (int axis = 0; axis < cluster.space.rank(); ++axis) {
     if (cluster.space[axis] == 1) continue;

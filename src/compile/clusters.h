@@ -83,8 +83,9 @@ bool is_member(const Cluster& cluster, ValueId id);
 /// Removes members that no store depends on.
 void drop_unused(const Program& program, Cluster& cluster);
 
-/// Memory strides of the first value that a member reads over the whole space; nullptr if there is none.
-const Strides* leading_strides(const Program& program, const Cluster& cluster);
+/// Strides in memory of the first value that a member reads over the whole space, or else of the first view that has
+/// strides there; nothing if there is neither.
+std::optional<Strides> leading_strides(const Program& program, const Cluster& cluster);
 /// Whether the group runs along the inner axes of memory (row) or the outer ones (column); elementwise without
 /// reductions.
 Group::Kind kind_of(const Program& program, const Cluster& cluster);

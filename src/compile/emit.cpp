@@ -108,8 +108,7 @@ class Emitter {
     for (const ValueId stored : cluster_.stores) {
       if (value(stored).shape == cluster_.space) return value(stored).strides;
     }
-    const Strides* read = leading_strides(program_, cluster_);
-    return read ? *read : contiguous_strides(cluster_.space);
+    return leading_strides(program_, cluster_).value_or(contiguous_strides(cluster_.space));
   }
 
   Extent extent_of(ValueId id) const {

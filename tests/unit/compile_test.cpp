@@ -55,6 +55,23 @@ TEST(Passes, FuseMakesOneGroupOfSoftmax) {
   EXPECT_EQ(steps[0].bytes, 2 * 64 * 100 * sizeof(float));  // read once, written once
 }
 
+/// A view's sums go along its memory, as those of an array do.
+TEST(Passes, LowerAddsUpViewsInTheOrderOfTheirMemory) {
+  const Tensor x = numbers({8, 50, 96});
+  flush();
+  Tensor sums;
+  const auto steps = steps_of([&] { sums = sum(x.narrow(1, 1, 49).permute({2, 0, 1}), {1, 2}); });
+  ASSERT_EQ(steps.size(), 1U);
+  EXPECT_NE(steps[0].detail.find("column group"), std::string::npos) << steps[0].detail;
+  const std::vector<double> found = sums.to_vector<double>();
+  const std::vector<double> values = x.to_vector<double>();
+  for (std::size_t column = 0; column < found.size(); ++column) {
+    double wanted = 0;
+    for (std::size_t row = 0; row < values.size() / 96; ++row) wanted += row % 50 > 0 ? values[row * 96 + column] : 0;
+    EXPECT_NEAR(found[column], wanted, 1e-4);
+  }
+}
+
 TEST(Passes, FuseMakesOneGroupOfCrossEntropyForwardAndBackward) {
   const Tensor x = numbers({64, 100}).requires_grad_();
   const Tensor target = remainder(arange(64), 100);

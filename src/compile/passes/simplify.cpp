@@ -4,6 +4,7 @@
 //   cast(x) to x's own type    -> x                     x * 1, x / 1 -> x
 //   sum over axes of size 1    -> cast                  overwrite of the whole -> the new value
 //   strided(constant)          -> constant of that shape
+//   strided(overwrite(x, y))   -> strided(x)            where y is not seen
 //   (a b)^T                    -> b^T a^T               cast(a b)^T -> cast(b^T a^T)
 #include <algorithm>
 #include <optional>
@@ -158,6 +159,10 @@ class Simplifier {
         return view(std::move(value));
       }
     }
+    if (source.op == Op::overwrite && misses_piece(value, source)) {
+      value.inputs = {source.inputs[0]};
+      return view(std::move(value));
+    }
     if (const std::optional<ValueId> swapped = transposed_product(value)) return *swapped;
     const bool stays =
         serves_products(value, source) || follows_product(value, source) || reshapes_for_products(value, source);
@@ -165,6 +170,14 @@ class Simplifier {
       if (const std::optional<ValueId> pushed = push(value, source)) return *pushed;
     }
     return add(std::move(value));
+  }
+
+  /// Whether a view of an overwritten value sees nothing of what was written there.
+  bool misses_piece(const Value& value, const Value& overwrite) const {
+    const auto& seen = std::get<View>(value.attributes);
+    const auto& written = std::get<View>(overwrite.attributes);
+    return !seen.dynamic && !written.dynamic &&
+           graph::are_disjoint(seen, value.shape, written, at(overwrite.inputs[1]).shape);
   }
 
   /// Whether what is being simplified is the only reader of the value.
