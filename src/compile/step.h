@@ -239,6 +239,8 @@ class Target {
   virtual bool stores_into_arrays(const Primitive& /*with these strides*/) const { return false; }
   /// Whether contractions may have prologues.
   virtual bool takes_prologues() const { return false; }
+  /// Whether this one may have one of its first input all the same, if nobody else reads that.
+  virtual bool computes_image(const Primitive& /*without prologues*/) const { return false; }
   /// The dense strides that a contraction would like for its operand (input i, or -1 for the output).
   virtual Strides preferred_strides(const Primitive& contraction, int operand) const {
     return contiguous_strides(operand < 0 ? contraction.output.sizes

@@ -19,6 +19,7 @@
 #include "gpu/epilogues.h"
 #include "gpu/mutants_driver.h"
 #include "gpu/pool_reference.h"
+#include "gpu/prologues.h"
 #include "ops/table.h"
 
 namespace russet::gputest {
@@ -51,8 +52,6 @@ Bench& bench() {
   static Bench bench;
   return bench;
 }
-
-constexpr std::int64_t margin = Array{}.margin;  // of what prologues read
 
 /// Strides of a layout, offset of element (0, 0, ...), and the elements of the whole allocation.
 Operand lay_out(const Array& array, std::int32_t slot, std::int64_t& elements) {
@@ -124,38 +123,6 @@ std::vector<double> numbers(const Operand& operand, const std::vector<std::byte>
   return values;
 }
 
-/// x + 1 as a contraction's prologue; the input then lies nowhere. What is computed is stored like the input in a slot
-/// of its own, or, if that is -1, not at all.
-compile::Group plus_one(Operand& input, std::int32_t stored) {
-  using compile::Instruction;
-  std::vector<int> order;  // axes from the outermost in memory
-  for (int axis = 0; axis < input.sizes.rank(); ++axis) order.push_back(axis);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int a, int b) { return std::abs(input.access.strides[a]) > std::abs(input.access.strides[b]); });
-  compile::Group group;
-  compile::Access source = input.access;
-  source.offset = margin;
-  source.strides = {};
-  for (const int axis : order) {
-    group.space.push_back(input.sizes[axis]);
-    source.strides.push_back(std::abs(input.access.strides[axis]));
-  }
-  group.split = group.space.rank();
-  compile::Access element = source;
-  element.slot = stored;
-  if (stored < 0) element.offset = 0;
-  group.accesses = {source, element};
-  Instruction load{.kind = Instruction::Kind::load, .dtype = source.dtype, .access = 0};
-  Instruction one{.kind = Instruction::Kind::constant, .dtype = source.dtype, .number = {.real = 1, .integer = 1}};
-  Instruction sum{.kind = Instruction::Kind::compute, .op = ops::Op::add, .dtype = source.dtype, .inputs = {0, 1, -1}};
-  Instruction store{.kind = Instruction::Kind::store, .dtype = source.dtype, .inputs = {2, -1, -1}, .access = 1};
-  group.code = {load, one, sum, store};
-  compile::merge_axes(group);
-  input.access.slot = -1;
-  input.access.offset -= margin;
-  return group;
-}
-
 /// What plus_one makes of the elements, in their memory.
 void add_one(const Operand& input, std::vector<std::byte>& bytes) {
   visit_dtype(input.access.dtype, [&]<class Element>() {
@@ -204,6 +171,7 @@ struct Setup {
     primitive.output = lay_out(one.output, static_cast<std::int32_t>(one.inputs.size()), elements);
     memory.emplace_back(static_cast<std::size_t>(elements) * size_of(one.output.dtype), std::byte{0x7b});
     for (std::size_t i = 0; one.prologues && i < 2; ++i) add_prologue(i, one.storing);
+    if (one.casts_image) add_cast(one.inputs[0].margin);
     if (one.column_sums) {
       const Array array{.dtype = one.output.dtype, .sizes = {one.output.sizes.back()}, .margin = one.output.margin};
       sums = lay_out(array, static_cast<std::int32_t>(memory.size()), elements);
@@ -238,6 +206,22 @@ struct Setup {
     primitive.epilogue = update(primitive, state, next + 1, next);
   }
 
+  /// Planes of numbers that the image's elements are, rounded.
+  void add_cast(std::int64_t margin) {
+    constexpr float beside = 1 + 1 / 16384.0F;
+    const std::vector<double> rounded = numbers(primitive.inputs[0], memory[0]);
+    const Array array{.dtype = DType::float32, .sizes = primitive.inputs[0].sizes, .margin = margin};
+    std::int64_t elements = 0;
+    const Operand planes = lay_out(array, static_cast<std::int32_t>(memory.size()), elements);
+    memory.emplace_back(static_cast<std::size_t>(elements) * sizeof(float), std::byte{0x7b});
+    std::size_t next = 0;
+    for_each(planes, [&](std::int64_t at) {
+      const float number = static_cast<float>(rounded[next++]) * beside;
+      std::memcpy(memory.back().data() + at * static_cast<std::int64_t>(sizeof(float)), &number, sizeof(number));
+    });
+    primitive.prologues[0] = cast_of(primitive.inputs[0], planes);
+  }
+
   void add_prologue(std::size_t input, bool storing) {
     std::int32_t slot = -1;
     if (storing) {
@@ -246,7 +230,7 @@ struct Setup {
       stored.back().access.slot = slot;
       memory.emplace_back(memory[input].size(), std::byte{0x7b});
     }
-    primitive.prologues[input] = plus_one(primitive.inputs[input], slot);
+    primitive.prologues[input] = plus_one(primitive.inputs[input], slot, Array{}.margin);
   }
 
   /// The last input holds the random numbers that a kernel which draws them itself finds at `offset`.
@@ -348,7 +332,7 @@ std::vector<double> numbers_of_input(const Setup& setup, std::size_t input) {
 /// The same step by the reference device, floating results in float64. Stray indices name a row more, of zeros.
 std::vector<double> expected(const Case& one) {
   Case exact = one;
-  exact.in_place = exact.prologues = exact.storing = exact.updates = false;
+  exact.in_place = exact.prologues = exact.storing = exact.casts_image = exact.updates = false;
   const std::int64_t rows = one.inputs[0].sizes.empty() ? 0 : one.inputs[0].sizes[0];
   if (one.stray_indices) {
     ++exact.inputs[0].sizes[0];

@@ -66,6 +66,8 @@ struct Case {
   bool prologues = false;
   /// The prologues store what they compute, for others.
   bool storing = false;
+  /// Convolutions of dense images of 16 bits: these are cast by a prologue from planes of float32.
+  bool casts_image = false;
   /// Contractions: an epilogue adds the result to a state, and takes that off the output's old value, both in place.
   bool updates = false;
   /// Each launch is cut into so many, if it has as many threadgroups.

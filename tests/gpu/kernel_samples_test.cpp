@@ -3,6 +3,8 @@
 
 #include "attention_at_once.h"
 #include "gpu/kernel_cases.h"
+#include "mutants_driver.h"
+#include "works.h"
 
 namespace russet::gputest {
 namespace {
@@ -282,6 +284,8 @@ TEST(KernelSamples, stem) {
     cases.erase(cases.begin() + static_cast<std::ptrdiff_t>(first) + 1);  // the gradient of the image is no stem's
     cases.push_back(cases[first]);
     cases.back().bias_axis = 1;
+    cases.push_back(cases[first]);
+    cases.back().casts_image = true;
   };
   // Lines and images that end within what a simdgroup takes, several tiles of an image and of a threadgroup, lines
   // longer than what a thread has on the way; taps of several simdgroups, of one for each, and of pixels that are
@@ -323,6 +327,31 @@ TEST(KernelSamples, sample_product) {
   put_on_samples(cases);
   for (Case& one : cases) set_margin(one, 8);
   expect_right(cases);
+}
+
+/// Weights that a launch by samples brings to threadgroup memory: in two rounds of its threads, and of less than whole
+/// vectors.
+TEST(KernelSamples, samples) {
+  constexpr std::uint32_t brought = 17408;
+  test::MutantsDriver driver;
+  driver.adjust = [](gpu::Properties& properties) {
+    properties.runs_samples = properties.has_warpgroups = true;
+    properties.group_memory -= brought;  // of which the machine has no more
+    properties.sample_memory = brought;
+  };
+  test::Works works;
+  works.product(2, 45, 96, false, true);
+  works.product(2, 3, 5, false, false);
+  test::Memory alone = works.memory;
+  for (const compile::Step& step : works.list) test::run_on(driver, *driver.target().compile(step), alone, {});
+  const compile::Bundle bundle{.members = works.list, .samples = 2, .handed_on = {}, .shared = {1, 4}};
+  test::run_on(driver, *driver.target().compile(bundle), works.memory, {});
+  for (const int result : {2, 5}) {
+    const auto count = static_cast<std::size_t>(alone.bytes(result)) / sizeof(float);
+    const auto wanted = test::read<float>(alone, result, count);
+    const auto found = test::read<float>(works.memory, result, count);
+    for (std::size_t i = 0; i < count; ++i) EXPECT_NEAR(found[i], wanted[i], 1e-4) << result;
+  }
 }
 
 TEST(KernelSamples, split_product) {

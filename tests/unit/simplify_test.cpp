@@ -19,8 +19,7 @@ compile::Program seen_from(std::int64_t first, bool dynamic = false) {
   testing::SmallProgram small;
   const ValueId array = small.leaf(DType::float32, whole);
   const ValueId columns = small.leaf(DType::float32, {whole[0], 3});
-  const ValueId put =
-      small.add(Op::overwrite, DType::float32, whole, {array, columns}, View{{6, 1}, 2, false});
+  const ValueId put = small.add(Op::overwrite, DType::float32, whole, {array, columns}, View{{6, 1}, 2, false});
   small.output(small.add(Op::strided, DType::float32, {whole[0], 2}, {put}, View{{6, 1}, first, dynamic}));
   return std::move(small.program);
 }

@@ -132,10 +132,58 @@ class Storing {
   const std::vector<bool>& steady_;  // by value
 };
 
+/// Lets convolutions that the device has no other prologues for compute the image that they alone read.
+class Images {
+ public:
+  Images(Program& program, const Target& target)
+      : program_(program),
+        target_(target),
+        readers_(program, Readers::Views::read),
+        places_(numbers_as_slots(program)),
+        steady_(steady_values(program)) {}
+
+  void run() {
+    for (std::size_t id = 0; id < program_.clusters.size(); ++id) {
+      Cluster& head = program_.clusters[id];
+      if (head.dead || head.kind != Cluster::Kind::primitive) continue;
+      const ValueId contraction = head.members.front();
+      if (value_at(program_, contraction).op != ops::Op::convolution) continue;
+      const ValueId image = value_at(program_, contraction).inputs[0];
+      if (!is_candidate(program_, steady_, image) || readers_.only_reader(image) != contraction) continue;
+      consider(static_cast<std::int32_t>(id), program_.owner[static_cast<std::size_t>(image)]);
+    }
+  }
+
+ private:
+  Cluster& cluster(std::int32_t id) { return program_.clusters[static_cast<std::size_t>(id)]; }
+
+  void consider(std::int32_t head, std::int32_t group) {
+    Cluster& whole = cluster(head);
+    const ValueId contraction = whole.members.front();
+    Cluster prologue = cluster(group);
+    if (prologue.reduced != 0 || prologue.stores.size() != 1 || whole.prologues[0] >= 0) return;
+    Attached attached = attached_to(program_, whole);
+    if (!target_.computes_image(emit_primitive(program_, contraction, attached, places_))) return;
+    prologue.stores.clear();
+    attached.prologues[0] = &prologue;
+    if (!target_.accepts_epilogue(emit_primitive(program_, contraction, attached, places_))) return;
+    prologue.dead = true;
+    for (const ValueId member : prologue.members) program_.owner[static_cast<std::size_t>(member)] = head;
+    whole.prologues[0] = group;
+    cluster(group) = std::move(prologue);
+  }
+
+  Program& program_;
+  const Target& target_;
+  Readers readers_;
+  std::vector<std::int32_t> places_;
+  std::vector<bool> steady_;  // by value
+};
+
 }  // namespace
 
 void prologues(Program& program, const Target& target) {
-  if (!target.takes_prologues()) return;
+  if (!target.takes_prologues()) return Images(program, target).run();
   const std::vector<bool> steady = steady_values(program);
   open_prologues(program, steady);
   Recomputation(program, target, Recomputation::Scope::prologues).run();

@@ -100,6 +100,32 @@ void bring_lines(threadgroup T* memory, device const T* image, constant Contract
   }
 }
 
+/// The same of float32 planes, whose numbers are rounded.
+template <class Shape, class T>
+void bring_lines(threadgroup T* memory, device const float* image, constant ContractionValues& values,
+                 thread const StemTile& tile, uint simdgroup_id, uint lane_id) {
+  enum : int { ahead = 8, channels = Shape::channels, pixels = (Shape::line + Shape::channels - 1) / Shape::channels };
+  for (int i = int(simdgroup_id); i < Shape::lines * channels; i += int(stem_simdgroups)) {
+    const int line = i / channels;
+    const int channel = i - line * channels;
+    const int y = int(tile.line) * Shape::stride_y - Shape::padding_y + line;
+    const bool is_inside = y >= 0 && y < values.height;
+    device const float* const plane =
+        image + (is_inside ? long(y) * values.y_stride + long(channel) * values.left_step.strides[2] : 0l);
+    for (int first = int(lane_id); first < pixels; first += 32 * ahead) {
+      float elements[ahead] = {};
+      UNROLL for (int j = 0; j < ahead; ++j) {
+        const int x = first + j * 32 - Shape::padding / channels;
+        elements[j] = is_inside && x >= 0 && x < values.width ? plane[x] : 0.0f;
+      }
+      UNROLL for (int j = 0; j < ahead; ++j) {
+        const int at = (first + j * 32) * channels + channel;
+        if (at < Shape::line) memory[line * Shape::line + at] = T(elements[j]);
+      }
+    }
+  }
+}
+
 /// Brings the weight: a row for each channel of the result, in whose depth each run begins with a block.
 template <class Shape, class T>
 void bring_weight(threadgroup T* memory, device const T* weight, constant ContractionValues& values, uint thread_id) {

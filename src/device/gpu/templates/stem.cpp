@@ -1,6 +1,7 @@
 // Launches of the first convolution of a network.
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "compile/layouts.h"
 #include "device/gpu/emitter/emit.h"
@@ -106,7 +107,7 @@ class Writer {
     Division division;
     division.row_tiles = shape_.tiles();
     const RowsVisitor visitor = shared_.rows_visitor();
-    const std::string_view type = element_type(shared_.type());
+    const std::string_view type = element_type(weight_of(shared_.primitive()).access.dtype);
     const std::string body = fmt::format(
         "  stem_convolution<{}, {}, {}>(left_source, right_source, visitor, {}, places, group_id.x, group_count.x, "
         "self);\n",
@@ -134,7 +135,7 @@ class Writer {
   }
 
   Call call(const std::string& body, const VisitorText& visitor, const Division& division, std::int64_t groups) const {
-    const std::string type(element_type(shared_.type()));
+    const std::string type(element_type(shared_.primitive().inputs[1].access.dtype));
     const auto array = [](std::string_view of, std::string_view name, std::int64_t count) {
       return Piece::Array{std::string(of), std::string(name), fmt::format("{}", count)};
     };
@@ -164,6 +165,43 @@ class Writer {
   ContractionWriter shared_;
   StemShape shape_;
 };
+
+/// The convolution of an image that it casts itself, which float32 planes hold, as one that reads the planes; nothing
+/// if its prologue does something else.
+std::optional<Primitive> reading_planes(const Primitive& primitive) {
+  const compile::Group& prologue = primitive.prologues[0];
+  const auto& code = prologue.code;
+  using Kind = compile::Instruction::Kind;
+  if (primitive.op != Op::convolution || !primitive.prologues[1].code.empty() || compile::is_storing(prologue) ||
+      prologue.kind != compile::Group::Kind::elementwise || code.size() != 3 || code[0].kind != Kind::load ||
+      code[0].dtype != DType::float32 || code[1].op != Op::cast || code[2].kind != Kind::store) {
+    return std::nullopt;
+  }
+  const compile::Access& read = prologue.accesses[static_cast<std::size_t>(code[0].access)];
+  const compile::Access& made = prologue.accesses[static_cast<std::size_t>(code[2].access)];
+  Primitive plain = primitive;
+  plain.prologues = {};
+  Operand& image = plain.inputs[0];
+  if (image.access.offset != 0 || made.offset != 0 || read.offset_argument >= 0) return std::nullopt;
+  // Axes of the prologue may be several of the image's in one.
+  Strides strides = Strides::filled(image.sizes.rank(), 0);
+  for (int axis = 0; axis < image.sizes.rank(); ++axis) {
+    const std::int64_t stride = image.access.strides[axis];
+    int within = -1;
+    for (int i = 0; i < prologue.space.rank(); ++i) {
+      const std::int64_t own = made.strides[i];
+      if (own > 0 && own <= stride && (within < 0 || own > made.strides[within])) within = i;
+    }
+    if (within < 0 || stride % made.strides[within] != 0) return std::nullopt;
+    const std::int64_t steps = stride / made.strides[within];
+    if (steps * (image.sizes[axis] - 1) >= prologue.space[within]) return std::nullopt;
+    strides[axis] = read.strides[within] * steps;
+  }
+  if (strides[3] != 1) return std::nullopt;
+  image.access = read;
+  image.access.strides = strides;
+  return plain;
+}
 
 /// Why the kernels do not take the operands as they lie.
 std::string why_no_layout(const Primitive& primitive) {
@@ -200,6 +238,15 @@ bool is_stem(const Primitive& primitive) {
 
 Verdict judge_stem(const Primitive& primitive, const GpuContext& context) {
   if (!context.properties.has_fragments) return decline("tensor cores multiply no fragments here");
+  if (compile::has_prologue(primitive)) {
+    std::optional<Primitive> planes = reading_planes(primitive);
+    if (!planes) return decline("a prologue that is no cast of planes");
+    Primitive cast = primitive;  // which lie in memory
+    cast.prologues = {};
+    Verdict verdict = judge_stem(cast, context);
+    if (!verdict.accepted()) return verdict;
+    return accept([planes = std::move(*planes), &context] { return Writer(planes, context).make(); });
+  }
   if (!is_stem(primitive)) return decline("no image of few channels in 16 bits");
   if (std::string reason = why_no_contraction(primitive); !reason.empty()) return decline(reason);
   if (std::string reason = why_only_tiles(primitive); !reason.empty()) return decline(reason);
