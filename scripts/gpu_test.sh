@@ -136,7 +136,7 @@ sanitizer() {
   local model precision
   for model in convmixer_768_32 efficientnet_b0 resnet50 vit_b_16 bert_base vgg16 alexnet resnet18_cifar lenet5 mlp; do
     for precision in bf16 fp32; do echo "$model $precision"; done
-  done | xargs -P 8 -L 1 bash -c 'checked "$0" "$1"' | tee "$out/sanitizer.txt"
+  done | xargs -P "$(nproc)" -L 1 bash -c 'checked "$0" "$1"' | tee "$out/sanitizer.txt"
   ! grep -q FAIL "$out/sanitizer.txt"
 }
 
