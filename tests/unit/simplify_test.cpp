@@ -48,6 +48,26 @@ TEST(Simplify, LetsViewsSeeThroughWhatIsWrittenBesideThem) {
   }
 }
 
+/// As of what cat() made, of which one view shows the first part and another the second one.
+TEST(Simplify, LeavesArraysAloneThatOthersSee) {
+  testing::SmallProgram small;
+  const ValueId empty = small.add(Op::empty, DType::float32, whole, {});
+  ValueId put = empty;
+  for (const std::int64_t first : {0, 3}) {
+    const ValueId piece = small.leaf(DType::float32, {whole[0], 3});
+    put = small.add(Op::overwrite, DType::float32, whole, {put, piece}, View{{6, 1}, first, false});
+  }
+  for (const std::int64_t first : {0, 3}) {
+    small.output(small.add(Op::strided, DType::float32, {whole[0], 3}, {put}, View{{6, 1}, first, false}));
+  }
+  compile::passes::simplify(small.program, PlansAlone());
+  for (const compile::Output& output : small.program.outputs) {
+    const ValueId seen = compile::value_at(small.program, output.value).inputs[0];
+    const ValueId base = compile::value_at(small.program, seen).inputs[0];
+    EXPECT_EQ(compile::value_at(small.program, base).op, Op::overwrite);  // both pieces are there
+  }
+}
+
 TEST(Simplify, LeavesViewsAloneThatARunPlaces) { EXPECT_TRUE(sees_overwritten(seen_from(0, true))); }
 
 }  // namespace

@@ -159,7 +159,8 @@ class Simplifier {
         return view(std::move(value));
       }
     }
-    if (source.op == Op::overwrite && misses_piece(value, source)) {
+    // Where others see the piece, both arrays would lie in memory.
+    if (source.op == Op::overwrite && is_used_once(value.inputs[0]) && misses_piece(value, source)) {
       value.inputs = {source.inputs[0]};
       return view(std::move(value));
     }
