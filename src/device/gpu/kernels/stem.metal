@@ -185,41 +185,18 @@ struct StemMemory {
   threadgroup float* sums;  // strips of results, or sums that simdgroups add up
 };
 
-/// The weight's slices as right factors, sixteen columns each, from threadgroup memory or kept in registers.
-template <class Shape, class T>
-struct StemWeight {
-  enum : uint {
-    across = Shape::columns / 16,
-    kept = Shape::keeps_weight != 0 ? Shape::slices * Shape::columns / 16 : 1,
-  };
-  threadgroup const T* memory;
-  RightFragments fragments[kept];
-
-  void load(thread RightFragments& right, uint slice, uint i, uint lane_id) const {
-    load_right_columns<StemLayout<Shape::weight_line> >(right, memory, i * 16u, slice * 16u, lane_id);
-  }
-  /// Once all threads have brought it.
-  void start(uint lane_id) {
-    if constexpr (Shape::keeps_weight != 0) {
-      UNROLL for (uint j = 0; j < kept; ++j) load(fragments[j], j / across, j % across, lane_id);
-    }
-  }
-  void find(thread RightFragments& right, uint slice, uint i, uint lane_id) const {
-    if constexpr (Shape::keeps_weight != 0) {
-      right = fragments[slice * across + i];
-    } else {
-      load(right, slice, i, lane_id);
-    }
-  }
-};
-
 /// The grid: as many threadgroups as shall share the tiles, along x. WIDTH: columns that the visitor takes at once, four
 /// rows at a time.
 template <class Shape, uint WIDTH, class T, class ImageSource, class WeightSource, class Visitor>
 void stem_convolution(thread const ImageSource& image, thread const WeightSource& weight,
                       thread const Visitor& visitor, constant ContractionValues& values,
                       thread const StemMemory<T>& memory, uint group, uint group_count, thread const TileThread& self) {
-  enum : uint { sums = Shape::columns / 8 };
+  typedef StemLayout<Shape::weight_line> Layout;
+  enum : uint {
+    sums = Shape::columns / 8,
+    across = Shape::columns / 16,
+    kept = Shape::keeps_weight != 0 ? Shape::slices * Shape::columns / 16 : 1,
+  };
   const uint lane_id = self.lane_id;
   ImageSource own_image = image;
   WeightSource own_weight = weight;
@@ -229,9 +206,12 @@ void stem_convolution(thread const ImageSource& image, thread const WeightSource
   bring_weight<Shape>(memory.other, own_weight.data, values, self.thread_id);
   find_windows<Shape>(memory.windows, values.left_line.sizes[1], self.thread_id);
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  StemWeight<Shape, T> kept_weight;
-  kept_weight.memory = memory.other;
-  kept_weight.start(lane_id);
+  RightFragments weights[kept];
+  if constexpr (Shape::keeps_weight != 0) {
+    UNROLL for (uint i = 0; i < kept; ++i) {
+      load_right_columns<Layout>(weights[i], memory.other, i % across * 16u, i / across * 16u, lane_id);
+    }
+  }
   threadgroup float* const strip = memory.sums + self.simdgroup_id * stem_strip;
   for (uint number = group; number < values.row_tiles; number += group_count) {
     StemTile tile;
@@ -253,7 +233,11 @@ void stem_convolution(thread const ImageSource& image, thread const WeightSource
         load_pixels<Shape>(left, windows, slice, lane_id);
         UNROLL for (uint i = 0; i < sums; i += 2u) {
           RightFragments right;
-          kept_weight.find(right, slice, i / 2u, lane_id);
+          if constexpr (Shape::keeps_weight != 0) {
+            right = weights[slice * across + i / 2u];
+          } else {
+            load_right_columns<Layout>(right, memory.other, i * 8u, slice * 16u, lane_id);
+          }
           multiply_fragments<T, 0>(products[i], left, right, lane_id);
           multiply_fragments<T, 1>(products[i + 1u], left, right, lane_id);
         }
