@@ -175,10 +175,8 @@ class Simplifier {
 
   /// Whether a view of an overwritten value sees nothing of what was written there.
   bool misses_piece(const Value& value, const Value& overwrite) const {
-    const auto& seen = std::get<View>(value.attributes);
-    const auto& written = std::get<View>(overwrite.attributes);
-    return !seen.dynamic && !written.dynamic &&
-           graph::are_disjoint(seen, value.shape, written, at(overwrite.inputs[1]).shape);
+    return graph::are_disjoint(std::get<View>(value.attributes), value.shape, std::get<View>(overwrite.attributes),
+                               at(overwrite.inputs[1]).shape);
   }
 
   /// Whether what is being simplified is the only reader of the value.
