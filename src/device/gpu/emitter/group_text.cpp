@@ -48,15 +48,15 @@ std::vector<bool> used_accesses(const Group& group, const Phases& phases, GroupP
   return used;
 }
 
-/// Whether an operation gives the same, rounded afterwards, if an input is not rounded before: it passes on one of its
-/// inputs as it is, or without its sign, and would pass on the same one.
-bool rounds_alike(const Instruction& in, std::size_t input) {
-  switch (in.op) {
+/// Whether an operation gives the same, rounded afterwards, if its inputs are not rounded before: it passes on one of
+/// them as it is, or with another sign, and would pass on the same one. (What `where` chooses by is no half.)
+bool rounds_alike(Op op) {
+  switch (op) {
     case Op::maximum:
     case Op::minimum:
     case Op::neg:
-    case Op::abs: return true;
-    case Op::where: return input > 0;
+    case Op::abs:
+    case Op::where: return true;
     default: return false;
   }
 }
@@ -97,10 +97,9 @@ void GroupText::leave_rounding_to_stores() {
     const Instruction& in = group_.code[i];
     const bool is_kept = i < phases_.kept.size() && phases_.kept[i];
     rounded_by_stores_[i] = in.kind == Kind::compute && is_half(in.dtype) && !is_kept && may[i];
-    for (std::size_t input = 0; input < in.inputs.size(); ++input) {
-      if (in.inputs[input] < 0) continue;
-      const bool is_same = rounded_by_stores_[i] && rounds_alike(in, input);
-      if (in.kind != Kind::store && !is_same) may[index_of(in.inputs[input])] = false;
+    if (in.kind == Kind::store || (rounded_by_stores_[i] && rounds_alike(in.op))) continue;
+    for (const std::int16_t input : in.inputs) {
+      if (input >= 0) may[index_of(input)] = false;
     }
   }
 }
