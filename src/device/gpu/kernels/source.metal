@@ -7,6 +7,7 @@
 /// Elements as they lie in memory. ALIGNED: every pair that is asked for begins at an even place.
 template <class T, class Offset, bool ALIGNED = false>
 struct Memory {
+  typedef T Element;
   typedef typename SumOf<T>::type Sum;
   typedef typename KeyOf<T>::type Key;
   typedef typename PairOf<T>::type Pair;

@@ -6,32 +6,38 @@
 // the result read to its memory, takes its fragments from there, and goes on with the next ones.
 
 /// A convolution's shape, known when the kernel is compiled: a threadgroup has ROWS lines of the result at a time, and
-/// LINE elements of each of the image's lines, padding included and whole runs; COLUMNS channels of the result, 32 or 64.
-template <int CHANNELS, int TAPS_Y, int TAPS_X, int STRIDE_Y, int STRIDE_X, int PADDING_Y, int PADDING_X, int ROWS,
-          int LINE, int COLUMNS, bool KEEPS_WEIGHT>
+/// LINE elements of each of the image's lines, padding included and whole runs; a pixel of these is PITCH apart from the
+/// next one, with zeros behind its channels. COLUMNS channels of the result, 32 or 64. While a simdgroup computes sixteen
+/// pixels, each of its threads brings AHEAD pixels for the next lines.
+template <int CHANNELS, int PITCH, int TAPS_Y, int TAPS_X, int STRIDE_Y, int STRIDE_X, int PADDING_Y, int PADDING_X,
+          int ROWS, int LINE, int COLUMNS, int AHEAD, bool KEEPS_WEIGHT>
 struct StemShape {
   enum : int {
     keeps_weight = KEEPS_WEIGHT ? 1 : 0,  // in registers
     channels = CHANNELS,
+    pitch = PITCH,
     taps_y = TAPS_Y,
     stride_y = STRIDE_Y,
     padding_y = PADDING_Y,
-    padding = PADDING_X * CHANNELS,  // elements before a line
-    run = TAPS_X * CHANNELS,
+    padding_x = PADDING_X,
+    run = TAPS_X * PITCH,
     taps = TAPS_Y * run,
-    step = STRIDE_X * CHANNELS,  // from a pixel's run to its neighbour's
+    step = STRIDE_X * PITCH,  // from a pixel's run to its neighbour's
     rows = ROWS,
     line = LINE,
     lines = (ROWS - 1) * STRIDE_Y + TAPS_Y,
+    pixels = LINE / PITCH,  // of a line
+    ahead = AHEAD,
     columns = COLUMNS,
-    blocks = (run + 7) / 8,                           // of eight steps of the depth, in a run; zeros fill the last one
-    slices = (TAPS_Y * blocks + 1) / 2,               // of sixteen steps
-    weight_line = slices * 16 + 8,                    // of the weight in threadgroup memory; rows lie in different banks
-    last = run - (blocks - 1) * 8,                    // steps of a run's last block
-    tap_blocks = (taps + 15) / 16,                    // of sixteen rows of the weight's gradient
-    tap_sharers = tap_blocks > 2 ? 4 : tap_blocks,    // simdgroups that share these
+    blocks = (run + 7) / 8,                         // of eight steps of the depth, in a run; zeros fill the last one
+    slices = (TAPS_Y * blocks + 1) / 2,             // of sixteen steps
+    weight_line = slices * 16 + 8,                  // of the weight in threadgroup memory; rows lie in different banks
+    last = run - (blocks - 1) * 8,                  // steps of a run's last block
+    has_fours = step % 4 == 0 && LINE % 4 == 0 && blocks % 2 == 0 ? 1 : 0,  // four steps are loaded at once
+    tap_blocks = (taps + 15) / 16,                  // of sixteen rows of the weight's gradient
+    tap_sharers = tap_blocks > 2 ? 4 : tap_blocks,  // simdgroups that share these
     own_blocks = (tap_blocks + tap_sharers - 1) / tap_sharers,
-    pixel_sharers = 4 / tap_sharers,                  // simdgroups that share the pixels of such a block
+    pixel_sharers = 4 / tap_sharers,                // simdgroups that share the pixels of such a block
     gradient_line = COLUMNS + 8
   };
 };
@@ -39,8 +45,6 @@ struct StemShape {
 enum : uint {
   stem_threads = 128,
   stem_simdgroups = 4,
-  stem_strip_line = 40,  // so that pairs which are written together lie in different banks
-  stem_strip = 16 * stem_strip_line,
   stem_chunk = 64,  // pixels of a gradient that come at once
 };
 
@@ -69,64 +73,96 @@ void find_tile(thread StemTile& tile, constant AxisSize* sizes, uint number) {
 
 /// Where the window of each pixel of a tile begins in threadgroup memory.
 template <class Shape>
-void find_windows(threadgroup uint* windows, constant AxisSize& width, uint thread_id) {
+void find_windows(threadgroup ushort* windows, constant AxisSize& width, uint thread_id) {
   for (uint i = thread_id; i < Shape::rows * width.number; i += stem_threads) {
     const uint y = divide(i, width.multiplier, width.shift);
-    windows[i] = y * Shape::stride_y * Shape::line + (i - y * width.number) * Shape::step;
+    windows[i] = ushort(y * Shape::stride_y * Shape::line + (i - y * width.number) * Shape::step);
   }
 }
 
-/// Brings the lines that a tile reads, zeros outside of the image.
+// An image of float32 has planes of channels, which are rounded on their way; others have channels side by side.
 template <class Shape, class T>
-void bring_lines(threadgroup T* memory, device const T* image, constant ContractionValues& values,
-                 thread const StemTile& tile, uint simdgroup_id, uint lane_id) {
-  enum : uint { ahead = 8 };
-  const int end = values.width * Shape::channels;
-  for (int i = int(simdgroup_id); i < Shape::lines; i += int(stem_simdgroups)) {
-    const int y = int(tile.line) * Shape::stride_y - Shape::padding_y + i;
-    const bool is_inside = y >= 0 && y < values.height;
-    device const T* const line = image + (is_inside ? long(y) * values.y_stride : 0l);
-    for (int first = int(lane_id); first < Shape::line; first += 32 * int(ahead)) {
-      T elements[ahead] = {};
-      UNROLL for (uint j = 0; j < ahead; ++j) {
-        const int at = first + int(j) * 32 - Shape::padding;
-        elements[j] = is_inside && at >= 0 && at < end ? line[at] : T(0.0f);
-      }
-      UNROLL for (uint j = 0; j < ahead; ++j) {
-        const int at = first + int(j) * 32;
-        if (at < Shape::line) memory[i * Shape::line + at] = elements[j];
+int pixel_stride(device const T*) {
+  return Shape::channels;
+}
+template <class Shape>
+int pixel_stride(device const float*) {
+  return 1;
+}
+template <class T>
+long channel_stride(device const T*, constant ContractionValues&) {
+  return 1l;
+}
+inline long channel_stride(device const float*, constant ContractionValues& values) {
+  return values.left_step.strides[2];
+}
+
+template <class T>
+uint rounded_bits(T, T first, T second) {
+  return pair_bits(first, second);
+}
+template <class T>
+uint rounded_bits(T type, float first, float second) {
+  return rounded_pair(type, make_float2(first, second));
+}
+
+/// Reads every stem_threads-th pixel of the lines that a tile reads, COUNT of them; zeros outside of the image.
+template <class Shape, uint COUNT, class S>
+void read_pixels(thread S* numbers, device const S* image, constant ContractionValues& values,
+                 thread const StemTile& tile, uint first) {
+  const long plane = channel_stride(image, values);
+  UNROLL for (uint i = 0; i < COUNT; ++i) {
+    const uint at = first + i * stem_threads;
+    const uint line = at / uint(Shape::pixels);
+    const int x = int(at - line * uint(Shape::pixels)) - Shape::padding_x;
+    const int y = int(tile.line) * Shape::stride_y - Shape::padding_y + int(line);
+    const bool is_inside =
+        line < uint(Shape::lines) && x >= 0 && x < values.width && y >= 0 && y < values.height;
+    device const S* const pixel =
+        image + (is_inside ? long(y) * values.y_stride + long(x * pixel_stride<Shape>(image)) : 0l);
+    UNROLL for (int channel = 0; channel < Shape::channels; ++channel) {
+      numbers[i * uint(Shape::channels) + uint(channel)] = is_inside ? pixel[long(channel) * plane] : S(0.0f);
+    }
+  }
+}
+
+/// Writes them to threadgroup memory.
+template <class Shape, uint COUNT, class T, class S>
+void write_pixels(threadgroup T* memory, thread const S* numbers, uint first) {
+  UNROLL for (uint i = 0; i < COUNT; ++i) {
+    const uint at = first + i * stem_threads;
+    if (at >= uint(Shape::lines * Shape::pixels)) continue;
+    thread const S* const pixel = numbers + i * uint(Shape::channels);
+    if constexpr (Shape::pitch == 4) {
+      const S fourth = Shape::channels == 4 ? pixel[Shape::channels - 1] : S(0.0f);
+      *(threadgroup uint2*)(memory + at * 4u) =
+          make_uint2(rounded_bits(T(0.0f), pixel[0], pixel[1]), rounded_bits(T(0.0f), pixel[2], fourth));
+    } else {
+      UNROLL for (int channel = 0; channel < Shape::channels; ++channel) {
+        memory[at * uint(Shape::pitch) + uint(channel)] = T(pixel[channel]);
       }
     }
   }
 }
 
-/// The same of float32 planes, whose numbers are rounded.
-template <class Shape, class T>
-void bring_lines(threadgroup T* memory, device const float* image, constant ContractionValues& values,
-                 thread const StemTile& tile, uint simdgroup_id, uint lane_id) {
-  enum : int { ahead = 8, channels = Shape::channels, pixels = (Shape::line + Shape::channels - 1) / Shape::channels };
-  for (int i = int(simdgroup_id); i < Shape::lines * channels; i += int(stem_simdgroups)) {
-    const int line = i / channels;
-    const int channel = i - line * channels;
-    const int y = int(tile.line) * Shape::stride_y - Shape::padding_y + line;
-    const bool is_inside = y >= 0 && y < values.height;
-    device const float* const plane =
-        image + (is_inside ? long(y) * values.y_stride + long(channel) * values.left_step.strides[2] : 0l);
-    for (int first = int(lane_id); first < pixels; first += 32 * ahead) {
-      float elements[ahead] = {};
-      UNROLL for (int j = 0; j < ahead; ++j) {
-        const int x = first + j * 32 - Shape::padding / channels;
-        elements[j] = is_inside && x >= 0 && x < values.width ? plane[x] : 0.0f;
-      }
-      UNROLL for (int j = 0; j < ahead; ++j) {
-        const int at = (first + j * 32) * channels + channel;
-        if (at < Shape::line) memory[line * Shape::line + at] = T(elements[j]);
-      }
-    }
+/// Brings the pixels from `first` on of the lines that a tile reads.
+template <class Shape, class T, class S>
+void bring_pixels(threadgroup T* memory, device const S* image, constant ContractionValues& values,
+                  thread const StemTile& tile, uint first) {
+  enum : uint { at_once = 4 };
+  for (; first < uint(Shape::lines * Shape::pixels); first += at_once * stem_threads) {
+    S numbers[at_once * Shape::channels] = {};
+    read_pixels<Shape, at_once>(numbers, image, values, tile, first);
+    write_pixels<Shape, at_once>(memory, numbers, first);
   }
 }
 
-/// Brings the weight: a row for each channel of the result, in whose depth each run begins with a block.
+/// Of sixteen places, two fragments' of eight each, where the one at `place` stands for: so that a lane, which has two
+/// neighbours of either fragment, has four.
+inline uint four_beside(uint place) { return place % 8u / 2u * 4u + place / 8u % 2u * 2u + place % 2u; }
+
+/// Brings the weight: a row for each channel of the result, in whose depth each run begins with a block. Of sixteen rows
+/// each lane's sums are of four neighbouring channels; where it loads four steps of the depth at once, these likewise.
 template <class Shape, class T>
 void bring_weight(threadgroup T* memory, device const T* weight, constant ContractionValues& values, uint thread_id) {
   enum : uint { ahead = 8, count = Shape::columns * Shape::weight_line };
@@ -134,13 +170,17 @@ void bring_weight(threadgroup T* memory, device const T* weight, constant Contra
   for (uint first = thread_id; first < count; first += ahead * stem_threads) {
     T elements[ahead] = {};
     UNROLL for (uint j = 0; j < ahead; ++j) {
-      const uint column = (first + j * stem_threads) / Shape::weight_line;
-      const uint depth = (first + j * stem_threads) % Shape::weight_line;
+      const uint line = (first + j * stem_threads) / Shape::weight_line;
+      const uint place = (first + j * stem_threads) % Shape::weight_line;
+      const uint column = line / 16u * 16u + four_beside(line);
+      const uint depth = Shape::has_fours != 0 ? place / 16u * 16u + four_beside(place) : place;
       const uint row = depth / (Shape::blocks * 8);
       const uint rest = depth % (Shape::blocks * 8);
-      const bool is_there = column < values.columns && row < uint(Shape::taps_y) && rest < uint(Shape::run);
+      const uint channel = rest % Shape::pitch;
+      const bool is_there = column < values.columns && row < uint(Shape::taps_y) && rest < uint(Shape::run) &&
+                            channel < uint(Shape::channels);
       const long at = long(column) * values.right_line.strides[2] + long(row) * step.strides[0] +
-                      long(rest / Shape::channels) * step.strides[1] + long(rest % Shape::channels) * step.strides[2];
+                      long(rest / Shape::pitch) * step.strides[1] + long(channel) * step.strides[2];
       elements[j] = is_there ? weight[at] : T(0.0f);
     }
     UNROLL for (uint j = 0; j < ahead; ++j) {
@@ -159,9 +199,22 @@ uint stem_pair(threadgroup const T* memory, uint at) {
   }
 }
 
-/// A slice of the depth of sixteen pixels. `windows`: where those of this lane's rows begin, at its column.
+/// A slice of the depth of sixteen pixels. `windows`: where those of this lane's rows begin, at its steps.
 template <class Shape, class T>
 void load_pixels(thread LeftFragment& left, threadgroup const T* thread const* windows, uint slice, uint lane_id) {
+  enum : uint { slices = Shape::blocks / 2 };  // of a run
+  const uint in_run = slice % slices;
+  const uint at = slice / slices * Shape::line + in_run * 16u;
+  const bool is_there = in_run * 16u + lane_id % 4u * 4u < uint(Shape::run);
+  UNROLL for (uint i = 0; i < 2u; ++i) {
+    const uint2 four = *(threadgroup const uint2*)(windows[i] + at);
+    left.pairs[i] = is_there ? four.x : 0u;
+    left.pairs[i + 2u] = is_there ? four.y : 0u;
+  }
+}
+/// The same by pairs.
+template <class Shape, class T>
+void load_pixel_pairs(thread LeftFragment& left, threadgroup const T* thread const* windows, uint slice, uint lane_id) {
   const uint column = lane_id % 4u * 2u;
   const uint mask = (column < uint(Shape::last) ? 0xffffu : 0u) | (column + 1u < uint(Shape::last) ? 0xffff0000u : 0u);
   UNROLL for (uint half_slice = 0; half_slice < 2u; ++half_slice) {
@@ -181,84 +234,136 @@ template <class T>
 struct StemMemory {
   threadgroup T* lines;
   threadgroup T* other;  // the weight, or what comes of a gradient
-  threadgroup uint* windows;
-  threadgroup float* sums;  // strips of results, or sums that simdgroups add up
+  threadgroup ushort* windows;
+  threadgroup float* sums;  // that simdgroups add up
 };
 
-/// The grid: as many threadgroups as shall share the tiles, along x. WIDTH: columns that the visitor takes at once, four
-/// rows at a time.
+/// Which of sixteen pixels a lane has in its fragments' rows i, 0 and 1.
+inline uint stem_pixel(uint lane_id, uint i) { return lane_id / 4u % 4u + lane_id / 16u * 8u + i * 4u; }
+
+/// Products of sixteen pixels with the weight, which lies in threadgroup memory, or `kept` in registers.
+template <class Shape, class T>
+void multiply_pixels(thread SumFragment* products, threadgroup const T* thread const* windows,
+                     thread const RightFragments* kept, threadgroup const T* weight, uint lane_id) {
+  UNROLL for (uint slice = 0; slice < uint(Shape::slices); ++slice) {
+    LeftFragment left;
+    if constexpr (Shape::has_fours != 0) {
+      load_pixels<Shape>(left, windows, slice, lane_id);
+    } else {
+      load_pixel_pairs<Shape>(left, windows, slice, lane_id);
+    }
+    UNROLL for (uint i = 0; i < uint(Shape::columns) / 16u; ++i) {
+      RightFragments right;
+      if constexpr (Shape::keeps_weight != 0) {
+        right = kept[slice * (uint(Shape::columns) / 16u) + i];
+      } else {
+        load_right_columns<StemLayout<Shape::weight_line>>(right, weight, i * 16u, slice * 16u, lane_id);
+      }
+      if (slice == 0u) {
+        start_product<T, 0>(products[i * 2u], left, right, lane_id);
+        start_product<T, 1>(products[i * 2u + 1u], left, right, lane_id);
+      } else {
+        multiply_fragments<T, 0>(products[i * 2u], left, right, lane_id);
+        multiply_fragments<T, 1>(products[i * 2u + 1u], left, right, lane_id);
+      }
+    }
+  }
+}
+
+/// Shows a visitor four neighbouring columns of a lane's two pixels, `row` and the fourth from there, of which `live` are
+/// there. WIDTH: columns that the visitor takes at once, 1 or 4.
+template <uint WIDTH, class Visitor>
+void show_pixels(thread const Visitor& visitor, thread const typename Visitor::Columns& columns,
+                 thread const SumFragment* sums, uint row, uint column, uint live) {
+  float shown[16] = {};  // a visitor of four columns takes up to four rows
+  UNROLL for (uint i = 0; i < 8u; ++i) shown[i] = sums[i / 2u % 2u].at[i / 4u * 2u + i % 2u];
+  if constexpr (WIDTH == 4) {
+    visitor.visit_rows(row, column, live, shown, columns);
+  } else {
+    UNROLL for (uint i = 0; i < 8u; ++i) {
+      if (i / 4u >= live) continue;
+      typename Visitor::Columns own = {};
+      visitor.read_columns(own, column + i % 4u);
+      visitor.visit_rows(row + i / 4u * 4u, column + i % 4u, 1u, shown + i, own);
+    }
+  }
+}
+
+/// The grid: as many threadgroups as shall share the tiles, along x. While a tile's lines are in use, the next tile's come
+/// to the other half of `lines`.
 template <class Shape, uint WIDTH, class T, class ImageSource, class WeightSource, class Visitor>
 void stem_convolution(thread const ImageSource& image, thread const WeightSource& weight,
                       thread const Visitor& visitor, constant ContractionValues& values,
                       thread const StemMemory<T>& memory, uint group, uint group_count, thread const TileThread& self) {
-  typedef StemLayout<Shape::weight_line> Layout;
   enum : uint {
-    sums = Shape::columns / 8,
     across = Shape::columns / 16,
-    kept = Shape::keeps_weight != 0 ? Shape::slices * Shape::columns / 16 : 1,
+    kept_count = Shape::keeps_weight != 0 ? Shape::slices * Shape::columns / 16 : 1,
+    all_pixels = Shape::lines * Shape::pixels,
+    lines_size = Shape::lines * Shape::line,
+    lane_steps = Shape::has_fours != 0 ? 4 : 2,
   };
   const uint lane_id = self.lane_id;
+  const uint own_columns = lane_id % 4u * 4u;
   ImageSource own_image = image;
   WeightSource own_weight = weight;
   Visitor own = visitor;
   start_sources(own_image, own_weight, values, 0u);
   own.start(0u, 0u);
+  const long image_stride = values.left_line.strides[0];
+  StemTile tile;
+  find_tile<Shape>(tile, values.left_line.sizes, group);
   bring_weight<Shape>(memory.other, own_weight.data, values, self.thread_id);
   find_windows<Shape>(memory.windows, values.left_line.sizes[1], self.thread_id);
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  RightFragments weights[kept];
-  if constexpr (Shape::keeps_weight != 0) {
-    UNROLL for (uint i = 0; i < kept; ++i) {
-      load_right_columns<Layout>(weights[i], memory.other, i % across * 16u, i / across * 16u, lane_id);
+  bring_pixels<Shape>(memory.lines, own_image.data + long(tile.image) * image_stride, values, tile, self.thread_id);
+  typename Visitor::Columns columns[across] = {};
+  if constexpr (WIDTH == 4) {
+    UNROLL for (uint i = 0; i < across; ++i) {
+      if (i * 16u + own_columns < values.columns) own.read_columns(columns[i], i * 16u + own_columns);
     }
   }
-  threadgroup float* const strip = memory.sums + self.simdgroup_id * stem_strip;
-  for (uint number = group; number < values.row_tiles; number += group_count) {
-    StemTile tile;
-    find_tile<Shape>(tile, values.left_line.sizes, number);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    bring_lines<Shape>(memory.lines, own_image.data + long(tile.image) * values.left_line.strides[0], values, tile,
-                       self.simdgroup_id, lane_id);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  RightFragments kept[kept_count];
+  if constexpr (Shape::keeps_weight != 0) {
+    UNROLL for (uint i = 0; i < kept_count; ++i) {
+      load_right_columns<StemLayout<Shape::weight_line>>(kept[i], memory.other, i % across * 16u, i / across * 16u,
+                                                         lane_id);
+    }
+  }
+  for (uint number = group, turn = 0; number < values.row_tiles; turn ^= 1u) {
+    number += group_count;
+    StemTile next = tile;
+    if (number < values.row_tiles) find_tile<Shape>(next, values.left_line.sizes, number);
+    uint coming = number < values.row_tiles ? self.thread_id : uint(all_pixels);  // pixel of the next tile
+    device const typename ImageSource::Element* const next_image = own_image.data + long(next.image) * image_stride;
+    threadgroup const T* const lines = memory.lines + turn * lines_size;
+    threadgroup T* const next_lines = memory.lines + (turn ^ 1u) * lines_size;
     for (uint first = self.simdgroup_id * 16u; first < tile.pixels; first += stem_simdgroups * 16u) {
-      SumFragment products[sums];
-      UNROLL for (uint i = 0; i < sums; ++i) clear_fragment(products[i]);
+      typename ImageSource::Element numbers[Shape::ahead * Shape::channels] = {};
+      if (coming < all_pixels) read_pixels<Shape, Shape::ahead>(numbers, next_image, values, next, coming);
       threadgroup const T* windows[2];
       UNROLL for (uint i = 0; i < 2u; ++i) {
-        const uint window = memory.windows[min(first + fragment_row(lane_id, i * 2u), tile.pixels - 1u)];
-        windows[i] = memory.lines + (window + lane_id % 4u * 2u);
+        const uint window = memory.windows[min(first + stem_pixel(lane_id, i), tile.pixels - 1u)];
+        windows[i] = lines + (window + lane_id % 4u * lane_steps);
       }
-      UNROLL for (uint slice = 0; slice < uint(Shape::slices); ++slice) {
-        LeftFragment left;
-        load_pixels<Shape>(left, windows, slice, lane_id);
-        UNROLL for (uint i = 0; i < sums; i += 2u) {
-          RightFragments right;
-          if constexpr (Shape::keeps_weight != 0) {
-            right = weights[slice * across + i / 2u];
-          } else {
-            load_right_columns<Layout>(right, memory.other, i * 8u, slice * 16u, lane_id);
-          }
-          multiply_fragments<T, 0>(products[i], left, right, lane_id);
-          multiply_fragments<T, 1>(products[i + 1u], left, right, lane_id);
-        }
-      }
-      UNROLL for (uint column = 0; column < uint(Shape::columns); column += 32u) {
-        store_fragments<stem_strip_line>(strip, products + column / 8u, lane_id);
-        simdgroup_barrier(mem_flags::mem_threadgroup);
-        const FloatStrip floats = {strip, stem_strip_line};
-        const uint end_column = min(column + 32u, values.columns);
-        LaneColumns<WIDTH, Visitor> columns = {};
-        columns.read(own, column, end_column, lane_id);
-        const uint row = tile.first + first;
-        const uint end_row = tile.first + tile.pixels;
-        if (row + 16u <= end_row && column + 32u <= values.columns) {
-          show_strip<WIDTH, true>(own, columns, floats, row, end_row, column, end_column, lane_id);
+      SumFragment products[across * 2];
+      multiply_pixels<Shape>(products, windows, kept, memory.other, lane_id);
+      const uint pixel = first + stem_pixel(lane_id, 0u);
+      const uint live = pixel + 4u < tile.pixels ? 2u : pixel < tile.pixels ? 1u : 0u;
+      UNROLL for (uint i = 0; i < across; ++i) {
+        const uint column = i * 16u + own_columns;
+        if (column >= values.columns) continue;
+        if (first + 16u <= tile.pixels) {
+          show_pixels<WIDTH>(own, columns[i], products + i * 2u, tile.first + pixel, column, 2u);
         } else {
-          show_strip<WIDTH, false>(own, columns, floats, row, end_row, column, end_column, lane_id);
+          show_pixels<WIDTH>(own, columns[i], products + i * 2u, tile.first + pixel, column, live);
         }
-        simdgroup_barrier(mem_flags::mem_threadgroup);
       }
+      if (coming < all_pixels) write_pixels<Shape, Shape::ahead>(next_lines, numbers, coming);
+      coming += uint(Shape::ahead) * stem_threads;
     }
+    bring_pixels<Shape>(next_lines, next_image, values, next, coming);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    tile = next;
   }
 }
 
@@ -279,7 +384,7 @@ void bring_gradient(threadgroup T* memory, device const T* gradient, constant Co
 
 /// Sixteen taps of sixteen pixels: `taps` has where those of this lane's rows lie in a window.
 template <class T>
-void load_taps(thread LeftFragment& left, threadgroup const T* lines, threadgroup const uint* windows,
+void load_taps(thread LeftFragment& left, threadgroup const T* lines, threadgroup const ushort* windows,
                thread const uint* taps, uint first, uint end, uint lane_id) {
   UNROLL for (uint half_depth = 0; half_depth < 2u; ++half_depth) {
     const uint pixel = first + half_depth * 8u + lane_id % 4u * 2u;
@@ -321,8 +426,8 @@ void stem_weight(thread const GradientSource& gradient, thread const ImageSource
     find_tile<Shape>(tile, values.right_step.sizes, number);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     bring_gradient<Shape>(memory.other, own_gradient.data, values, tile, 0u, self.thread_id);
-    bring_lines<Shape>(memory.lines, own_image.data + long(tile.image) * values.right_step.strides[0], values, tile,
-                       self.simdgroup_id, lane_id);
+    bring_pixels<Shape>(memory.lines, own_image.data + long(tile.image) * values.right_step.strides[0], values, tile,
+                        self.thread_id);
     for (uint first = 0, turn = 0; first < tile.pixels; first += stem_chunk, turn ^= 1u) {
       wait_for_fragment_copies<0>();
       threadgroup_barrier(mem_flags::mem_threadgroup);

@@ -1,6 +1,7 @@
 // Launches of the first convolution of a network.
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <optional>
 
 #include "compile/layouts.h"
@@ -19,7 +20,7 @@ using ops::Window;
 
 // As in stem.metal.
 constexpr std::uint32_t threads = 128;
-constexpr std::int64_t strips = 4 * 16 * 40, chunk = 64;
+constexpr std::int64_t chunk = 64;
 
 bool is_gradient(const Primitive& primitive) { return primitive.op == Op::convolution_weight; }
 const Operand& weight_of(const Primitive& primitive) {
@@ -43,31 +44,32 @@ class StemShape {
   }
 
   std::string text() const {
-    return fmt::format("StemShape<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}>", weight_[1], weight_[2], weight_[3],
-                       window_.stride[0], window_.stride[1], window_.padding[0], window_.padding[1], rows_, line(),
-                       columns(), keeps_weight());
+    return fmt::format("StemShape<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}>", weight_[1], pitch(), weight_[2],
+                       weight_[3], window_.stride[0], window_.stride[1], window_.padding[0], window_.padding[1], rows_,
+                       line(), columns(), ahead(), keeps_weight());
   }
   /// Threadgroups that a core holds at once.
   std::uint32_t resident() const {
     if (gradient_) return 3;
-    return keeps_weight() && fragments() > most_kept / 2 ? 4 : 5;
+    const bool has_many = (keeps_weight() && fragments() > most_kept / 2) || bytes() > usual_bytes;
+    return has_many ? 4 : 5;
   }
   std::int64_t tiles() const { return result_[0] * divide_up(result_[2], rows_); }
-  /// Elements of the lines that threadgroup memory holds.
-  std::int64_t lines() const { return ((rows_ - 1) * window_.stride[0] + weight_[2]) * line(); }
+  /// Elements of the lines that threadgroup memory holds, of a convolution for two tiles.
+  std::int64_t lines() const { return (gradient_ ? 1 : 2) * line_count() * line(); }
   /// Of the weight, or of what comes of a gradient.
   std::int64_t other() const {
     if (gradient_) return 2 * chunk * (columns() + 8);
     return columns() * (slices() * 16 + 8);
   }
   std::int64_t windows() const { return rows_ * result_[3]; }
-  /// Of strips of results, or sums that simdgroups add up.
+  /// Of sums that simdgroups add up.
   std::int64_t sums() const {
-    if (!gradient_) return strips;
+    if (!gradient_) return 1;
     const std::int64_t blocks = divide_up(weight_[2] * run(), 16);
     return blocks > 2 ? 1 : blocks * 16 * columns();
   }
-  std::int64_t bytes() const { return 2 * (lines() + other()) + 4 * (windows() + sums()); }
+  std::int64_t bytes() const { return 2 * (lines() + other() + windows()) + 4 * sums(); }
 
  private:
   static constexpr std::int64_t most_pixels = 1024;
@@ -75,17 +77,30 @@ class StemShape {
 
   static constexpr std::int64_t most_kept = 12;  // fragments, of four registers each
 
-  std::int64_t run() const { return weight_[3] * weight_[1]; }
+  /// Elements between pixels in threadgroup memory. Four of the depth are loaded at once where they lie so; three
+  /// channels take a fourth of zeros for that where the products are no more.
+  std::int64_t pitch() const {
+    const bool fills = weight_[1] == 3 && !gradient_ && divide_up(weight_[3] * 4, 8) == divide_up(weight_[3] * 3, 8);
+    return fills ? 4 : weight_[1];
+  }
+  std::int64_t run() const { return weight_[3] * pitch(); }
   std::int64_t slices() const { return divide_up(weight_[2] * divide_up(run(), 8), 2); }
   /// Of the weight, sixteen columns each.
   std::int64_t fragments() const { return slices() * columns() / 16; }
   /// Whether simdgroups have all of it in their registers.
   bool keeps_weight() const { return !gradient_ && fragments() <= most_kept; }
   std::int64_t columns() const { return weight_[0] > 32 ? 64 : 32; }
-  /// The last window's last block may reach beyond its run.
+  std::int64_t line_count() const { return (rows_ - 1) * window_.stride[0] + weight_[2]; }
+  /// Elements: whole pixels, and pairs of elements. The last window's last block may reach beyond its run.
   std::int64_t line() const {
-    const std::int64_t elements = ((result_[3] - 1) * window_.stride[1]) * weight_[1] + divide_up(run(), 8) * 8;
-    return divide_up(elements, 2) * 2;
+    const std::int64_t elements = (result_[3] - 1) * window_.stride[1] * pitch() + divide_up(run(), 8) * 8;
+    const std::int64_t unit = std::lcm(pitch(), std::int64_t{2});
+    return divide_up(elements, unit) * unit;
+  }
+  /// Pixels that a thread brings while its simdgroup computes sixteen.
+  std::int64_t ahead() const {
+    const std::int64_t turns = divide_up(rows_ * result_[3], threads / 32 * 16);
+    return divide_up(divide_up(line_count() * (line() / pitch()), threads), turns);
   }
 
   const Window& window_;
@@ -153,7 +168,7 @@ class Writer {
          threads,
          places + body,
          {elements("lines", shape_.lines()), elements("other", shape_.other()),
-          array("uint", "windows", shape_.windows()), array("float4", "sums", divide_up(shape_.sums(), 4))},
+          array("ushort", "windows", shape_.windows()), array("float4", "sums", divide_up(shape_.sums(), 4))},
          groups,
          "stem.metal",
          shape_.resident()},
