@@ -79,11 +79,14 @@ TEST(KernelSamples, pool) {
               {.kernel = {4, 3}, .stride = {3, 2}, .padding = {1, 1}, .padding_after = {1, 1}, .dilation = {1, 2}},
               Layout::channels_last, true);
   }
-  // Channels that lie side by side in what is read alone.
+  // Channels that lie side by side in what is read alone, of one tensor or of two.
   for (const DType type : {DType::bfloat16, DType::float32}) {
-    add_pools(cases, type, {2, 8, 5, 7}, {.kernel = {2, 2}, .stride = {2, 2}}, Layout::channels_last, true);
-    cases.pop_back();  // the gradient
-    cases.back().output.layout = Layout::contiguous;
+    for (const bool shares : {false, true}) {
+      add_pools(cases, type, {2, 8, 5, 7}, {.kernel = {2, 2}, .stride = {2, 2}}, Layout::channels_last, true);
+      cases.pop_back();  // the gradient
+      cases.back().output.layout = Layout::contiguous;
+      cases.back().shares_input = shares;
+    }
   }
   // Eight channels a thread, of maxima alone and of their gradients.
   add_pools(cases, DType::bfloat16, {2, 8, 5, 7}, {.kernel = {2, 2}, .stride = {2, 2}}, Layout::channels_last, true);
@@ -109,6 +112,13 @@ TEST(KernelSamples, pool_with_positions) {
   add_pools_with_positions(cases, DType::float32, {1, 4, 2, 3},
                            {.kernel = {2, 2}, .stride = {2, 2}, .padding = {2, 2}, .padding_after = {3, 2}},
                            Layout::channels_last);
+  // Channels that lie side by side in what is read alone.
+  for (const DType type : {DType::bfloat16, DType::float32}) {
+    add_pools_with_positions(cases, type, {2, 8, 5, 7}, apart, Layout::channels_last);
+    cases.pop_back();  // the gradient
+    cases.back().output.layout = Layout::contiguous;
+    cases.back().companions[0].output.layout = Layout::contiguous;
+  }
   expect_right(cases);
 }
 

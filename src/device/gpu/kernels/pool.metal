@@ -241,6 +241,24 @@ void write_taps(device Tap* taps, Offset offset, thread const int* found) {
   }
 }
 
+/// The same of channels that lie `stride` apart.
+template <uint LANES, class T, class Offset, class S>
+void write_channels(device T* data, Offset offset, Offset stride, thread const S* values) {
+  if (LANES == 1 || stride == Offset(1)) {
+    write_lanes<LANES>(data, offset, values);
+  } else {
+    UNROLL for (uint lane = 0; lane < LANES; ++lane) data[offset + Offset(lane) * stride] = T(values[lane]);
+  }
+}
+template <uint LANES, class Tap, class Offset>
+void write_taps(device Tap* taps, Offset offset, Offset stride, thread const int* found) {
+  if (LANES == 1 || stride == Offset(1)) {
+    write_taps<LANES>(taps, offset, found);
+  } else {
+    UNROLL for (uint lane = 0; lane < LANES; ++lane) taps[offset + Offset(lane) * stride] = Tap(found[lane]);
+  }
+}
+
 /// What no element is below.
 inline float lowest_key(float) { return -INFINITY; }
 inline long lowest_key(long) { return long(0x8000000000000000ul); }
@@ -296,7 +314,8 @@ void max_pool(thread const Source& large, device U* small, constant PoolValues& 
   find_maximum<Window, LANES, false, Offset>(largest, nullptr, large,
                                              plane_offset<Offset>(values.large_start, values.large_strides, pixel),
                                              pixel, values);
-  write_lanes<LANES>(small, pixel_offset<Offset>(values.small_start, values.small_strides, pixel), largest);
+  write_channels<LANES>(small, pixel_offset<Offset>(values.small_start, values.small_strides, pixel),
+                        Offset(values.small_strides[1]), largest);
 }
 
 /// Where the tap of a window's maximum lies.
@@ -322,8 +341,11 @@ void max_pool_and_taps(thread const Source& large, device U* small, device Tap* 
   find_maximum<Window, LANES, true, Offset>(largest, found, large,
                                             plane_offset<Offset>(values.large_start, values.large_strides, pixel),
                                             pixel, values);
-  write_lanes<LANES>(small, pixel_offset<Offset>(values.small_start, values.small_strides, pixel), largest);
-  write_taps<LANES>(taps, tap_offset<Offset>(pixel, pixel.y, pixel.x, values), found);
+  write_channels<LANES>(small, pixel_offset<Offset>(values.small_start, values.small_strides, pixel),
+                        Offset(values.small_strides[1]), largest);
+  const Offset taps_stride =
+      values.taps_channels_last != 0 ? Offset(1) : Offset(values.small_sizes[2]) * Offset(values.small_sizes[3]);
+  write_taps<LANES>(taps, tap_offset<Offset>(pixel, pixel.y, pixel.x, values), taps_stride, found);
 }
 
 /// What `chosen` holds where `large` has the first maximum of each window; 0 for windows of padding alone.

@@ -169,16 +169,19 @@ class Writer {
     const Operand& chosen = primitive_.inputs[1];
     const Bound small{{type_of(output()), "small", true}, output_region()};
     const bool last = is_channels_last(output());
-    const bool reads_channels_last = is_channels_last(first());  // threads go so, since they read more than they write
+    const bool reads_channels_last = is_channels_last(first());
     if (first() == chosen && primitive_.prologues[0] == primitive_.prologues[1]) {
-      const int lanes = searched_lanes({&first(), &output()});
+      const int lanes = last ? searched_lanes({&first(), &output()}) : searched_lanes({&first()});
+      // Threads go as they read, which is more than they write. What a thread reads of several channels it writes one by
+      // one where these lie apart: then it is neighbouring threads that write side by side.
+      const bool goes_channels_last = reads_channels_last && (last || lanes == 1);
       std::vector<Bound> results{small};
       for (const compile::Companion& positions : primitive_.companions) {
         results.push_back({{type_of(positions.output), "taps", true}, place(positions.output, true).region});
       }
       const bool stores_taps = results.size() > 1;
       return sourced_call(
-          {first(), output(), chosen}, {reads_channels_last, last && stores_taps}, lanes,
+          {first(), output(), chosen}, {goes_channels_last, last && stores_taps}, lanes,
           {source_of(primitive_, 0, "large", offset(), 0)}, results,
           fmt::format("{}<{}, {}, {}>(large_source, small{}", stores_taps ? "max_pool_and_taps" : "max_pool", window(),
                       lanes, offset(), stores_taps ? ", taps" : ""));
