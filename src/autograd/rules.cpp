@@ -47,10 +47,8 @@ constexpr GradientRow rows[] = {
     {Op::erf, reads(in0),
      [](C c, T g) { return one(g * (exp(-(c.in0() * c.in0())) * constant(g, 2 * std::numbers::inv_sqrtpi))); }},
     {Op::ndtr, reads(in0),
-     [](C c, T g) {
-       return one(g * (exp(c.in0() * c.in0() * constant(g, -0.5)) *
-                       constant(g, std::numbers::inv_sqrtpi / std::numbers::sqrt2)));
-     }},
+     [](C c, T g) { return one(g * apply(Op::normal_density, {c.in0()})); }},
+    {Op::normal_density, reads(in0, out), [](C c, T g) { return one(-(g * (c.in0() * c.out()))); }},
     {Op::sigmoid, reads(out), [](C c, T g) { return one(g * (c.out() * (constant(g, 1) - c.out()))); }},
     {Op::cast, nothing, [](C, T g) { return one(g); }},
     // elementwise, two inputs

@@ -41,6 +41,7 @@ enum class Op : std::uint8_t {
   tanh,
   erf,
   ndtr,
+  normal_density,
   sigmoid,
   bitwise_not,
   cast,

@@ -101,6 +101,8 @@ constexpr OpRow rows[] = {
     {Op::ndtr, "ndtr", elementwise, 1, floating, like_first, none, series,
      "Distribution function of the standard normal distribution, in float32 within 1e-7 and, down to -5.5, 4e-6 of "
      "itself."},
+    {Op::normal_density, "normal_density", elementwise, 1, floating, like_first, none, series,
+     "Density of the standard normal distribution, in float32 within 1e-7 and, from -5.5 to 5.5, 4e-6 of itself."},
     {Op::sigmoid, "sigmoid", elementwise, 1, floating, like_first, none, series, "1 / (1 + exp(-x))."},
     {Op::bitwise_not, "bitwise_not", elementwise, 1, integral, like_first, none, simple,
      "All bits changed; logical not of boolean elements.", false, exact},

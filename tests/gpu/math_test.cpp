@@ -1,5 +1,6 @@
 // Functions of generated kernels against the host's in double, and random numbers against base/philox.h.
 #include <cmath>
+#include <numbers>
 #include <random>
 
 #include "base/philox.h"
@@ -74,21 +75,24 @@ TEST(Math, FunctionsThatMetalLacks) {
   }
 }
 
-// What GELU multiplies by. Tails are exact to some digits where they are more than nothing.
-TEST(Math, DistributionFunctionIsWithinATenMillionth) {
+// What GELU multiplies by, and what its gradient adds. Tails are exact to some digits where they are more than nothing.
+TEST(Math, NormalDistributionIsWithinATenMillionth) {
   const std::vector<float> x = numbers();
-  const std::vector<float> y = run_unary(Op::ndtr, x);
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    if (std::isnan(x[i])) {
-      EXPECT_TRUE(std::isnan(y[i]));
-    } else {
-      const double truth = std::erfc(-x[i] * std::sqrt(0.5)) / 2;
-      ASSERT_NEAR(y[i], truth, 1e-7) << x[i];
-      if (x[i] > -5.5F) {
-        ASSERT_NEAR(y[i], truth, 4e-6 * truth) << x[i];
+  const auto check = [&](Op op, double (*truth)(double), float last) {
+    const std::vector<float> y = run_unary(op, x);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      if (std::isnan(x[i])) {
+        EXPECT_TRUE(std::isnan(y[i]));
+      } else {
+        ASSERT_NEAR(y[i], truth(x[i]), 1e-7) << x[i];
+        if (x[i] > -5.5F && x[i] < last) {
+          ASSERT_NEAR(y[i], truth(x[i]), 4e-6 * truth(x[i])) << x[i];
+        }
       }
     }
-  }
+  };
+  check(Op::ndtr, [](double at) { return std::erfc(-at * std::sqrt(0.5)) / 2; }, INFINITY);
+  check(Op::normal_density, [](double at) { return std::exp(-at * at / 2) / std::sqrt(2 * std::numbers::pi); }, 5.5F);
 }
 
 TEST(Math, RemaindersAreExact) {

@@ -102,6 +102,7 @@ inline double real_op(ops::Op op, double a, double b) {
     case Op::tanh: return std::tanh(a);
     case Op::erf: return std::erf(a);
     case Op::ndtr: return std::erfc(-a * std::sqrt(0.5)) / 2;
+    case Op::normal_density: return std::exp(-a * a / 2) * 0.3989422804014327;
     case Op::sigmoid: return 1 / (1 + std::exp(-a));
     case Op::add: return a + b;
     case Op::sub: return a - b;

@@ -76,6 +76,8 @@ TEST(Elementwise, KnownPoints) {
       {Op::erf, 1, 0.8427007929497149},
       {Op::ndtr, 1, 0.8413447460685429},
       {Op::ndtr, -10, 7.61985302416047e-24},
+      {Op::normal_density, 1, 0.24197072451914337},
+      {Op::normal_density, -10, 7.694598626706420e-23},
       {Op::sigmoid, 1, 0.7310585786300049},
       {Op::sigmoid, -1000, 0},
   };

@@ -105,6 +105,8 @@ constexpr Expression expressions[] = {
     {Op::tanh, [](double x) { return std::tanh(x); }},
     {Op::erf, [](double x) { return std::erf(x); }},
     {Op::ndtr, [](double x) { return std::erfc(-x * std::numbers::sqrt2 / 2) / 2; }},
+    {Op::normal_density,
+     [](double x) { return std::exp(x * x * -0.5) * std::numbers::inv_sqrtpi / std::numbers::sqrt2; }},
     {Op::sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }},
     {Op::bitwise_not, [](Int x) { return ~x; }},
     {Op::cast, [](double x) { return x; }, same},

@@ -108,6 +108,7 @@ inline constexpr auto rules = std::tuple{
     element<f64>(Op::erf, [](double x) { return std::erf(x); }),
     vector<f32>(Op::ndtr, [](auto d, auto x) HWY_ATTR { return normal_distribution(d, x); }),
     element<f64>(Op::ndtr, [](double x) { return std::erfc(-x * std::numbers::sqrt2 / 2) / 2; }),
+    vector<floating>(Op::normal_density, [](auto d, auto x) HWY_ATTR { return normal_density(d, x); }),
     vector<floating>(Op::sigmoid, [](auto d, auto x) HWY_ATTR { return logistic(d, x); }),
     vector<integral>(Op::bitwise_not, [](auto, auto x) HWY_ATTR { return hn::Not(x); }),
 

@@ -207,6 +207,13 @@ HWY_INLINE V normal_distribution(D d, V x) {
   return keep_nan(d, x, hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(number(d, 1), tail)));
 }
 
+/// The density of the standard normal distribution.
+template <class D, class V>
+HWY_INLINE V normal_density(D d, V x) {
+  const V power = exponential(d, hn::Mul(hn::Mul(x, x), number(d, -0.5)));
+  return hn::Mul(power, number(d, std::numbers::inv_sqrtpi / std::numbers::sqrt2));
+}
+
 // Highway's reduction of sine and cosine is exact enough up to here.
 inline constexpr double trigonometric_limit = 39000;
 

@@ -47,6 +47,7 @@ constexpr Expression expressions[] = {
     {Op::tanh, "precise::tanh({0})", none},
     {Op::erf, "error_function({0})", none},
     {Op::ndtr, "normal_distribution({0})", none},
+    {Op::normal_density, "normal_density({0})", none},
     {Op::sigmoid, "logistic({0})", none},
     {Op::bitwise_not, none, "~{0}"},
     {Op::cast, "{0}", "{0}"},  // see cast()

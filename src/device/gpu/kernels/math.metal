@@ -217,4 +217,7 @@ inline float normal_distribution(float x) {
   return x < 0.0f ? tail : 1.0f - tail;
 }
 
+/// The density of that distribution, likewise: within 1e-7, and up to 5.5 on either side within 4e-6 of itself.
+inline float normal_density(float x) { return 0.39894228f * fast_exp2(x * x * -0.72134752f); }
+
 inline float logistic(float x) { return fast_reciprocal(1.0f + precise::exp(-x)); }
