@@ -106,7 +106,8 @@ uint rounded_bits(T type, float first, float second) {
   return rounded_pair(type, make_float2(first, second));
 }
 
-/// Reads every stem_threads-th pixel of the lines that a tile reads, COUNT of them; zeros outside of the image.
+/// Reads every stem_threads-th pixel of the lines that a tile reads, COUNT of them; zeros outside of the image. Those
+/// behind the last line are read for nothing.
 template <class Shape, uint COUNT, class S>
 void read_pixels(thread S* numbers, device const S* image, constant ContractionValues& values,
                  thread const StemTile& tile, uint first) {
@@ -116,8 +117,7 @@ void read_pixels(thread S* numbers, device const S* image, constant ContractionV
     const uint line = at / uint(Shape::pixels);
     const int x = int(at - line * uint(Shape::pixels)) - Shape::padding_x;
     const int y = int(tile.line) * Shape::stride_y - Shape::padding_y + int(line);
-    const bool is_inside =
-        line < uint(Shape::lines) && x >= 0 && x < values.width && y >= 0 && y < values.height;
+    const bool is_inside = x >= 0 && x < values.width && y >= 0 && y < values.height;
     device const S* const pixel =
         image + (is_inside ? long(y) * values.y_stride + long(x * pixel_stride<Shape>(image)) : 0l);
     UNROLL for (int channel = 0; channel < Shape::channels; ++channel) {
