@@ -29,9 +29,7 @@ Tensor elu_of(const char* name, const Tensor& x, double positive, double negativ
 Tensor normal_cdf(const Tensor& x) { return autograd::apply(ops::Op::ndtr, {x}); }
 Tensor normal_density(const Tensor& x) { return autograd::apply(ops::Op::normal_density, {x}); }
 
-Tensor gelu_slope(const Tensor& g, const Tensor& x) {
-  return g * (normal_cdf(x) + x * normal_density(x));
-}
+Tensor gelu_slope(const Tensor& g, const Tensor& x) { return g * (normal_cdf(x) + x * normal_density(x)); }
 
 constexpr double gelu_cubic = 0.044715;
 constexpr double gelu_scale = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;

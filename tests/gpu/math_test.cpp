@@ -91,8 +91,10 @@ TEST(Math, NormalDistributionIsWithinATenMillionth) {
       }
     }
   };
-  check(Op::ndtr, [](double at) { return std::erfc(-at * std::sqrt(0.5)) / 2; }, INFINITY);
-  check(Op::normal_density, [](double at) { return std::exp(-at * at / 2) / std::sqrt(2 * std::numbers::pi); }, 5.5F);
+  check(
+      Op::ndtr, [](double at) { return std::erfc(-at * std::sqrt(0.5)) / 2; }, INFINITY);
+  check(
+      Op::normal_density, [](double at) { return std::exp(-at * at / 2) / std::sqrt(2 * std::numbers::pi); }, 5.5F);
 }
 
 TEST(Math, RemaindersAreExact) {

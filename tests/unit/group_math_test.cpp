@@ -144,7 +144,8 @@ TEST_P(GroupMath, NormalDistributionIsWithinATenMillionth) {
       EXPECT_NEAR(exact[i], truth(wide[i]), wide_error * truth(wide[i]) + 1e-300);
     }
   };
-  check(Op::ndtr, [](double at) { return std::erfc(-at * std::sqrt(0.5)) / 2; }, INFINITY, 1e-15);
+  check(
+      Op::ndtr, [](double at) { return std::erfc(-at * std::sqrt(0.5)) / 2; }, INFINITY, 1e-15);
   // The square's rounding counts 450 times at 30.
   check(
       Op::normal_density, [](double at) { return std::exp(-at * at / 2) / std::sqrt(2 * std::numbers::pi); }, 5.5F,

@@ -270,7 +270,7 @@ class Target final : public compile::Target {
   double cost_of_operations() const override { return context().properties.cost_of_operations; }
   bool takes_prologues() const override { return context().properties.takes_prologues; }
   bool computes_image(const Primitive& convolution) const override {
-    return context().properties.has_fragments && rounds_image(convolution);
+    return context().properties.has_fragments && convolution.op == ops::Op::convolution && is_stem(convolution);
   }
 
   Strides preferred_strides(const Primitive& contraction, int operand) const override {

@@ -251,13 +251,6 @@ bool is_stem(const Primitive& primitive) {
   return StemShape(primitive).bytes() <= std::int64_t{48} << 10;
 }
 
-/// Of a short line a simdgroup has little on the way at once: on H200s evaluating vgg16 takes 3.498 instead of 3.507
-/// ms, resnet18_cifar, with lines of 32 pixels, 0.422 instead of 0.414 (each on another GPU).
-bool rounds_image(const Primitive& convolution) {
-  constexpr std::int64_t shortest_line = 128;
-  return convolution.op == Op::convolution && is_stem(convolution) && convolution.inputs[0].sizes[3] >= shortest_line;
-}
-
 Verdict judge_stem(const Primitive& primitive, const GpuContext& context) {
   if (!context.properties.has_fragments) return decline("tensor cores multiply no fragments here");
   if (compile::has_prologue(primitive)) {

@@ -29,9 +29,8 @@ Verdict judge_depthwise(const compile::Primitive& primitive, const GpuContext& c
 /// Whether a convolution, or the gradient for its weight, is of the kind that judge_stem() takes if its operands lie
 /// well: of 16 bits, from an image of few channels, as the first one of a network is.
 bool is_stem(const compile::Primitive& primitive);
-/// Whether one of them is to round the image itself, from planes of float32, where nobody else reads that.
-bool rounds_image(const compile::Primitive& convolution);
-/// Those, where neighbouring channels lie side by side and tensor cores multiply fragments.
+/// Those, where neighbouring channels lie side by side and tensor cores multiply fragments. A convolution rounds an
+/// image of float32 planes itself.
 Verdict judge_stem(const compile::Primitive& primitive, const GpuContext& context);
 /// Whether judge_stationary_product() takes a bare contraction, and is faster than a library: for many rows and
 /// columns.

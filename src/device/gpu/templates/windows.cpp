@@ -172,8 +172,8 @@ class Writer {
     const bool reads_channels_last = is_channels_last(first());
     if (first() == chosen && primitive_.prologues[0] == primitive_.prologues[1]) {
       const int lanes = last ? searched_lanes({&first(), &output()}) : searched_lanes({&first()});
-      // Threads go as they read, which is more than they write. What a thread reads of several channels it writes one by
-      // one where these lie apart: then it is neighbouring threads that write side by side.
+      // Threads go as they read, which is more than they write. What a thread reads of several channels it writes one
+      // by one where these lie apart: then it is neighbouring threads that write side by side.
       const bool goes_channels_last = reads_channels_last && (last || lanes == 1);
       std::vector<Bound> results{small};
       for (const compile::Companion& positions : primitive_.companions) {
