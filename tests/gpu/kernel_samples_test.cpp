@@ -86,6 +86,7 @@ TEST(KernelSamples, pool) {
       cases.pop_back();  // the gradient
       cases.back().output.layout = Layout::contiguous;
       cases.back().shares_input = shares;
+      set_margin(cases.back(), 8);
     }
   }
   // Eight channels a thread, of maxima alone and of their gradients.
