@@ -5,20 +5,23 @@
 #   repeat     two trainings from one seed give the same bytes, and the losses of `cpu`: of drawn shapes, and of MNIST
 #              and CIFAR-10 where RUSSET_DATA has them
 #   simclr     seconds that an epoch of SimCLR on CIFAR-10 takes (RUSSET_DATA)
-#   sanitizer  a training step of each model in bfloat16 and float32, narrow, under compute-sanitizer's memcheck
+#   sanitizer  a training step of each model in bfloat16 and float32, narrow but for the smallest, and evaluations, under
+#              compute-sanitizer's memcheck
 #   memory     what plans say that they take beside what nvidia-smi sees
 #   faults     too large a batch, a fault of the GPU, and each of NVIDIA's libraries missing
 #   start      the first step of resnet50, with an empty cache of kernels and with a full one
-#   bench      the workloads beside PyTorch's (bench/compare_torch.py)
+#   speeds     ms a step of the workloads, training and evaluating, in bfloat16 and float32
+#   bench      the same beside PyTorch's, compiled to CUDA graphs (bench/compare_torch.py)
 #   OUT=DIR     where logs go (a new folder)
 #   PYTHON=P    a Python with PyTorch, torchvision, timm and transformers, for `bench` (python3)
-#   MODELS=...  of `bench` (all of the comparison)
+#   WORKLOADS=...  of `speeds` and `bench` (all of the comparison)
 set -uo pipefail
 source_folder=$(realpath "$(dirname "$0")/..")
 bundle=$(realpath "$1")
 shift
 parts=("$@")
-[ $# -eq 0 ] && parts=(tests repeat simclr sanitizer memory faults start bench)
+[ $# -eq 0 ] && parts=(tests repeat simclr sanitizer memory faults start speeds bench)
+workloads=${WORKLOADS:-resnet50 vgg16 bert_base vit_b_16 efficientnet_b0 convmixer_768_32 resnet18_cifar lenet5 mlp}
 out=${OUT:-$(mktemp -d)}
 mkdir -p "$out"
 folder=$(mktemp -d)
@@ -31,10 +34,10 @@ failed=0
 
 # One shard of a test program; prints a line.
 shard() {
-  local program=$1 number=$2 of=$3 log
+  local program=$1 number=$2 of=$3 log started=$SECONDS
   log=$out/$(basename "$program").$number.txt
   if GTEST_TOTAL_SHARDS=$of GTEST_SHARD_INDEX=$number "$run" "$program" >"$log" 2>&1; then
-    echo "pass $program $number: $(grep -c '^\[       OK' "$log") passed"
+    echo "pass $program $number: $(grep -c '^\[       OK' "$log") passed in $((SECONDS - started)) s"
   else
     echo "FAIL $program $number: see $log"
   fi
@@ -48,6 +51,7 @@ tests() {
     for number in $(seq 0 $((shards - 1))); do echo "tests/$(basename "$program") $number $shards"; done
   done | xargs -P "$(nproc)" -L 1 bash -c 'shard "$0" "$1" "$2"' >"$out/tests.txt"
   grep FAIL "$out/tests.txt"
+  echo "tests: the longest:" && grep '^pass' "$out/tests.txt" | sort -k 7 -n -r | sed -n '1,5s/^pass /  /p'
   echo "tests: $(awk '{sum += $4} END {print sum}' <(grep '^pass' "$out/tests.txt")) passed," \
     "$(grep -c FAIL "$out/tests.txt") programs failed"
   ! grep -q FAIL "$out/tests.txt"
@@ -121,22 +125,34 @@ for line in map(json.loads, open(sys.argv[1])):
 TELL
 }
 
-# A step of training under compute-sanitizer's memcheck; prints a line.
-checked() { # MODEL PRECISION
-  if compute-sanitizer --tool memcheck --error-exitcode 9 "$run" bin/russet bench "$1" --phase train --precision "$2" \
-    --batch 2 --width 0.25 --seconds 0 --device cuda >"$out/sanitizer-$1-$2.txt" 2>&1; then
-    echo "sanitizer: $1, $2: clean"
+# A step under compute-sanitizer's memcheck; prints a line.
+checked() { # MODEL PRECISION PHASE BATCH WIDTH
+  local log=$out/sanitizer-$1-$2-$3.txt
+  if compute-sanitizer --tool memcheck --error-exitcode 9 "$run" bin/russet bench "$1" --precision "$2" --phase "$3" \
+    --batch "$4" --width "$5" --seconds 0 --device cuda >"$log" 2>&1; then
+    echo "sanitizer: $1, $2, $3: clean"
   else
-    echo "sanitizer: $1, $2: FAIL"
+    echo "sanitizer: $1, $2, $3: FAIL, see $log"
   fi
 }
 export -f checked
 
+# The longest ones first.
 sanitizer() {
-  local model precision
-  for model in convmixer_768_32 efficientnet_b0 resnet50 vit_b_16 bert_base vgg16 alexnet resnet18_cifar lenet5 mlp; do
-    for precision in bf16 fp32; do echo "$model $precision"; done
-  done | xargs -P "$(nproc)" -L 1 bash -c 'checked "$0" "$1"' | tee "$out/sanitizer.txt"
+  local model precision phase
+  {
+    for precision in bf16 fp32; do
+      for model in efficientnet_b0 convmixer_768_32 resnet50 vit_b_16 bert_base vgg16 alexnet resnet18_cifar; do
+        echo "$model $precision train 2 0.25"
+      done
+    done
+    for model in resnet50 resnet18_cifar vgg16; do echo "$model bf16 eval 2 0.25"; done
+    for precision in bf16 fp32; do
+      for model in lenet5 mlp; do
+        for phase in train eval; do echo "$model $precision $phase 64 1"; done
+      done
+    done
+  } | xargs -P "$(nproc)" -L 1 bash -c 'checked "$@"' checked | tee "$out/sanitizer.txt"
   ! grep -q FAIL "$out/sanitizer.txt"
 }
 
@@ -206,14 +222,41 @@ start() {
   done
 }
 
+# Prints a line; some milliseconds of steps compile the kernels.
+speed() { # MODEL PRECISION PHASE SECONDS
+  local batch=64 told
+  case $1 in
+    resnet*) batch=128 ;;
+    mlp) batch=1024 ;;
+  esac
+  told=$("$run" bin/russet bench "$1" --device cuda --precision "$2" --phase "$3" --batch $batch --seconds "$4" --json) &&
+    python3 -c 'import json, sys; print(*sys.argv[1:5], json.loads(sys.stdin.readlines()[-1])["ms"], "ms")' \
+      "speed:" "$1" "$2" "$3" <<<"$told"
+}
+export -f speed
+
+speeds() {
+  local model precision phase status=0
+  for precision in bf16 fp32; do
+    for model in $workloads; do
+      for phase in train eval; do echo "$model $precision $phase"; done
+    done
+  done >"$out/workloads.txt"
+  # Side by side until their kernels are compiled: five of the largest have room in memory.
+  xargs -P 5 -L 1 bash -c 'speed "$@" 0.01' speed <"$out/workloads.txt" >/dev/null
+  while read -r model precision phase; do
+    speed "$model" "$precision" "$phase" 0.3 || status=1
+  done <"$out/workloads.txt"
+  return $status
+}
+
 bench() {
   printf '#!/bin/sh\nexec "%s" bin/russet "$@"\n' "$run" >"$folder/russet.sh"
   chmod +x "$folder/russet.sh"
   # shellcheck disable=SC2086
-  "${PYTHON:-python3}" "$source_folder/bench/compare_torch.py" --device cuda --pairs 1 --seconds 1 \
-    --python "${PYTHON:-python3}" --russet "$folder/russet.sh" --out "$out/bench.json" \
-    ${MODELS:-resnet50 vgg16 bert_base vit_b_16 efficientnet_b0 convmixer_768_32 resnet18_cifar lenet5 mlp} |
-    tee "$out/bench.txt"
+  TORCHINDUCTOR_COMPILE_THREADS=2 "${PYTHON:-python3}" -u "$source_folder/bench/compare_torch.py" --device cuda \
+    --modes graph --together 12 --pairs 1 --seconds 0.5 --python "${PYTHON:-python3}" --russet "$folder/russet.sh" \
+    --out "$out/bench.json" $workloads | tee "$out/bench.txt"
 }
 
 for part in "${parts[@]}"; do
