@@ -1,11 +1,11 @@
 // Functions of generated kernels against the host's in double, and random numbers against base/philox.h.
 #include <cmath>
-#include <numbers>
 #include <random>
 
 #include "base/philox.h"
 #include "ops/table.h"
 #include "run_group.h"
+#include "unit/normal_distribution.h"
 
 namespace russet::test {
 namespace {
@@ -75,26 +75,9 @@ TEST(Math, FunctionsThatMetalLacks) {
   }
 }
 
-// What GELU multiplies by, and what its gradient adds. Tails are exact to some digits where they are more than nothing.
 TEST(Math, NormalDistributionIsWithinATenMillionth) {
   const std::vector<float> x = numbers();
-  const auto check = [&](Op op, double (*truth)(double), float last) {
-    const std::vector<float> y = run_unary(op, x);
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      if (std::isnan(x[i])) {
-        EXPECT_TRUE(std::isnan(y[i]));
-      } else {
-        ASSERT_NEAR(y[i], truth(x[i]), 1e-7) << x[i];
-        if (x[i] > -5.5F && x[i] < last) {
-          ASSERT_NEAR(y[i], truth(x[i]), 4e-6 * truth(x[i])) << x[i];
-        }
-      }
-    }
-  };
-  check(
-      Op::ndtr, [](double at) { return std::erfc(-at * std::sqrt(0.5)) / 2; }, INFINITY);
-  check(
-      Op::normal_density, [](double at) { return std::exp(-at * at / 2) / std::sqrt(2 * std::numbers::pi); }, 5.5F);
+  for (const NormalFunction& function : normal_functions) expect_normal(function, x, run_unary(function.op, x));
 }
 
 TEST(Math, RemaindersAreExact) {

@@ -3,11 +3,11 @@
 
 #include <cmath>
 #include <limits>
-#include <numbers>
 #include <random>
 
 #include "base/parallel.h"
 #include "group_builder.h"
+#include "normal_distribution.h"
 #include "ops/table.h"
 #include "russet/error.h"
 
@@ -122,34 +122,18 @@ void check_accuracy() {
 TEST_P(GroupMath, Float32FunctionsAreAccurate) { check_accuracy<float>(); }
 TEST_P(GroupMath, Float64FunctionsAreAccurate) { check_accuracy<double>(); }
 
-// What GELU multiplies by, and what its gradient adds. Tails are exact to some digits where they are more than nothing.
 TEST_P(GroupMath, NormalDistributionIsWithinATenMillionth) {
   std::vector<float> x = samples<float>();
   for (int i = -8000; i <= 8000; ++i) x.push_back(static_cast<float>(i) * 0.001F);
-  const auto check = [&](Op op, double (*truth)(double), float last, double wide_error) {
-    const std::vector<float> y = elementwise(op, x);
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      if (std::isnan(x[i])) {
-        EXPECT_TRUE(std::isnan(y[i]));
-      } else {
-        ASSERT_NEAR(y[i], truth(x[i]), 1e-7) << x[i];
-        if (x[i] > -5.5F && x[i] < last) {
-          ASSERT_NEAR(y[i], truth(x[i]), 4e-6 * truth(x[i])) << x[i];
-        }
-      }
-    }
-    const std::vector<double> wide{-30, -1, 0, 2};
-    const std::vector<double> exact = elementwise(op, wide);
+  const std::vector<double> wide{-30, -1, 0, 2};
+  for (const NormalFunction& function : normal_functions) {
+    expect_normal(function, x, elementwise(function.op, x));
+    const std::vector<double> y = elementwise(function.op, wide);
     for (std::size_t i = 0; i < wide.size(); ++i) {
-      EXPECT_NEAR(exact[i], truth(wide[i]), wide_error * truth(wide[i]) + 1e-300);
+      const double truth = function.truth(wide[i]);
+      EXPECT_NEAR(y[i], truth, function.wide_error * truth + 1e-300);
     }
-  };
-  check(
-      Op::ndtr, [](double at) { return std::erfc(-at * std::sqrt(0.5)) / 2; }, INFINITY, 1e-15);
-  // The square's rounding counts 450 times at 30.
-  check(
-      Op::normal_density, [](double at) { return std::exp(-at * at / 2) / std::sqrt(2 * std::numbers::pi); }, 5.5F,
-      450 * 0x1p-52);
+  }
 }
 
 template <class T>
