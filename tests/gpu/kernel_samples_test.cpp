@@ -307,6 +307,8 @@ TEST(KernelSamples, stem) {
   add(DType::bfloat16, {1, 4, 30, 7, 40, 1, 5, {.stride = {3, 1}}});
   add(DType::bfloat16, {1, 3, 4, 115, 40, 2, 2, {}});
   add(DType::float16, {270, 1, 3, 4, 40, 2, 3, {.padding = {1, 1}, .padding_after = {0, 1}}});
+  // Lines so long that a threadgroup has one at a time.
+  add(DType::bfloat16, {1, 1, 4, 1030, 16, 3, 3, {.padding = {1, 1}, .padding_after = {1, 1}}});
   for (Case& one : cases) {
     put_on_tensor_cores(one);
     set_margin(one, 8);

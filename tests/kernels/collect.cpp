@@ -2,7 +2,9 @@
 
 #include <russet/chips.h>
 #include <russet/error.h>
+#include <russet/functional.h>
 #include <russet/models.h>
+#include <russet/nn_functional.h>
 #include <russet/train/workload.h>
 
 #include <set>
@@ -152,6 +154,18 @@ std::vector<gpu::FunctionPtr> functions_of_random_groups(Gpu gpu) {
     collection.add(*planner.target().compile(test::Fuzzer(seed / 20 * 1000 + seed % 20, false).make().group));
   }
   return collection.take();
+}
+
+std::vector<gpu::FunctionPtr> functions_of_first_convolution(Gpu gpu, std::int64_t width, std::int64_t kernel,
+                                                             std::int64_t stride) {
+  return functions_of_plans(gpu, [&] {
+    const TensorOptions options{.dtype = DType::bfloat16, .device = null};
+    const Tensor image = zeros({2, 3, 24, width}, options);
+    const Tensor weight = zeros({64, 3, kernel, kernel}, options).requires_grad_();
+    const Tensor result = conv2d(image, weight, {}, {.stride = stride, .padding = kernel / 2});
+    sum(result).backward();
+    flush();
+  });
 }
 
 std::vector<gpu::FunctionPtr> all_functions(std::initializer_list<Gpu> gpus) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <ctime>
@@ -63,6 +64,24 @@ TEST(Nvrtc, CompilesAllKernels) {
              units.size(), seconds_since(start));
   EXPECT_GT(compiled.load(), 0U);
   EXPECT_EQ(compiled.load(), functions.size());
+}
+
+/// Lines of an image so long that a threadgroup has memory for one of the result's, or for no fourth channel: the
+/// compiler refuses more than 48 KiB.
+TEST(Nvrtc, CompilesFirstConvolutionsOfLongLines) {
+  RUSSET_NEEDS_NVRTC();
+  const std::array<std::int64_t, 3> cases[] = {{256, 7, 2}, {288, 7, 2}, {800, 3, 1}, {1040, 3, 1}};
+  for (const auto& [width, kernel, stride] : cases) {
+    int stems = 0;
+    for (const gpu::FunctionPtr& function : functions_of_first_convolution(Gpu::nvidia, width, kernel, stride)) {
+      if (!function->name().starts_with("stem_")) continue;
+      ++stems;
+      for (const gpu::CompilationUnit& unit : gpu::make_units(std::vector{function})) {
+        EXPECT_NE(compile_for_cuda(unit).code.find(".text." + function->name()), std::string::npos);
+      }
+    }
+    EXPECT_EQ(stems, 2) << "convolution and gradient, of " << width << " pixels and windows of " << kernel;
+  }
 }
 
 /// A launch by samples binds the most; beside its buffers it has values.

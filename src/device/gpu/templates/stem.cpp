@@ -38,10 +38,16 @@ class StemShape {
       : window_(attribute<Window>(primitive)),
         weight_(weight_of(primitive).sizes),
         result_(result_of(primitive).sizes),
-        gradient_(is_gradient(primitive)) {
-    // As many lines as leave a threadgroup's memory for several of them; few where there are few.
-    while (rows_ > 1 && (rows_ * result_[3] > most_pixels || (bytes() > usual_bytes && rows_ > 2))) rows_ /= 2;
+        gradient_(is_gradient(primitive)),
+        fills_(weight_[1] == 3 && !gradient_ && divide_up(weight_[3] * 4, 8) == divide_up(weight_[3] * 3, 8)) {
+    choose_rows();
+    if (fits() || !fills_) return;
+    fills_ = false;
+    choose_rows();
   }
+
+  /// Whether a threadgroup has memory for it.
+  bool fits() const { return bytes() <= most_bytes; }
 
   std::string text() const {
     return fmt::format("StemShape<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}>", weight_[1], pitch(), weight_[2],
@@ -69,20 +75,24 @@ class StemShape {
     const std::int64_t blocks = divide_up(weight_[2] * run(), 16);
     return blocks > 2 ? 1 : blocks * 16 * columns();
   }
-  std::int64_t bytes() const { return 2 * (lines() + other() + windows()) + 4 * sums(); }
 
  private:
   static constexpr std::int64_t most_pixels = 1024;
+  static constexpr std::int64_t most_bytes = std::int64_t{48} << 10;
   static constexpr std::int64_t usual_bytes = std::int64_t{40} << 10;
 
   static constexpr std::int64_t most_kept = 12;  // fragments, of four registers each
 
-  /// Elements between pixels in threadgroup memory. Four of the depth are loaded at once where they lie so; three
-  /// channels take a fourth of zeros for that where the products are no more.
-  std::int64_t pitch() const {
-    const bool fills = weight_[1] == 3 && !gradient_ && divide_up(weight_[3] * 4, 8) == divide_up(weight_[3] * 3, 8);
-    return fills ? 4 : weight_[1];
+  /// As many lines as leave a core's memory for several threadgroups; two of long ones, or one if two do not fit.
+  void choose_rows() {
+    rows_ = 8;
+    while (rows_ > 1 && (rows_ * result_[3] > most_pixels || (bytes() > usual_bytes && rows_ > 2) || !fits())) {
+      rows_ /= 2;
+    }
   }
+  std::int64_t bytes() const { return 2 * (lines() + other() + windows()) + 4 * sums(); }
+  /// Elements between pixels in threadgroup memory.
+  std::int64_t pitch() const { return fills_ ? 4 : weight_[1]; }
   std::int64_t run() const { return weight_[3] * pitch(); }
   std::int64_t slices() const { return divide_up(weight_[2] * divide_up(run(), 8), 2); }
   /// Of the weight, sixteen columns each.
@@ -107,6 +117,9 @@ class StemShape {
   const Shape& weight_;
   const Shape& result_;
   bool gradient_;
+  // Three channels take a fourth of zeros, so that four steps of the depth are loaded at once, where the products are
+  // no more for that and lines fit.
+  bool fills_;
   std::int64_t rows_ = 8;
 };
 
@@ -248,7 +261,7 @@ bool is_stem(const Primitive& primitive) {
   const bool fits = weight[1] <= most_channels && weight[0] <= most_features && weight[0] % 8 == 0 && weight[0] >= 16 &&
                     weight[1] * weight[2] * weight[3] <= most_taps && weight[2] * weight[3] > 1;
   if (!fits || window.groups != 1 || window.dilation != ones || numel(result_of(primitive).sizes) == 0) return false;
-  return StemShape(primitive).bytes() <= std::int64_t{48} << 10;
+  return StemShape(primitive).fits();
 }
 
 Verdict judge_stem(const Primitive& primitive, const GpuContext& context) {
