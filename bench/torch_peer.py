@@ -18,26 +18,16 @@ import time
 
 import torch
 import torch.nn.functional as F
+from batches import BATCHES, batch_of
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "scripts" / "golden"))
 import reference_models  # noqa: E402
 
-BATCHES = {"mlp": 1024, "lenet5": 64, "alexnet": 32, "vgg16": 4, "resnet18": 16, "resnet18_cifar": 64, "resnet50": 8,
-           "efficientnet_b0": 8, "efficientnet_b4": 2, "convmixer_768_32": 2, "vit_b_16": 4, "simclr_resnet18": 64,
-           "bert_base": 4}
 SHAPES = {"mlp": [1024], "lenet5": [1, 28, 28], "resnet18_cifar": [3, 32, 32], "efficientnet_b4": [3, 380, 380],
           "simclr_resnet18": [3, 32, 32]}
 CLASSES = {"mlp": 10, "lenet5": 10, "resnet18_cifar": 10, "simclr_resnet18": 128, "bert_base": 6}
-# On a GPU: the batches that it is used with.
-GPU_BATCHES = {"alexnet": 128, "vgg16": 64, "resnet18": 128, "resnet18_cifar": 128, "resnet50": 128,
-               "efficientnet_b0": 64, "efficientnet_b4": 32, "convmixer_768_32": 64, "vit_b_16": 64,
-               "simclr_resnet18": 256, "bert_base": 64}
 WARM_STEPS, LEAST_STEPS, MOST_STEPS = 2, 3, 400
 ROUND_SECONDS = 0.2  # as `russet bench` has it: short steps are timed together on a GPU
-
-
-def batch_of(name, device):
-    return GPU_BATCHES.get(name, BATCHES[name]) if device == "cuda" else BATCHES[name]
 
 
 def build(name, batch, device):

@@ -28,7 +28,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 tar -C "$folder" -xf "$bundle"
 run=$folder/russet/run
-export run out
+export run out source_folder
 export RUSSET_TEST_DEVICES=cuda RUSSET_TUNE=off RUSSET_CACHE=${RUSSET_CACHE:-$folder/cache}
 failed=0
 
@@ -224,12 +224,9 @@ start() {
 
 # Prints a line; some milliseconds of steps compile the kernels.
 speed() { # MODEL PRECISION PHASE SECONDS
-  local batch=64 told
-  case $1 in
-    resnet*) batch=128 ;;
-    mlp) batch=1024 ;;
-  esac
-  told=$("$run" bin/russet bench "$1" --device cuda --precision "$2" --phase "$3" --batch $batch --seconds "$4" --json) &&
+  local batch told
+  batch=$(python3 "$source_folder/bench/batches.py" "$1" cuda)
+  told=$("$run" bin/russet bench "$1" --device cuda --precision "$2" --phase "$3" --batch "$batch" --seconds "$4" --json) &&
     python3 -c 'import json, sys; print(*sys.argv[1:5], json.loads(sys.stdin.readlines()[-1])["ms"], "ms")' \
       "speed:" "$1" "$2" "$3" <<<"$told"
 }
