@@ -29,7 +29,8 @@ struct Case {
 };
 
 // Several tiles of an image and threadgroups of several tiles; lines that end within what a simdgroup takes; windows at
-// every border, few taps and many; features for 32 columns and for 64.
+// every border, few taps and many; features for 32 columns and for 64; lines so long that a tile has one of the result,
+// or no room for a fourth channel.
 const Case cases[] = {
     {{2, 3, 40, 37}, {64, 3, 3, 3}, {.stride = 1, .padding = 1}},
     {{1, 3, 66, 50}, {64, 3, 7, 7}, {.stride = 2, .padding = 3}},
@@ -37,6 +38,8 @@ const Case cases[] = {
     {{1, 4, 30, 21}, {40, 4, 3, 3}, {.stride = 3, .padding = 0}},
     {{4, 3, 172, 172}, {32, 3, 3, 3}, {.stride = 2, .padding = 1}},
     {{1, 2, 9, 300}, {56, 2, 2, 2}, {.stride = 1, .padding = 0}},
+    {{1, 3, 9, 256}, {64, 3, 7, 7}, {.stride = 2, .padding = 3}},
+    {{1, 3, 5, 1040}, {64, 3, 3, 3}, {.stride = 1, .padding = 1}},
     {{0, 3, 20, 20}, {64, 3, 3, 3}, {.stride = 1, .padding = 1}},
 };
 

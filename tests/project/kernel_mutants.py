@@ -50,6 +50,7 @@ EQUIVALENT = [
     ("stem", "not initialised", "numbers[Shape::ahead", "all are set before they are stored"),
     ("stem", "< to <=", "i < 16u; ++i", "behind the fourth row none is there"),
     ("stem", "< to <=", "i < shows; ++i", "no column is that far on"),
+    ("stem", "< to <=", "i < uint(Shape::columns) / 32u; ++i", "no column is that far on"),
     ("stem", "< to <=", "if (number < values.row_tiles) find_tile", "a tile behind the last is not brought"),
     ("stem", "< to <=", "uint coming = number < values.row_tiles", "the last tile is brought again"),
     ("stem", "< to <=", "if (coming < all_pixels)", "behind the last line nothing is brought"),

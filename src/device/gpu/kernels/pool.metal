@@ -214,9 +214,9 @@ void write_lanes(device T* data, Offset offset, thread const S* values) {
   }
 }
 
-/// The taps of LANES neighbouring windows: of four by one access.
+/// Taps are whole numbers: of four channels by one access.
 template <uint LANES, class Tap, class Offset>
-void read_taps(thread int* found, device const Tap* taps, Offset offset) {
+void read_lanes(thread int* found, device const Tap* taps, Offset offset) {
   if constexpr (LANES == 4) {
     const uchar4 four = *(device const uchar4*)(taps + offset);
     found[0] = int(four.x);
@@ -230,7 +230,7 @@ void read_taps(thread int* found, device const Tap* taps, Offset offset) {
 
 /// Likewise, -1 as all bits.
 template <uint LANES, class Tap, class Offset>
-void write_taps(device Tap* taps, Offset offset, thread const int* found) {
+void write_lanes(device Tap* taps, Offset offset, thread const int* found) {
   if constexpr (LANES % 4 == 0) {
     UNROLL for (uint lane = 0; lane < LANES; lane += 4u) {
       *(device uchar4*)(taps + offset + Offset(lane)) =
@@ -241,21 +241,13 @@ void write_taps(device Tap* taps, Offset offset, thread const int* found) {
   }
 }
 
-/// The same of channels that lie `stride` apart.
+/// Values, or taps, of channels that lie `stride` apart.
 template <uint LANES, class T, class Offset, class S>
 void write_channels(device T* data, Offset offset, Offset stride, thread const S* values) {
   if (LANES == 1 || stride == Offset(1)) {
     write_lanes<LANES>(data, offset, values);
   } else {
     UNROLL for (uint lane = 0; lane < LANES; ++lane) data[offset + Offset(lane) * stride] = T(values[lane]);
-  }
-}
-template <uint LANES, class Tap, class Offset>
-void write_taps(device Tap* taps, Offset offset, Offset stride, thread const int* found) {
-  if (LANES == 1 || stride == Offset(1)) {
-    write_taps<LANES>(taps, offset, found);
-  } else {
-    UNROLL for (uint lane = 0; lane < LANES; ++lane) taps[offset + Offset(lane) * stride] = Tap(found[lane]);
   }
 }
 
@@ -345,7 +337,7 @@ void max_pool_and_taps(thread const Source& large, device U* small, device Tap* 
                         Offset(values.small_strides[1]), largest);
   const Offset taps_stride =
       values.taps_channels_last != 0 ? Offset(1) : Offset(values.small_sizes[2]) * Offset(values.small_sizes[3]);
-  write_taps<LANES>(taps, tap_offset<Offset>(pixel, pixel.y, pixel.x, values), taps_stride, found);
+  write_channels<LANES>(taps, tap_offset<Offset>(pixel, pixel.y, pixel.x, values), taps_stride, found);
 }
 
 /// What `chosen` holds where `large` has the first maximum of each window; 0 for windows of padding alone.
@@ -383,7 +375,7 @@ void find_maxima(thread const Source& large, device Tap* taps, constant PoolValu
   find_maximum<Window, LANES, true, Offset>(largest, found, large,
                                             plane_offset<Offset>(values.large_start, values.large_strides, pixel),
                                             pixel, values);
-  write_taps<LANES>(taps, tap_offset<Offset>(pixel, pixel.y, pixel.x, values), found);
+  write_lanes<LANES>(taps, tap_offset<Offset>(pixel, pixel.y, pixel.x, values), found);
 }
 
 /// The part of a block of as many positions as windows move by, along an axis, that a thread has: all of it, or one
@@ -422,7 +414,7 @@ void max_unpool(device const Tap* taps, device const U* small, device U* result,
       if (x < 0 || x >= int(values.small_sizes[3])) continue;
       int found[LANES];
       Sum elements[LANES];
-      read_taps<LANES>(found, taps, tap_offset<Offset>(pixel, y, x, values));
+      read_lanes<LANES>(found, taps, tap_offset<Offset>(pixel, y, x, values));
       read_lanes<LANES>(elements, small,
                         plane + Offset(y) * Offset(values.value_strides[2]) + Offset(x) * Offset(values.value_strides[3]));
       UNROLL for (int a = 0; a < EXTENT_Y; ++a) {

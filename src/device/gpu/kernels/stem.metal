@@ -29,8 +29,10 @@ struct StemShape {
     pixels = LINE / PITCH,  // of a line
     ahead = AHEAD,
     columns = COLUMNS,
+    across = COLUMNS / 16,  // the weight's fragments
     blocks = (run + 7) / 8,                         // of eight steps of the depth, in a run; zeros fill the last one
     slices = (TAPS_Y * blocks + 1) / 2,             // of sixteen steps
+    kept = KEEPS_WEIGHT ? slices * across : 1,      // of the weight's fragments
     weight_line = slices * 16 + 8,                  // of the weight in threadgroup memory; rows lie in different banks
     last = run - (blocks - 1) * 8,                  // steps of a run's last block
     has_fours = step % 4 == 0 && LINE % 4 == 0 && blocks % 2 == 0 ? 1 : 0,  // four steps are loaded at once
@@ -243,6 +245,29 @@ inline uint stem_pixel(uint lane_id, uint i) { return lane_id / 8u + lane_id / 4
 /// The first of four columns that a lane shows, of 32.
 inline uint stem_column(uint lane_id) { return lane_id / 4u % 2u * 16u + lane_id % 4u * 4u; }
 
+/// Takes the weight's fragments from threadgroup memory, where they are kept in registers.
+template <class Shape, class T>
+void keep_weight(thread RightFragments* kept, threadgroup const T* weight, uint lane_id) {
+  if constexpr (Shape::keeps_weight != 0) {
+    UNROLL for (uint i = 0; i < uint(Shape::kept); ++i) {
+      load_right_columns<StemLayout<Shape::weight_line>>(kept[i], weight, i % uint(Shape::across) * 16u,
+                                                         i / uint(Shape::across) * 16u, lane_id);
+    }
+  }
+}
+
+/// Where in `lines` the windows of this lane's two of sixteen pixels begin, at its steps; behind the tile's last pixel,
+/// this one's.
+template <class Shape, class T>
+void find_strip(threadgroup const T* thread* windows, threadgroup const T* lines, threadgroup const ushort* all,
+                uint first, uint pixels, uint lane_id) {
+  enum : uint { lane_steps = Shape::has_fours != 0 ? 4 : 2 };
+  UNROLL for (uint i = 0; i < 2u; ++i) {
+    const uint window = all[min(first + stem_pixel(lane_id, i), pixels - 1u)];
+    windows[i] = lines + (window + lane_id % 4u * lane_steps);
+  }
+}
+
 /// Products of sixteen pixels with the weight, which lies in threadgroup memory, or `kept` in registers.
 template <class Shape, class T>
 void multiply_pixels(thread SumFragment* products, threadgroup const T* thread const* windows,
@@ -254,10 +279,10 @@ void multiply_pixels(thread SumFragment* products, threadgroup const T* thread c
     } else {
       load_pixel_pairs<Shape>(left, windows, slice, lane_id);
     }
-    UNROLL for (uint i = 0; i < uint(Shape::columns) / 16u; ++i) {
+    UNROLL for (uint i = 0; i < uint(Shape::across); ++i) {
       RightFragments right;
       if constexpr (Shape::keeps_weight != 0) {
-        right = kept[slice * (uint(Shape::columns) / 16u) + i];
+        right = kept[slice * uint(Shape::across) + i];
       } else {
         load_right_columns<StemLayout<Shape::weight_line>>(right, weight, i * 16u, slice * 16u, lane_id);
       }
@@ -304,6 +329,26 @@ void show_pixels(thread const Visitor& visitor, thread const typename Visitor::C
   }
 }
 
+/// Shows what sixteen pixels of a tile, from `first` on, have become; `end_column` is where the result's columns end.
+template <class Shape, uint WIDTH, class Visitor>
+void show_strip(thread const Visitor& visitor, thread const typename Visitor::Columns* columns,
+                thread const SumFragment* products, thread const StemTile& tile, uint first, uint end_column,
+                uint lane_id) {
+  const uint pixel = first + lane_id / 8u;
+  const uint live = pixel < tile.pixels ? min((tile.pixels - pixel + 3u) / 4u, 4u) : 0u;
+  const bool is_whole = first + 16u <= tile.pixels && end_column == uint(Shape::columns);
+  UNROLL for (uint i = 0; i < uint(Shape::columns) / 32u; ++i) {
+    float shown[16];
+    exchange_columns(shown, products + i * 4u, lane_id);
+    const uint column = i * 32u + stem_column(lane_id);
+    if (is_whole) {
+      show_pixels<WIDTH>(visitor, columns[i], shown, tile.first + pixel, column, 4u);
+    } else if (column < end_column) {
+      show_pixels<WIDTH>(visitor, columns[i], shown, tile.first + pixel, column, live);
+    }
+  }
+}
+
 /// The grid: as many threadgroups as shall share the tiles, along x. While a tile's lines are in use, the next tile's come
 /// to the other half of `lines`.
 template <class Shape, uint WIDTH, class T, class ImageSource, class WeightSource, class Visitor>
@@ -311,12 +356,9 @@ void stem_convolution(thread const ImageSource& image, thread const WeightSource
                       thread const Visitor& visitor, constant ContractionValues& values,
                       thread const StemMemory<T>& memory, uint group, uint group_count, thread const TileThread& self) {
   enum : uint {
-    across = Shape::columns / 16,  // fragments of the weight
     shows = Shape::columns / 32,
-    kept_count = Shape::keeps_weight != 0 ? Shape::slices * Shape::columns / 16 : 1,
     all_pixels = Shape::lines * Shape::pixels,
     lines_size = Shape::lines * Shape::line,
-    lane_steps = Shape::has_fours != 0 ? 4 : 2,
   };
   const uint lane_id = self.lane_id;
   const uint own_column = stem_column(lane_id);
@@ -338,13 +380,8 @@ void stem_convolution(thread const ImageSource& image, thread const WeightSource
     }
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  RightFragments kept[kept_count];
-  if constexpr (Shape::keeps_weight != 0) {
-    UNROLL for (uint i = 0; i < kept_count; ++i) {
-      load_right_columns<StemLayout<Shape::weight_line>>(kept[i], memory.other, i % across * 16u, i / across * 16u,
-                                                         lane_id);
-    }
-  }
+  RightFragments kept[Shape::kept];
+  keep_weight<Shape>(kept, memory.other, lane_id);
   for (uint number = group, turn = 0; number < values.row_tiles; turn ^= 1u) {
     number += group_count;
     StemTile next = tile;
@@ -357,25 +394,10 @@ void stem_convolution(thread const ImageSource& image, thread const WeightSource
       typename ImageSource::Element numbers[Shape::ahead * Shape::channels] = {};
       if (coming < all_pixels) read_pixels<Shape, Shape::ahead>(numbers, next_image, values, next, coming);
       threadgroup const T* windows[2];
-      UNROLL for (uint i = 0; i < 2u; ++i) {
-        const uint window = memory.windows[min(first + stem_pixel(lane_id, i), tile.pixels - 1u)];
-        windows[i] = lines + (window + lane_id % 4u * lane_steps);
-      }
-      SumFragment products[across * 2];
+      find_strip<Shape>(windows, lines, memory.windows, first, tile.pixels, lane_id);
+      SumFragment products[Shape::across * 2];
       multiply_pixels<Shape>(products, windows, kept, memory.other, lane_id);
-      const uint pixel = first + lane_id / 8u;
-      const uint live = pixel < tile.pixels ? min((tile.pixels - pixel + 3u) / 4u, 4u) : 0u;
-      const bool is_whole = first + 16u <= tile.pixels && values.columns == uint(Shape::columns);
-      UNROLL for (uint i = 0; i < shows; ++i) {
-        float shown[16];
-        exchange_columns(shown, products + i * 4u, lane_id);
-        const uint column = i * 32u + own_column;
-        if (is_whole) {
-          show_pixels<WIDTH>(own, columns[i], shown, tile.first + pixel, column, 4u);
-        } else if (column < values.columns) {
-          show_pixels<WIDTH>(own, columns[i], shown, tile.first + pixel, column, live);
-        }
-      }
+      show_strip<Shape, WIDTH>(own, columns, products, tile, first, values.columns, lane_id);
       if (coming < all_pixels) write_pixels<Shape, Shape::ahead>(next_lines, numbers, coming);
       coming += uint(Shape::ahead) * stem_threads;
     }
