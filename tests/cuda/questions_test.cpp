@@ -82,7 +82,7 @@ TEST(Questions, AreNotOfProductsOfASmallDepthThatOurKernelTakes) {
 
 TEST(Questions, AreNotOfLargeProductsThatOurWarpgroupsMultiply) {
   gpu::Properties properties;
-  properties.has_warpgroups = true;
+  properties.has_warpgroups = properties.has_bulk_copies = true;
   const auto is_ours = [&](const Primitive& primitive) {
     return gpu::prefers_warpgroup_product(primitive, properties);
   };
@@ -125,6 +125,9 @@ TEST(Questions, AreNotOfLargeProductsThatOurWarpgroupsMultiply) {
   gradient.inputs[1].access.strides = compile::channels_last(gradient.inputs[1].sizes);
   EXPECT_FALSE(is_ours(gradient));
   properties.has_warpgroups = false;
+  EXPECT_FALSE(is_ours(taken));
+  properties.has_warpgroups = true;
+  properties.has_bulk_copies = false;
   EXPECT_FALSE(is_ours(taken));
 }
 

@@ -516,7 +516,7 @@ compile::KernelPtr make_kernel(const Case& one, const Primitive& primitive, std:
   bench().tiles.tile = one.tile;
   bench().tiles.candidates.clear();
   bench().context.properties.has_fragments = one.fragments;
-  bench().context.properties.has_warpgroups = one.warpgroups;
+  bench().context.properties.has_warpgroups = bench().context.properties.has_bulk_copies = one.warpgroups;
   const auto list = gpu::implementations(primitive.op);
   const gpu::Verdict verdict = one.by_samples
                                    ? gpu::judge_sample_product(primitive, bench().context)

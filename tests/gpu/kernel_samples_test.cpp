@@ -348,7 +348,7 @@ TEST(KernelSamples, samples) {
   constexpr std::uint32_t brought = 17408;
   test::MutantsDriver driver;
   driver.adjust = [](gpu::Properties& properties) {
-    properties.runs_samples = properties.has_warpgroups = true;
+    properties.runs_samples = properties.has_bulk_copies = true;
     properties.group_memory -= brought;  // of which the machine has no more
     properties.sample_memory = brought;
   };

@@ -130,7 +130,7 @@ class Network {
       properties.runs_samples = true;
       properties.group_memory -= sample_memory;  // of which the machine has no more
       properties.sample_memory = sample_memory;
-      properties.has_warpgroups = brings;
+      properties.has_bulk_copies = brings;
     };
     const std::vector<std::uint64_t> arguments{std::bit_cast<std::uint64_t>(0.25)};
     Memory alone = works_.memory;

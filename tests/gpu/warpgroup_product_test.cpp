@@ -10,7 +10,9 @@ namespace {
 /// The kernel of a product whose result is multiplied by a number, which is known or comes with each run.
 std::string kernel_of_scaled_product(bool by_argument) {
   MachineDriver driver;
-  driver.adjust = [](gpu::Properties& properties) { properties.has_fragments = properties.has_warpgroups = true; };
+  driver.adjust = [](gpu::Properties& properties) {
+    properties.has_fragments = properties.has_warpgroups = properties.has_bulk_copies = true;
+  };
   Works works;
   works.product(600, 264, 136, false, false);
   auto product = std::get<compile::Primitive>(works.list.back());

@@ -26,6 +26,7 @@ const Device null{DeviceType::null};
 /// An Apple9 GPU: in that family products of different shapes share their launches.
 constexpr std::string_view apple_chip = "m3-max";
 constexpr std::string_view nvidia_chip = "h200";
+constexpr std::string_view ampere_chip = "rtx-3090";
 
 /// A driver that plans, and what kernels are made with for it.
 class Planner {
@@ -51,10 +52,12 @@ const Planner& planner_of(Gpu gpu) {
   static const std::unique_ptr<gpu::Driver> alone =
       gpu::make_planning_driver(DeviceType::cuda, cuda::properties_of(chip_of(nvidia_chip, DeviceType::cuda)));
   static const Planner nvidia_without_libraries(*alone);
+  static const Planner nvidia_ampere(registered_planner(DeviceType::cuda, ampere_chip));
   switch (gpu) {
     case Gpu::apple: return apple;
     case Gpu::nvidia: return nvidia;
     case Gpu::nvidia_without_libraries: return nvidia_without_libraries;
+    case Gpu::nvidia_ampere: return nvidia_ampere;
   }
   throw InternalError("no such GPU");
 }
@@ -90,21 +93,6 @@ class Collection {
   std::vector<gpu::FunctionPtr> functions_;
 };
 
-/// What `work` makes the null device plan.
-template <class Work>
-std::vector<gpu::FunctionPtr> functions_of_plans(Gpu gpu, const Work& work) {
-  Collection collection(planner_of(gpu));
-  runtime::Engine& engine = runtime::engine_of(null);
-  engine.set_target(planner_of(gpu).target());
-  engine.set_observer([&](const compile::Plan& plan) {
-    for (const auto& kernel : plan.kernels) collection.add(*kernel);
-  });
-  work();
-  flush();
-  engine.set_observer(nullptr);
-  return collection.take();
-}
-
 void apply(const ops::OpRow& row, const conformance::Sample& sample, DType dtype, conformance::Layout layout) {
   std::vector<Tensor> x;
   for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
@@ -116,6 +104,19 @@ void apply(const ops::OpRow& row, const conformance::Sample& sample, DType dtype
 }
 
 }  // namespace
+
+std::vector<gpu::FunctionPtr> functions_of_plans(Gpu gpu, const std::function<void()>& work) {
+  Collection collection(planner_of(gpu));
+  runtime::Engine& engine = runtime::engine_of(null);
+  engine.set_target(planner_of(gpu).target());
+  engine.set_observer([&](const compile::Plan& plan) {
+    for (const auto& kernel : plan.kernels) collection.add(*kernel);
+  });
+  work();
+  flush();
+  engine.set_observer(nullptr);
+  return collection.take();
+}
 
 std::vector<gpu::FunctionPtr> functions_of_models(Gpu gpu) {
   return functions_of_plans(gpu, [] {
@@ -154,18 +155,6 @@ std::vector<gpu::FunctionPtr> functions_of_random_groups(Gpu gpu) {
     collection.add(*planner.target().compile(test::Fuzzer(seed / 20 * 1000 + seed % 20, false).make().group));
   }
   return collection.take();
-}
-
-std::vector<gpu::FunctionPtr> functions_of_first_convolution(Gpu gpu, std::int64_t width, std::int64_t kernel,
-                                                             std::int64_t stride) {
-  return functions_of_plans(gpu, [&] {
-    const TensorOptions options{.dtype = DType::bfloat16, .device = null};
-    const Tensor image = zeros({2, 3, 24, width}, options);
-    const Tensor weight = zeros({64, 3, kernel, kernel}, options).requires_grad_();
-    const Tensor result = conv2d(image, weight, {}, {.stride = stride, .padding = kernel / 2});
-    sum(result).backward();
-    flush();
-  });
 }
 
 std::vector<gpu::FunctionPtr> all_functions(std::initializer_list<Gpu> gpus) {

@@ -1,7 +1,7 @@
 #pragma once
 // The kernels that there are: what plans of the models, samples of every primitive and random groups make of templates
 // and emitter, without running anything.
-#include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <vector>
 
@@ -9,8 +9,9 @@
 
 namespace russet::kernels {
 
-/// A GPU that kernels are chosen for. Where NVIDIA's libraries are missing, russet's own kernels do what these would.
-enum class Gpu { apple, nvidia, nvidia_without_libraries };
+/// A GPU that kernels are chosen for: an H200, or one of those with the least that russet runs on, an RTX 3090. Where
+/// NVIDIA's libraries are missing, russet's own kernels do what these would.
+enum class Gpu { apple, nvidia, nvidia_without_libraries, nvidia_ampere };
 
 /// Training and evaluation of every model, in float32 and with autocast to bfloat16, at the widths that users train.
 std::vector<gpu::FunctionPtr> functions_of_models(Gpu gpu);
@@ -21,12 +22,10 @@ std::vector<gpu::FunctionPtr> functions_of_primitives(Gpu gpu);
 /// Random groups of all kinds.
 std::vector<gpu::FunctionPtr> functions_of_random_groups(Gpu gpu);
 
-/// A network's first convolution in bfloat16, of an image of three channels with lines of `width` pixels, to 64
-/// channels, and the gradient for its weight.
-std::vector<gpu::FunctionPtr> functions_of_first_convolution(Gpu gpu, std::int64_t width, std::int64_t kernel,
-                                                             std::int64_t stride);
+/// What `work`, on the null device, makes the GPU's engine plan.
+std::vector<gpu::FunctionPtr> functions_of_plans(Gpu gpu, const std::function<void()>& work);
 
-/// All of the first three for all of the GPUs, each once.
+/// All of models, primitives and random groups for all of the GPUs, each once.
 std::vector<gpu::FunctionPtr> all_functions(std::initializer_list<Gpu> gpus);
 
 }  // namespace russet::kernels

@@ -7,14 +7,10 @@
 #include <russet/error.h>
 
 namespace russet::kernels {
-namespace {
-
-constexpr int capability = 90;
-
-}  // namespace
 
 std::string nvrtc_missing() {
   try {
+    constexpr int capability = 90;
     cuda::compiler_name(capability);
     return {};
   } catch (const DeviceError& error) {
@@ -22,8 +18,10 @@ std::string nvrtc_missing() {
   }
 }
 
-cuda::Cubin compile_for_cuda(const gpu::CompilationUnit& unit) { return compile_for_cuda(cuda::source_of(unit)); }
-cuda::Cubin compile_for_cuda(const std::string& source) { return cuda::compile(source, capability); }
+cuda::Cubin compile_for_cuda(const gpu::CompilationUnit& unit, int capability) {
+  return compile_for_cuda(cuda::source_of(unit), capability);
+}
+cuda::Cubin compile_for_cuda(const std::string& source, int capability) { return cuda::compile(source, capability); }
 
 }  // namespace russet::kernels
 
@@ -32,8 +30,8 @@ cuda::Cubin compile_for_cuda(const std::string& source) { return cuda::compile(s
 namespace russet::kernels {
 
 std::string nvrtc_missing() { return "CUDA's headers were not there when russet was built"; }
-cuda::Cubin compile_for_cuda(const gpu::CompilationUnit&) { throw std::runtime_error(nvrtc_missing()); }
-cuda::Cubin compile_for_cuda(const std::string&) { throw std::runtime_error(nvrtc_missing()); }
+cuda::Cubin compile_for_cuda(const gpu::CompilationUnit&, int) { throw std::runtime_error(nvrtc_missing()); }
+cuda::Cubin compile_for_cuda(const std::string&, int) { throw std::runtime_error(nvrtc_missing()); }
 
 }  // namespace russet::kernels
 

@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <russet/autograd.h>
+#include <russet/functional.h>
+#include <russet/nn_functional.h>
+#include <russet/runtime.h>
 
 #include <array>
 #include <atomic>
@@ -27,9 +31,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
     GTEST_SKIP() << reason;                                          \
   }
 
-TEST(Nvrtc, CompilesAllKernels) {
-  RUSSET_NEEDS_NVRTC();
-  const std::vector<gpu::FunctionPtr> functions = all_functions({Gpu::nvidia, Gpu::nvidia_without_libraries});
+/// Compiles all of them, by all processors, and expects that each is there and that nothing is warned of.
+void expect_compiled(const std::vector<gpu::FunctionPtr>& functions, int capability) {
   const std::vector<gpu::CompilationUnit> units = gpu::make_units(functions);
   const auto start = std::chrono::steady_clock::now();
   std::atomic<std::size_t> next{0};
@@ -38,7 +41,7 @@ TEST(Nvrtc, CompilesAllKernels) {
   const auto work = [&] {
     for (std::size_t i = next++; i < units.size(); i = next++) {
       try {
-        const cuda::Cubin cubin = compile_for_cuda(units[i]);
+        const cuda::Cubin cubin = compile_for_cuda(units[i], capability);
         for (const gpu::EntryPoint& entry : units[i].entry_points) {
           const bool there = cubin.code.starts_with(
                                  "\x7f"
@@ -60,10 +63,31 @@ TEST(Nvrtc, CompilesAllKernels) {
   for (unsigned i = 1; i < std::max(1U, std::thread::hardware_concurrency()); ++i) threads.emplace_back(work);
   work();
   for (std::thread& thread : threads) thread.join();
-  fmt::print("NVRTC: {} of {} kernels compiled for sm_90, in {} units, {:.1f} s\n", compiled.load(), functions.size(),
-             units.size(), seconds_since(start));
+  fmt::print("NVRTC: {} of {} kernels compiled for sm_{}, in {} units, {:.1f} s\n", compiled.load(), functions.size(),
+             capability, units.size(), seconds_since(start));
   EXPECT_GT(compiled.load(), 0U);
   EXPECT_EQ(compiled.load(), functions.size());
+}
+
+TEST(Nvrtc, CompilesAllKernels) {
+  RUSSET_NEEDS_NVRTC();
+  expect_compiled(all_functions({Gpu::nvidia, Gpu::nvidia_without_libraries}), 90);
+}
+
+/// Of a GPU without warpgroups and without copies in bulk.
+TEST(Nvrtc, CompilesModelsForOlderGpus) {
+  RUSSET_NEEDS_NVRTC();
+  expect_compiled(functions_of_models(Gpu::nvidia_ampere), 86);
+}
+
+/// A network's first convolution, of an image of three channels with lines of `width` pixels, to 64 channels, and the
+/// gradient for its weight.
+void convolve_first(std::int64_t width, std::int64_t kernel, std::int64_t stride) {
+  const TensorOptions options{.dtype = DType::bfloat16, .device = Device(DeviceType::null)};
+  const Tensor weight = zeros({64, 3, kernel, kernel}, options).requires_grad_();
+  const Tensor image = zeros({2, 3, 24, width}, options);
+  sum(conv2d(image, weight, {}, {.stride = stride, .padding = kernel / 2})).backward();
+  flush();
 }
 
 /// Lines of an image so long that a threadgroup has memory for one of the result's, or for no fourth channel: the
@@ -73,7 +97,8 @@ TEST(Nvrtc, CompilesFirstConvolutionsOfLongLines) {
   const std::array<std::int64_t, 3> cases[] = {{256, 7, 2}, {288, 7, 2}, {800, 3, 1}, {1040, 3, 1}};
   for (const auto& [width, kernel, stride] : cases) {
     int stems = 0;
-    for (const gpu::FunctionPtr& function : functions_of_first_convolution(Gpu::nvidia, width, kernel, stride)) {
+    for (const gpu::FunctionPtr& function :
+         functions_of_plans(Gpu::nvidia, [&] { convolve_first(width, kernel, stride); })) {
       if (!function->name().starts_with("stem_")) continue;
       ++stems;
       for (const gpu::CompilationUnit& unit : gpu::make_units(std::vector{function})) {

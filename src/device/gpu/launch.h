@@ -111,10 +111,12 @@ struct Properties {
   std::uint32_t sample_memory = 0;
   /// Whether fragments of matrices (kernels/fragments.metal) are multiplied by tensor cores.
   bool has_fragments = false;
-  /// Whether groups of four simdgroups multiply what lies in threadgroup memory by tensor cores, threadgroups may have
-  /// nearly all memory of a core (kernels/split_product.metal, kernels/warpgroup_product.metal), and memory is copied
-  /// there without them (kernels/samples.metal).
+  /// Whether groups of four simdgroups multiply what lies in threadgroup memory by tensor cores, and threadgroups may
+  /// have nearly all memory of a core for that (kernels/split_product.metal, kernels/warpgroup_product.metal).
   bool has_warpgroups = false;
+  /// Whether memory is copied to threadgroup memory by no threads (kernels/samples.metal,
+  /// kernels/warpgroup_product.metal).
+  bool has_bulk_copies = false;
   /// Elements of a row that a thread takes in registers, and values of them that it keeps from one sweep to the next.
   int row_elements = 16;
   int kept_values = 64;

@@ -90,7 +90,7 @@ std::string_view binding_of(const Region& region, const std::vector<Region>& reg
 class HeldMemory {
  public:
   HeldMemory(const compile::Bundle& bundle, const std::vector<Region>& regions, const Properties& properties)
-      : bundle_(bundle), brings_(properties.has_warpgroups), room_(properties.sample_memory) {
+      : bundle_(bundle), brings_(properties.has_bulk_copies), room_(properties.sample_memory) {
     for (const compile::HandedOn& memory : bundle.handed_on) {
       const std::int64_t sample_bytes = static_cast<std::int64_t>(memory.bytes) / bundle.samples;
       if (const auto at = take(sample_bytes)) {

@@ -41,7 +41,7 @@ inline gpu::Properties properties_of(const Chip& chip) {
   properties.runs_samples = true;
   properties.sample_memory = sample_memory_of(properties.group_memory, chip.family == "sm_90" ? 232448 : 101376);
   properties.has_fragments = true;
-  properties.has_warpgroups = chip.family == "sm_90";
+  properties.has_warpgroups = properties.has_bulk_copies = chip.family == "sm_90";
   properties.row_elements = 32;
   properties.kept_values = 128;
   return properties;
