@@ -99,7 +99,7 @@ std::string why_no_layout(const Primitive& primitive, const Contraction& c) {
 
 }  // namespace
 
-/// Measured on an H100: see docs/devices/cuda.md.
+/// Measured on an H100: see docs/devices/cuda_kernels.md.
 bool is_stationary_product(const Primitive& primitive) {
   constexpr std::int64_t fewest_elements = 10'000'000;
   if (!why_no_16_bit_product(primitive).empty()) return false;

@@ -115,8 +115,8 @@ std::string why_no_shape(const Primitive& primitive, const Contraction& c) {
 
 }  // namespace
 
-/// Measured on an H100: see docs/devices/cuda.md. What follows the gradient of an image reads several arrays: resnet50
-/// trained 2 % slower with that.
+/// Measured on an H100: see docs/devices/cuda_kernels.md. What follows the gradient of an image reads several arrays:
+/// resnet50 trained 2 % slower with that.
 bool prefers_warpgroup_product(const Primitive& primitive, const Properties& properties) {
   constexpr std::int64_t fewest_elements = 10'000'000;
   constexpr std::int64_t most_depth = 1024;
