@@ -1,4 +1,4 @@
-// What kernels keep in threadgroup memory has room there on every GPU.
+// Kernels for NVIDIA's GPUs without warpgroups and without copies in bulk compile, and have room in threadgroup memory.
 #include <gtest/gtest.h>
 #include <russet/autograd.h>
 #include <russet/functional.h>
@@ -8,9 +8,15 @@
 #include <algorithm>
 
 #include "kernels/collect.h"
+#include "kernels/nvrtc.h"
 
 namespace russet::kernels {
 namespace {
+
+TEST(OlderGpus, HaveTheModels) {
+  RUSSET_NEEDS_NVRTC();
+  expect_compiled(functions_of_models(Gpu::nvidia_ampere), 86);
+}
 
 const TensorOptions planned{.dtype = DType::bfloat16, .device = Device(DeviceType::null)};
 
@@ -36,7 +42,7 @@ const LargeWork large_works[] = {
 };
 
 /// Threadgroups of compute capability 8.6 may have 99 KiB (CUDA C++ Programming Guide, technical specifications).
-TEST(Memory, OfTheLargestKernelsIsThereOnOlderGpus) {
+TEST(OlderGpus, HaveMemoryForTheLargestKernels) {
   constexpr std::uint32_t most_bytes = 99 << 10;
   constexpr std::uint32_t small_arrays = 1024;  // that a kernel has beside
   for (const LargeWork& one : large_works) {
