@@ -4,8 +4,8 @@
   scripts/proposals_table.py [--table FILE] LOG...
 
 FILE: in place of that one. LOG: what russet wrote to standard error with RUSSET_PROPOSALS=measure
-(docs/devices/cuda_kernels.md). Of a question that several lines tell of the mean counts; lines of the table that are of other
-versions of a library or other GPUs stay."""
+(docs/devices/cuda_kernels.md). Of a question that several lines tell of the mean counts; lines of the table that are
+of other versions of a library or other GPUs stay."""
 import argparse
 import collections
 import pathlib

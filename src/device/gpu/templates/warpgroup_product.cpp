@@ -86,7 +86,7 @@ class Writer {
   Division division_;
 };
 
-bool has_means(const Properties& properties) { return properties.has_warpgroups && properties.has_bulk_copies; }
+bool is_supported(const Properties& properties) { return properties.has_warpgroups && properties.has_bulk_copies; }
 
 /// Of what is shown to a visitor.
 DType result_type(const Primitive& primitive) {
@@ -121,7 +121,7 @@ bool prefers_warpgroup_product(const Primitive& primitive, const Properties& pro
   constexpr std::int64_t fewest_elements = 10'000'000;
   constexpr std::int64_t most_depth = 1024;
   constexpr double least_use = 0.9;  // of the cores, in the last tiles
-  if (!has_means(properties) || primitive.op == ops::Op::convolution_input) return false;
+  if (!is_supported(properties) || primitive.op == ops::Op::convolution_input) return false;
   if (!why_no_16_bit_product(primitive).empty()) return false;
   const Contraction c = describe_contraction(primitive);
   if (c.depth > most_depth || c.columns < 2 * c.depth || c.rows * c.columns < fewest_elements) return false;
@@ -132,7 +132,8 @@ bool prefers_warpgroup_product(const Primitive& primitive, const Properties& pro
 }
 
 Verdict judge_warpgroup_product(const Primitive& primitive, const GpuContext& context) {
-  if (!has_means(context.properties)) return decline("no warpgroups multiply by tensor cores what was copied in bulk");
+  if (!is_supported(context.properties))
+    return decline("no warpgroups multiply by tensor cores what was copied in bulk");
   if (std::string reason = why_no_16_bit_product(primitive); !reason.empty()) return decline(reason);
   const Contraction c = describe_contraction(primitive);
   if (std::string reason = why_no_shape(primitive, c); !reason.empty()) return decline(reason);
